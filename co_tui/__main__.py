@@ -1,0 +1,20 @@
+"""Entry point of `co-tui` and `python -m co_tui`."""
+
+import sys
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    if sys.argv[1:] == ["--version"]:
+        # Scripts ask for the version often: answer before anything else is imported.
+        from co_tui import __version__
+
+        print(f"co-tui {__version__}")
+        return 0
+    from co_tui.cli import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Which models can be asked, and which one answers when nobody chose. Imports nothing heavy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+EMBEDDED = "embedded"
+EMBEDDED_LABEL = "SmolLM2 135M"
+BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A service of models: its prefix in a model string, and the variables that hold its key."""
+
+    prefix: str
+    label: str
+    key_variables: tuple[str, ...]
+    default_model: str
+    needs_key: bool = True
+    address_variable: str = ""
+
+    def has_key(self, environ: Mapping[str, str]) -> bool:
+        return not self.needs_key or any(environ.get(variable) for variable in self.key_variables)
+
+
+PROVIDERS = (
+    Provider("anthropic", "Anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5"),
+    Provider("openai", "OpenAI", ("OPENAI_API_KEY",), "gpt-6-sol", address_variable=BASE_URL_VARIABLE),
+    Provider("google", "Google", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-flash-latest"),
+    Provider("openrouter", "OpenRouter", ("OPENROUTER_API_KEY",), "anthropic/claude-sonnet-5"),
+    Provider("deepseek", "DeepSeek", ("DEEPSEEK_API_KEY",), "deepseek-chat"),
+    Provider("groq", "Groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
+    Provider("mistral", "Mistral", ("MISTRAL_API_KEY",), "mistral-large-latest"),
+    Provider("xai", "xAI", ("XAI_API_KEY",), "grok-4"),
+    Provider("moonshotai", "Moonshot", ("MOONSHOTAI_API_KEY",), "kimi-k2-0905-preview"),
+    Provider(
+        "openai-chat",
+        "OpenAI-compatible server",
+        ("OPENAI_API_KEY",),
+        "",
+        needs_key=False,
+        address_variable=BASE_URL_VARIABLE,
+    ),
+    Provider("ollama", "Ollama", ("OLLAMA_API_KEY",), "", needs_key=False, address_variable="OLLAMA_BASE_URL"),
+)
+"""In the order in which a key decides the default model."""
+
+_BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
+
+
+def provider_of(model: str) -> Provider | None:
+    return _BY_PREFIX.get(model.partition(":")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The model that answers, and why that one."""
+
+    model: str
+    reason: str
+
+
+def choose(wanted: str, origin: str, environ: Mapping[str, str], base_url: str = "") -> Choice:
+    """The setting, else the first provider whose key is present, else the embedded model."""
+    if wanted:
+        return Choice(wanted, f"set by {origin}")
+    if base_url or environ.get(BASE_URL_VARIABLE):
+        source = "base_url" if base_url else BASE_URL_VARIABLE
+        return Choice("openai-chat:", f"{source} is set; its server's first model answers")
+    for provider in PROVIDERS:
+        if provider.needs_key and provider.default_model and provider.has_key(environ):
+            variable = next(variable for variable in provider.key_variables if environ.get(variable))
+            return Choice(f"{provider.prefix}:{provider.default_model}", f"{variable} is set")
+    return Choice(EMBEDDED, "no provider's key is set")

@@ -1,0 +1,36 @@
+"""The child process that runs the embedded model: an OpenAI-compatible server on a loopback port.
+
+It prints one JSON line with its address, then serves until its standard input closes, which happens
+when the app ends, however it ends.
+"""
+
+import json
+import os
+import sys
+
+
+def main() -> None:
+    weights, context_tokens, alias, *extra_site = sys.argv[1:]
+    sys.path.extend(extra_site)
+    # The server writes its log to standard output; the address line must stay alone there.
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    import xllamacpp
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = weights
+    parameters.model_alias = {alias}
+    parameters.n_ctx = int(context_tokens)
+    parameters.n_parallel = 1
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    server = xllamacpp.Server(parameters)
+    print(json.dumps({"address": server.listening_address}), file=answer, flush=True)
+    while sys.stdin.buffer.read(4096):
+        pass
+    # The server's own shutdown can wait for a reply in progress; nobody is left to read it.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

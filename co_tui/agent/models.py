@@ -1,0 +1,246 @@
+"""From a model string to a model that answers; providers are imported only when they are asked for."""
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Protocol
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import KnownModelName, Model, infer_model
+from pydantic_ai.settings import ModelSettings
+
+from co_tui.agent.catalogue import BASE_URL_VARIABLE, EMBEDDED, PROVIDERS, provider_of
+from co_tui.agent.embedded import ALIAS, EmbeddedServer
+from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.failures import Asked
+
+ASK_SERVER_TIMEOUT_S = 3.0
+EMBEDDED_REPLY_TOKENS = 768
+
+
+class Answerer(Protocol):
+    """A model ready to be asked, with what a turn needs to know about it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def settings(self) -> ModelSettings: ...
+    @property
+    def takes_tools(self) -> bool: ...
+    @property
+    def asked(self) -> Asked:
+        """Whom a failure is about."""
+        ...
+
+    async def model(self) -> Model:
+        """The model to send the next request to; may start a process first."""
+        ...
+
+    async def window_tokens(self) -> int | None:
+        """The model's window as far as anybody tells."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class ModelConfig:
+    """What resolving needs from settings and environment."""
+
+    environ: Mapping[str, str]
+    fetched_models: Path
+    base_url: str = ""
+    context_window: int = 0
+    request_timeout_s: float = 300.0
+
+
+async def open_model(name: str, config: ModelConfig) -> Answerer:
+    """Resolve a model string. Raises `ModelUnusable` with a sentence; sends nothing to any model."""
+    if name == EMBEDDED or name.startswith(f"{EMBEDDED}:"):
+        return EmbeddedModel(config)
+    if name.partition(":")[0] == "openai-chat":
+        return await _open_compatible(name, config)
+    return _open_provider(name, config)
+
+
+def _request_settings(config: ModelConfig) -> ModelSettings:
+    # Retries are ours: each is an event the user can see, so the provider's library makes none.
+    return ModelSettings(max_retries=0, timeout=config.request_timeout_s)
+
+
+@dataclass(slots=True)
+class EmbeddedModel:
+    """The model that comes along: no key, no network."""
+
+    config: ModelConfig
+    _server: EmbeddedServer = field(init=False)
+    _built: tuple[str, Model] | None = None
+    name: str = EMBEDDED
+    takes_tools: bool = False
+
+    def __post_init__(self) -> None:
+        self._server = EmbeddedServer(self.config.fetched_models, self.config.context_window)
+
+    @property
+    def settings(self) -> ModelSettings:
+        # At temperature 0 so small a model repeats itself for ever.
+        return ModelSettings(
+            **_request_settings(self.config),
+            temperature=0.7,
+            top_p=0.9,
+            max_tokens=EMBEDDED_REPLY_TOKENS,
+            extra_body={"repeat_penalty": 1.15},
+        )
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.name)
+
+    async def model(self) -> Model:
+        address = await self._server.address()
+        if self._built is None or self._built[0] != address:
+            self._built = (address, _compatible_model(ALIAS, f"{address}/v1", "embedded"))
+        return self._built[1]
+
+    async def window_tokens(self) -> int | None:
+        address = await self._server.address()
+        return await asyncio.to_thread(_window_from_server, f"{address}/v1", ALIAS, "")
+
+    async def close(self) -> None:
+        await self._server.close()
+
+
+@dataclass(slots=True)
+class ProviderModel:
+    """A model of a provider, or of any server that speaks like one."""
+
+    name: str
+    settings: ModelSettings
+    asked: Asked
+    built: Model
+    known_window_tokens: int | None
+    takes_tools: bool = True
+
+    async def model(self) -> Model:
+        return self.built
+
+    async def window_tokens(self) -> int | None:
+        return self.known_window_tokens
+
+    async def close(self) -> None:
+        return None
+
+
+def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
+    provider = provider_of(name)
+    if provider is not None and not provider.has_key(config.environ):
+        variables = " or ".join(provider.key_variables)
+        raise ModelUnusable(f"{name} needs a key: set {variables}, or choose another model with --model.")
+    try:
+        model = infer_model(name)
+    except ImportError as error:
+        raise ModelUnusable(f"{name} needs a package that is not installed: {error}") from None
+    except (UserError, ValueError) as error:
+        if provider is not None:
+            raise ModelUnusable(f"{name} cannot be used: {error}") from None
+        raise ModelUnusable(_unknown(name)) from None
+    return ProviderModel(
+        name=name,
+        settings=_request_settings(config),
+        asked=Asked(name, _address_of(model), _secrets(config)),
+        built=model,
+        known_window_tokens=model.context_window,
+    )
+
+
+async def _open_compatible(name: str, config: ModelConfig) -> ProviderModel:
+    """`openai-chat:NAME` on the configured server; without a name, the server's first model."""
+    base_url = config.base_url or config.environ.get(BASE_URL_VARIABLE, "")
+    key = config.environ.get("OPENAI_API_KEY", "")
+    model_name = name.partition(":")[2]
+    if not base_url:
+        if not key:
+            raise ModelUnusable(
+                f"{name} needs a server: set base_url or {BASE_URL_VARIABLE} to its address, "
+                "or OPENAI_API_KEY to ask OpenAI."
+            )
+        return _open_provider(name, config)
+    if not model_name:
+        model_name = await asyncio.to_thread(_first_model, base_url, key)
+        name = f"openai-chat:{model_name}"
+    model = _compatible_model(model_name, base_url, key)
+    window = await asyncio.to_thread(_window_from_server, base_url, model_name, key)
+    return ProviderModel(
+        name=name,
+        settings=_request_settings(config),
+        asked=Asked(name, base_url, _secrets(config)),
+        built=model,
+        known_window_tokens=window or model.context_window,
+    )
+
+
+def _compatible_model(name: str, base_url: str, key: str) -> Model:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=base_url, api_key=key or "none"))
+
+
+def _list_models(base_url: str, key: str) -> list[dict[str, object]]:
+    request = urllib.request.Request(f"{base_url.rstrip('/')}/models")
+    if key:
+        request.add_header("Authorization", f"Bearer {key}")
+    with urllib.request.urlopen(request, timeout=ASK_SERVER_TIMEOUT_S) as reply:
+        listed = json.load(reply)
+    models = listed.get("data", []) if isinstance(listed, dict) else []
+    return [entry for entry in models if isinstance(entry, dict)]
+
+
+def _first_model(base_url: str, key: str) -> str:
+    try:
+        return str(_list_models(base_url, key)[0]["id"])
+    except (OSError, ValueError, LookupError) as error:
+        reason = getattr(error, "reason", None) or error or "it lists no model"
+        raise ModelUnusable(
+            f"The server at {base_url} does not tell its models ({reason}); is it running? "
+            "Name one with --model openai-chat:NAME."
+        ) from None
+
+
+def _window_from_server(base_url: str, name: str, key: str) -> int | None:
+    """The window as llama.cpp or vLLM tell it; None when the server does not."""
+    try:
+        entries = _list_models(base_url, key)
+    except (OSError, ValueError):
+        return None
+    entry = next((entry for entry in entries if entry.get("id") == name), None)
+    if entry is None:
+        return None
+    meta = entry.get("meta")
+    told = meta.get("n_ctx") if isinstance(meta, dict) else entry.get("max_model_len")
+    return told if isinstance(told, int) and told > 0 else None
+
+
+def _address_of(model: Model) -> str:
+    try:
+        return model.base_url or ""
+    except Exception:  # each provider's client has its own way of not having one
+        return ""
+
+
+def _secrets(config: ModelConfig) -> tuple[str, ...]:
+    variables = {variable for provider in PROVIDERS for variable in provider.key_variables}
+    return tuple(value for variable in variables if (value := config.environ.get(variable)))
+
+
+def _unknown(name: str) -> str:
+    known = list(KnownModelName.__value__.__args__)
+    close = get_close_matches(name, known, n=3) or [each for each in known if each.endswith(f":{name}")][:3]
+    prefixes = ", ".join(provider.prefix for provider in PROVIDERS)
+    if close:
+        return f"There is no model {name!r}. Did you mean {' or '.join(close)}?"
+    return f"There is no model {name!r}. Write PROVIDER:NAME with one of {prefixes}, or {EMBEDDED}."

@@ -1,0 +1,1 @@
+"""What the model sees: pure steps over messages, run before every request."""

@@ -1,0 +1,96 @@
+"""Keeps calls and returns in pairs: providers reject a return without its call, and a call without its return."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
+
+INTERRUPTED = "Interrupted by user."
+
+
+def repair(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The same messages with every call answered exactly once and no answer without its call.
+
+    Pairing goes by position: the answers to a response's calls are in the requests that follow it, up to
+    the next response or prompt. Real transcripts reuse call ids, so an id alone identifies nothing.
+    """
+    repaired: list[ModelMessage] = []
+    calls = _OpenCalls()
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            _close(repaired, calls)
+            calls = _OpenCalls(message)
+            repaired.append(message)
+            continue
+        answers = [part for part in message.parts if _answered_id(part) is not None and calls.take(part)]
+        others = [part for part in message.parts if _answered_id(part) is None]
+        if others:
+            # A prompt ends the step: calls still open before it will never be answered.
+            answers += calls.interrupted()
+        parts = [*answers, *others]
+        if parts:
+            repaired.append(message if _same(parts, message.parts) else replace(message, parts=parts))
+    _close(repaired, calls)
+    return repaired
+
+
+class _OpenCalls:
+    """The calls of one response that nobody has answered yet."""
+
+    def __init__(self, response: ModelResponse | None = None) -> None:
+        self._calls: list[ToolCallPart] = list(response.tool_calls) if response else []
+        self._timestamp: datetime | None = response.timestamp if response else None
+
+    def take(self, answer: ModelRequestPart) -> bool:
+        """Whether the answer belongs to one of the calls, which is then closed."""
+        for index, call in enumerate(self._calls):
+            if call.tool_call_id == _answered_id(answer):
+                del self._calls[index]
+                return True
+        return False
+
+    def interrupted(self) -> list[ModelRequestPart]:
+        """An answer for each call that is left, saying that there is none; closes them all."""
+        left, self._calls = self._calls, []
+        assert self._timestamp is not None or not left
+        return [
+            ToolReturnPart(
+                tool_name=call.tool_name,
+                content=INTERRUPTED,
+                tool_call_id=call.tool_call_id,
+                outcome="interrupted",
+                timestamp=self._timestamp or datetime.min,
+            )
+            for call in left
+        ]
+
+
+def _close(messages: list[ModelMessage], calls: _OpenCalls) -> None:
+    """Answer what is left open, in the request that holds its siblings' returns if there is one."""
+    missing = calls.interrupted()
+    if not missing:
+        return
+    last = messages[-1]
+    if isinstance(last, ModelRequest):
+        messages[-1] = replace(last, parts=[*last.parts, *missing])
+    else:
+        messages.append(ModelRequest(parts=missing, timestamp=last.timestamp))
+
+
+def _answered_id(part: ModelRequestPart) -> str | None:
+    """The id of the call a part answers. `retry-prompt` is the older form of a return that asks again."""
+    if part.part_kind == "tool-return" or (part.part_kind == "retry-prompt" and part.tool_name is not None):
+        return part.tool_call_id
+    return None
+
+
+def _same(parts: Sequence[object], others: Sequence[object]) -> bool:
+    return len(parts) == len(others) and all(a is b for a, b in zip(parts, others, strict=True))

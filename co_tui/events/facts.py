@@ -1,0 +1,333 @@
+"""Every fact a session can record or announce, one frozen record each.
+
+A field whose name would be a Python keyword ends in an underscore; the JSON key does not.
+Adding a field with a default is compatible and keeps `VERSION`. A change of meaning raises `VERSION`
+and adds an upgrade in `codec.UPGRADES`, so that older logs still replay.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias, assert_never
+
+Json: TypeAlias = Mapping[str, Any]
+
+Ref: TypeAlias = tuple[int, int]
+"""A message's identity: the seq of the event that brought it, and its index among that event's messages."""
+
+Measured: TypeAlias = Literal["provider", "estimate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where and with what a session runs; part of every event of a session's life."""
+
+    VERSION: ClassVar[int] = 1
+    model: str = ""
+    policy: str = ""
+    cwd: str = ""
+    repository: str = ""
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStart(Place):
+    TYPE: ClassVar[str] = "session.start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionResume(Place):
+    TYPE: ClassVar[str] = "session.resume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFork(Place):
+    TYPE: ClassVar[str] = "session.fork"
+    source_session_id: str
+    source_seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRename(Place):
+    TYPE: ClassVar[str] = "session.rename"
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnd(Place):
+    TYPE: ClassVar[str] = "session.end"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One whole pydantic-ai message, as its type adapter writes it."""
+
+    TYPE: ClassVar[str] = "message"
+    VERSION: ClassVar[int] = 1
+    turn: int
+    message: Json
+    interrupted: bool = False
+    """The reply was cut short by the user, a crash or a failure; this is as far as it came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageInfo:
+    """How full the context is: the one source of every gauge."""
+
+    TYPE: ClassVar[str] = "session.usage_info"
+    VERSION: ClassVar[int] = 1
+    token_limit: int
+    current_tokens: int
+    messages_count: int
+    system_tokens: int
+    conversation_tokens: int
+    tool_definition_tokens: int
+    is_initial: bool = False
+    limit_known: bool = False
+    measured: str = "estimate"
+    model: str = ""
+    input_tokens: int | None = None
+    """What the provider reported for the request just answered; None before its reply."""
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost: float | None = None
+    """Price of that one request in US dollars, when the model's prices are known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncation:
+    """An observation about one request; the history is what it was."""
+
+    TYPE: ClassVar[str] = "session.truncation"
+    VERSION: ClassVar[int] = 1
+    pre_tokens: int
+    post_tokens: int
+    pre_messages: int
+    post_messages: int
+    tokens_removed: int
+    messages_removed: int
+    performed_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStart:
+    TYPE: ClassVar[str] = "session.compaction_start"
+    VERSION: ClassVar[int] = 1
+    trigger: str
+    focus: str = ""
+    system_tokens: int = 0
+    conversation_tokens: int = 0
+    tool_definition_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionComplete:
+    """The end of a compaction. On success `replacement` stands where the first of `replaced` stood."""
+
+    TYPE: ClassVar[str] = "session.compaction_complete"
+    VERSION: ClassVar[int] = 1
+    success: bool
+    cancelled: bool = False
+    error: str = ""
+    trigger: str = ""
+    pre_tokens: int = 0
+    post_tokens: int = 0
+    pre_messages: int = 0
+    post_messages: int = 0
+    tokens_removed: int = 0
+    messages_removed: int = 0
+    replaced: tuple[Ref, ...] = field(default=(), metadata={"refs": True})
+    replacement: tuple[Json, ...] = ()
+    summary: str = ""
+    summarised_by: str = ""
+    checkpoint_number: int | None = None
+    checkpoint_path: str = ""
+    model: str = ""
+    request_id: str = ""
+    usage: Json = field(default_factory=dict)
+    cost: float | None = None
+    duration_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionUndone:
+    TYPE: ClassVar[str] = "session.compaction_undone"
+    VERSION: ClassVar[int] = 1
+    compaction_seq: int
+    history: tuple[Ref, ...] = field(metadata={"refs": True})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clear:
+    TYPE: ClassVar[str] = "session.clear"
+    VERSION: ClassVar[int] = 1
+    history: tuple[Ref, ...] = field(default=(), metadata={"refs": True})
+    messages_removed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewind:
+    TYPE: ClassVar[str] = "session.rewind"
+    VERSION: ClassVar[int] = 1
+    to_seq: int
+    history: tuple[Ref, ...] = field(metadata={"refs": True})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChange:
+    TYPE: ClassVar[str] = "session.model_change"
+    VERSION: ClassVar[int] = 1
+    from_: str
+    to: str
+    window_before: int | None = None
+    window_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChange:
+    TYPE: ClassVar[str] = "session.policy_change"
+    VERSION: ClassVar[int] = 1
+    from_: str
+    to: str
+    window_before: int | None = None
+    window_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """Something that happened beside the conversation: what, where, and how it ended."""
+
+    VERSION: ClassVar[int] = 1
+    what: str
+    where: str = ""
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactStored(Occurrence):
+    TYPE: ClassVar[str] = "artifact.stored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryWritten(Occurrence):
+    TYPE: ClassVar[str] = "memory.written"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRun(Occurrence):
+    TYPE: ClassVar[str] = "hook.run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionError(Occurrence):
+    """A failure, told in a sentence; `outcome` says whether it is being retried."""
+
+    TYPE: ClassVar[str] = "session.error"
+    kind: str = ""
+    status: int | None = None
+    attempt: int = 1
+    retry_in_s: float | None = None
+    partial: str = ""
+    """What had already been streamed of a reply that is now asked for again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInterrupted(Occurrence):
+    TYPE: ClassVar[str] = "session.interrupted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamDelta:
+    """A piece of the reply that is being written. Announced, not logged: the whole message will be."""
+
+    TYPE: ClassVar[str] = "stream.delta"
+    VERSION: ClassVar[int] = 1
+    turn: int
+    part: int
+    kind: Literal["text", "thinking", "tool_call"]
+    text: str
+    tool_name: str = ""
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamReset:
+    """What was streamed of the present reply is void: it is being asked for again."""
+
+    TYPE: ClassVar[str] = "stream.reset"
+    VERSION: ClassVar[int] = 1
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolActivity:
+    """A tool began or ended. Announced, not logged: calls and returns are parts of messages."""
+
+    TYPE: ClassVar[str] = "tool.activity"
+    VERSION: ClassVar[int] = 1
+    turn: int
+    tool_name: str
+    tool_call_id: str
+    stage: Literal["started", "finished", "failed"]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptQueued:
+    """A prompt waits for the running turn. Announced; it is logged when its own turn begins."""
+
+    TYPE: ClassVar[str] = "prompt.queued"
+    VERSION: ClassVar[int] = 1
+    prompt: str
+    ahead: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """An event this version does not know, kept exactly as it was written."""
+
+    TYPE: ClassVar[str] = ""
+    VERSION: ClassVar[int] = 1
+    type: str
+    version: int
+    payload: Json
+
+
+Life: TypeAlias = SessionStart | SessionResume | SessionFork | SessionRename | SessionEnd
+Rewrite: TypeAlias = CompactionComplete | CompactionUndone | Clear | Rewind
+Change: TypeAlias = ModelChange | PolicyChange
+Happening: TypeAlias = ArtifactStored | MemoryWritten | HookRun | SessionError | SessionInterrupted
+Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | PromptQueued
+Fact: TypeAlias = (
+    Life
+    | Message
+    | UsageInfo
+    | Truncation
+    | CompactionStart
+    | Rewrite
+    | Change
+    | Happening
+    | Transient
+    | Unknown
+)
+
+
+def is_durable(fact: Fact) -> bool:
+    """Whether the fact belongs to the log; the others are only announced to who is listening."""
+    match fact:
+        case SessionStart() | SessionResume() | SessionFork() | SessionRename() | SessionEnd():
+            return True
+        case Message() | UsageInfo() | Truncation() | CompactionStart():
+            return True
+        case CompactionComplete() | CompactionUndone() | Clear() | Rewind():
+            return True
+        case ModelChange() | PolicyChange():
+            return True
+        case ArtifactStored() | MemoryWritten() | HookRun() | SessionError() | SessionInterrupted():
+            return True
+        case Unknown():
+            return True
+        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued():
+            return False
+        case _:
+            assert_never(fact)

@@ -1,0 +1,72 @@
+"""Reading stored messages as plain JSON, without pydantic-ai.
+
+The first paint, the listing and the search index need texts and roles long before the engine is loaded.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+from co_tui.events.facts import Json
+
+Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system"]
+
+TITLE_CHARS = 72
+
+_ROLES: dict[str, Role] = {
+    "user-prompt": "user",
+    "text": "assistant",
+    "thinking": "thinking",
+    "tool-call": "tool_call",
+    "builtin-tool-call": "tool_call",
+    "tool-return": "tool_result",
+    "builtin-tool-return": "tool_result",
+    "retry-prompt": "tool_result",
+    "retry-feedback": "system",
+    "compaction": "assistant",
+    "system-prompt": "system",
+}
+
+
+def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
+    """Each part of a message that says something: its role, its text, and the part itself."""
+    for part in message.get("parts") or ():
+        role = _ROLES.get(part.get("part_kind", ""))
+        if role is None:
+            continue
+        content = part.get("args") if role == "tool_call" else part.get("content")
+        yield role, text_of(content), part
+
+
+def text_of(content: Any) -> str:
+    """The readable text of a part's content: a string, a list of contents, or data as JSON."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, (_item_text(item) for item in content)))
+    from co_tui.events.event import dump
+
+    return dump(content)
+
+
+def _item_text(item: Any) -> str:
+    if isinstance(item, dict) and "kind" in item:
+        # An image, file or link inside a prompt; bytes are never shown as text.
+        label = item.get("url") or item.get("media_type") or item.get("content") or ""
+        return str(label) if item["kind"] == "text-content" else f"[{item['kind']} {label}]".replace(" ]", "]")
+    return text_of(item)
+
+
+def prompt_of(message: Json) -> str | None:
+    """The user's own words in a message; None when it holds none (a reply, tool results)."""
+    texts = [text for role, text, _ in pieces(message) if role == "user"]
+    return "\n".join(texts) if texts else None
+
+
+def title_of(prompt: str) -> str:
+    """A session's name until the user gives one: the prompt's first line, clipped."""
+    first = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
+    # Control characters and lone surrogates have no place in a list or a window title.
+    first = "".join(" " if character == "\t" else character for character in first if character.isprintable() or character == "\t")
+    return first if len(first) <= TITLE_CHARS else first[: TITLE_CHARS - 1].rstrip() + "…"

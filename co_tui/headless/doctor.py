@@ -1,0 +1,93 @@
+"""`co-tui doctor`: what is installed, which model would answer and why, where files are, and whether they are sound."""
+
+import asyncio
+import os
+import platform
+import sqlite3
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from co_tui import __version__
+from co_tui.agent import embedded
+from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
+from co_tui.agent.errors import ModelUnusable
+from co_tui.headless.output import DONE, FAILED, Ground, say, table
+from co_tui.store.errors import StoreError
+from co_tui.store.reader import Reader
+
+_PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
+
+
+def doctor(ground: Ground, environ: Mapping[str, str]) -> int:
+    """Prints a report; fails when something keeps co-tui from working."""
+    troubles = list(ground.loaded.problems)
+    settings = ground.loaded.settings
+    choice = choose(settings.model, ground.loaded.origins["model"].source, environ, settings.base_url)
+    has_embedded = embedded.is_installed(ground.paths.models)
+    rows = [
+        ("co-tui", f"{__version__} on Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"),
+        *((package, _installed(package)) for package in _PACKAGES),
+        ("model", f"{choice.model} ({choice.reason})"),
+        ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
+        ("keys present", ", ".join(_keys(environ)) or "none"),
+        ("policy", f"{settings.policy} ({ground.loaded.origins['policy'].source})"),
+        ("data", str(ground.paths.data)),
+        ("config", str(ground.paths.config_file)),
+        ("state", str(ground.paths.state)),
+        ("database", _database(ground, troubles)),
+    ]
+    print(table(("WHAT", "FOUND"), rows))
+    for warning in ground.loaded.warnings:
+        say(warning)
+    if choice.model == EMBEDDED and not has_embedded:
+        troubles += _offer_to_fetch(ground)
+    for trouble in troubles:
+        say(trouble)
+    return FAILED if troubles else DONE
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _keys(environ: Mapping[str, str]) -> list[str]:
+    """The names of the variables that hold a key; never what they hold."""
+    variables = {variable for provider in PROVIDERS for variable in provider.key_variables}
+    return sorted(variable for variable in variables if environ.get(variable))
+
+
+def _database(ground: Ground, troubles: list[str]) -> str:
+    path = ground.paths.database
+    try:
+        health = Reader(path).health()
+    except StoreError as error:
+        troubles.append(str(error))
+        return f"{path}: unusable"
+    if not health.exists:
+        return f"{path}: not there yet, made by the first session"
+    if health.verdict != "ok":
+        troubles.append(f"The database {path} is damaged: {health.verdict}")
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        troubles.append(f"The database {path} can be read by others; `chmod 600` makes it yours alone.")
+    size = f"{health.size_bytes / 1e6:.1f} MB"
+    return f"{path}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
+
+
+def _offer_to_fetch(ground: Ground) -> list[str]:
+    """Ask before downloading; without anyone to ask, say what would do it."""
+    question = f"Fetch the embedded model now ({embedded.DOWNLOAD_MB} MB)? [y/N] "
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return ["No model can answer: set a provider's key, or run `co-tui doctor` in a terminal to fetch one."]
+    print(question, end="", file=sys.stderr, flush=True)
+    if input().strip().lower() not in ("y", "yes"):
+        return ["No model can answer: set a provider's key, or let doctor fetch the embedded one."]
+    try:
+        asyncio.run(embedded.fetch(ground.paths.models))
+    except ModelUnusable as error:
+        return [str(error)]
+    say("The embedded model is installed.")
+    return []

@@ -1,0 +1,152 @@
+"""`co-tui sessions`, `show` and `context`: reading what is stored, without loading any model."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from co_tui.events.messages import pieces
+from co_tui.headless.output import DONE, Ground, inert, print_json, say, table
+from co_tui.session.replay import replay
+from co_tui.session.state import Entry, SessionState
+from co_tui.store.errors import SessionBusy, StoreError
+from co_tui.store.lock import SessionLock
+from co_tui.store.log import REPLY_SLOT
+from co_tui.store.reader import Reader, SessionRow
+
+_HEADINGS = {
+    "user": "You",
+    "assistant": "co-tui",
+    "thinking": "Thinking",
+    "tool_call": "Tool call",
+    "tool_result": "Tool result",
+    "system": "System",
+}
+
+
+def sessions(ground: Ground, *, search: str, limit: int, as_json: bool) -> int:
+    """List the newest sessions."""
+    reader = Reader(ground.paths.database)
+    rows = reader.sessions(limit=limit, search=search)
+    if as_json:
+        for row in rows:
+            print_json(row.as_json())
+    elif rows:
+        print(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
+    else:
+        say(f"No session holds {search!r}." if search else "No sessions yet. `co-tui run -p …` starts one.")
+    return DONE
+
+
+def _cells(row: SessionRow) -> tuple[str, ...]:
+    updated = datetime.fromisoformat(row.updated).astimezone()
+    share = f"{row.tokens / row.token_limit:.0%}" if row.tokens and row.token_limit else "–"
+    cost = f"${row.cost:.2f}" if row.cost else "–"
+    return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, inert(row.title or "(no prompt yet)")
+
+
+def show(ground: Ground, name: str, *, history: bool, as_json: bool) -> int:
+    """Print a session: all that was said, or what the model would see now."""
+    state = load_state(ground, name)
+    entries = state.history if history else state.transcript
+    if as_json:
+        for entry in entries:
+            print_json({"seq": entry.seq, "turn": entry.turn, "message": entry.message})
+    else:
+        for entry in entries:
+            print(_prose(entry))
+    return DONE
+
+
+def _prose(entry: Entry) -> str:
+    blocks = []
+    for role, text, part in pieces(entry.message):
+        name = part.get("tool_name")
+        heading = f"{_HEADINGS[role]} {name}" if name else _HEADINGS[role]
+        mark = "  (interrupted)" if entry.interrupted else ""
+        blocks.append(f"── {inert(heading)}{mark}\n{inert(text)}\n")
+    return "\n".join(blocks)
+
+
+def context(ground: Ground, name: str, *, as_json: bool) -> int:
+    """Tokens by kind and the limit, as last measured."""
+    state = load_state(ground, name)
+    figures = context_figures(state)
+    if as_json:
+        print_json({"session_id": state.session_id, **figures})
+        return DONE
+    limit = f"{figures['token_limit']:,}{'' if figures['limit_known'] else ' (assumed)'}"
+    mark = "" if figures["measured"] == "provider" else "~"
+    share = figures["current_tokens"] / figures["token_limit"] if figures["token_limit"] else 0
+    print(
+        table(
+            ("KIND", "TOKENS"),
+            (
+                ("system", f"{figures['system_tokens']:,}"),
+                ("tools", f"{figures['tool_definition_tokens']:,}"),
+                ("conversation", f"{figures['conversation_tokens']:,}"),
+                ("all", f"{mark}{figures['current_tokens']:,} of {limit} ({share:.0%})"),
+            ),
+        )
+    )
+    roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
+    print(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
+    return DONE
+
+
+def context_figures(state: SessionState) -> dict[str, Any]:
+    """The last measurement, with what the history is made of."""
+    usage = state.usage
+    roles, characters = _composition(state.history)
+    return {
+        "token_limit": usage.token_limit if usage else 0,
+        "current_tokens": usage.current_tokens if usage else 0,
+        "system_tokens": usage.system_tokens if usage else 0,
+        "tool_definition_tokens": usage.tool_definition_tokens if usage else 0,
+        "conversation_tokens": usage.conversation_tokens if usage else 0,
+        "limit_known": usage.limit_known if usage else False,
+        "measured": usage.measured if usage else "estimate",
+        "messages_count": len(state.history),
+        "roles": dict(roles),
+        "characters": characters,
+        "model": state.model,
+        "policy": state.policy,
+        "cost": round(state.cost, 6),
+    }
+
+
+def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:
+    roles: Counter[str] = Counter()
+    characters = 0
+    for entry in entries:
+        for role, text, _ in pieces(entry.message):
+            roles[role] += 1
+            characters += len(text)
+    return roles, characters
+
+
+def load_state(ground: Ground, name: str) -> SessionState:
+    """A stored session's state; a reply that a crash cut short is brought into the log first."""
+    reader = Reader(ground.paths.database)
+    row = reader.session(name)
+    if REPLY_SLOT in reader.drafts(row.id):
+        _recover(ground, row.id)
+    return replay(reader.events(row.id))
+
+
+def _recover(ground: Ground, session_id: str) -> None:
+    from co_tui.store.writer import Writer
+
+    lock = SessionLock(ground.paths.locks, session_id)
+    try:
+        lock.acquire()
+    except SessionBusy:
+        return  # not cut short: its owner is alive and still writing
+    try:
+        writer = Writer(ground.paths.database)
+        writer.recover(session_id).result()
+        writer.close()
+    except StoreError as error:
+        say(f"The unfinished reply could not be saved: {error}")
+    finally:
+        lock.release()

@@ -1,0 +1,99 @@
+"""Where co-tui's files live, and how they are created: readable by their owner only."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+APP = "co-tui"
+HOME_VARIABLE = "CO_TUI_HOME"
+PROJECT_FILE = ".co-tui.toml"
+OWNER_ONLY_DIR = 0o700
+OWNER_ONLY_FILE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one installation."""
+
+    data: Path
+    config: Path
+    state: Path
+
+    @property
+    def database(self) -> Path:
+        return self.data / "co-tui.db"
+
+    @property
+    def locks(self) -> Path:
+        return self.state / "locks"
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def policies(self) -> Path:
+        """Policies the user wrote."""
+        return self.config / "policies"
+
+    @property
+    def models(self) -> Path:
+        """Weights fetched by co-tui itself."""
+        return self.data / "models"
+
+
+def locate(environ: Mapping[str, str]) -> Paths:
+    """`CO_TUI_HOME` moves everything under one folder; without it the platform's conventions decide."""
+    home = environ.get(HOME_VARIABLE)
+    if home:
+        root = Path(home).expanduser().absolute()
+        return Paths(data=root / "data", config=root / "config", state=root / "state")
+    import platformdirs
+
+    return Paths(
+        data=platformdirs.user_data_path(APP),
+        config=platformdirs.user_config_path(APP),
+        state=platformdirs.user_state_path(APP),
+    )
+
+
+def ensure_dir(folder: Path) -> Path:
+    """Create `folder` and its missing parents, owner-only."""
+    missing = [folder, *folder.parents]
+    for part in reversed([part for part in missing if not part.exists()]):
+        part.mkdir(mode=OWNER_ONLY_DIR, exist_ok=True)
+    return folder
+
+
+def ensure_file(file: Path) -> Path:
+    """Create `file` empty and owner-only when it is missing; an existing one is left alone."""
+    ensure_dir(file.parent)
+    os.close(os.open(file, os.O_CREAT | os.O_WRONLY, OWNER_ONLY_FILE))
+    return file
+
+
+def write_atomically(file: Path, text: str) -> None:
+    """Replace `file` in one step, owner-only: a reader sees the old text or the new, never half of it."""
+    ensure_dir(file.parent)
+    # mkstemp creates its file owner-only.
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def find_upwards(name: str, start: Path) -> Path | None:
+    """The nearest file called `name` in `start` or a folder above it."""
+    for folder in (start, *start.parents):
+        candidate = folder / name
+        if candidate.is_file():
+            return candidate
+    return None

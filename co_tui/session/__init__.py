@@ -1,0 +1,1 @@
+"""The conversation: its state, its turns, and the events they become."""

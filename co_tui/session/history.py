@@ -1,0 +1,29 @@
+"""The history as pydantic-ai messages, each parsed from the log once."""
+
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+
+from co_tui.events import Ref
+from co_tui.session.state import SessionState
+
+
+def to_json(message: ModelMessage) -> dict[str, Any]:
+    """The message as its own type adapter writes it."""
+    written: dict[str, Any] = ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
+    return written
+
+
+class ParsedHistory:
+    """Remembers the parsed form of every message the history holds."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[Ref, ModelMessage] = {}
+
+    def messages(self, state: SessionState) -> list[ModelMessage]:
+        """What the model would be sent now, before any stage."""
+        missing = [entry for entry in state.history if entry.ref not in self._parsed]
+        if missing:
+            parsed = ModelMessagesTypeAdapter.validate_python([entry.message for entry in missing])
+            self._parsed.update(zip((entry.ref for entry in missing), parsed, strict=True))
+        return [self._parsed[entry.ref] for entry in state.history]

@@ -1,0 +1,12 @@
+"""A session's state from its log."""
+
+from collections.abc import Iterable
+from functools import reduce
+
+from co_tui.events import Event
+from co_tui.session.state import SessionState, apply
+
+
+def replay(events: Iterable[Event], since: SessionState | None = None) -> SessionState:
+    """Fold the events into a state; no model is called, nothing is written."""
+    return reduce(apply, events, since or SessionState())

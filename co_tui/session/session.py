@@ -1,0 +1,289 @@
+"""A conversation: prompts in, events out. Knows nothing of any screen."""
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.toolsets import AbstractToolset
+
+from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
+from co_tui.agent.models import Answerer
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window, read
+from co_tui.events import (
+    Clear,
+    Message,
+    ModelChange,
+    PromptQueued,
+    SessionEnd,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+)
+from co_tui.paths import Paths
+from co_tui.session.history import ParsedHistory, to_json
+from co_tui.session.place import repository_of
+from co_tui.session.recorder import Listener, Recorder
+from co_tui.session.replay import replay
+from co_tui.session.state import SessionState
+from co_tui.session.turn import FIRST_BACKOFF_S, Outcome, Turn, TurnContext
+from co_tui.settings import Settings
+from co_tui.store.lock import SessionLock
+from co_tui.store.reader import Reader
+from co_tui.store.writer import Writer
+
+OpenModel = Callable[[str], Awaitable[Answerer]]
+
+
+def new_session_id() -> str:
+    """Sorts by time, reads as a date, and does not collide between processes."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """Everything sessions share: files, settings, the writer, and how to reach models."""
+
+    paths: Paths
+    settings: Settings
+    writer: Writer
+    open_model: OpenModel
+    cwd: Path
+    toolsets: Sequence[AbstractToolset[Any]] = ()
+    first_backoff_s: float = FIRST_BACKOFF_S
+
+
+@dataclass(slots=True)
+class _Waiting:
+    prompt: str
+    done: asyncio.Future[Outcome] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Session:
+    """One conversation that this process writes; see `start` and `resume`."""
+
+    def __init__(self, desk: Desk, lock: SessionLock, recorder: Recorder, answerer: Answerer, window: Window) -> None:
+        self._desk = desk
+        self._lock = lock
+        self._recorder = recorder
+        self._answerer = answerer
+        self._window = window
+        self._history = ParsedHistory()
+        self._waiting: deque[_Waiting] = deque()
+        self._turn: Turn | None = None
+        self._worker: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(cls, desk: Desk, model: str, listener: Listener | None = None) -> "Session":
+        """A new session. Raises `ModelUnusable` before anything is written.
+
+        `listener` hears the events from the very first on.
+        """
+        answerer = await desk.open_model(model)
+        try:
+            window = await _window(answerer, desk.settings)
+            session_id = new_session_id()
+            recorder = Recorder(session_id, desk.writer, SessionState())
+            recorder.listen(listener)
+            session = cls(desk, _locked(desk, session_id), recorder, answerer, window)
+            await recorder.record(SessionStart(**session._place()))
+        except BaseException:
+            await answerer.close()
+            raise
+        return session
+
+    @classmethod
+    async def resume(
+        cls, desk: Desk, session_id: str, model: str = "", listener: Listener | None = None
+    ) -> "Session":
+        """Go on with a stored session, with its own model unless another is named."""
+        lock = _locked(desk, session_id)
+        answerer: Answerer | None = None
+        try:
+            await asyncio.wrap_future(desk.writer.recover(session_id))
+            state = await asyncio.to_thread(_replayed, desk.paths.database, session_id)
+            answerer = await desk.open_model(model or state.model)
+            window = await _window(answerer, desk.settings)
+            recorder = Recorder(session_id, desk.writer, state)
+            recorder.listen(listener)
+            session = cls(desk, lock, recorder, answerer, window)
+            before = state.usage.token_limit if state.usage else None
+            place = {**session._place(), "model": state.model}
+            await session._recorder.record(SessionResume(**place))
+            await session._record_model_change(state.model, before)
+        except BaseException:
+            lock.release()
+            if answerer is not None:
+                await answerer.close()
+            raise
+        return session
+
+    @property
+    def id(self) -> str:
+        return self._recorder.session_id
+
+    @property
+    def state(self) -> SessionState:
+        """What all events so far add up to."""
+        return self._recorder.state
+
+    @property
+    def busy(self) -> bool:
+        return self._worker is not None
+
+    def events(self) -> Listener:
+        """All events from now on, logged and announced, until the session is closed."""
+        return self._recorder.listen()
+
+    async def submit(self, prompt: str) -> Outcome:
+        """Say something and wait for the end of its turn. While a turn runs, prompts wait in order."""
+        if not prompt.strip():
+            raise ValueError("A prompt needs some text.")
+        waiting = _Waiting(prompt)
+        if self.busy:
+            self._recorder.announce(PromptQueued(prompt=prompt, ahead=len(self._waiting) + 1))
+        self._waiting.append(waiting)
+        if self._worker is None:
+            self._worker = asyncio.create_task(self._work(), name=f"turns of {self.id}")
+        # Whoever waits may go away; the turn goes on.
+        return await asyncio.shield(waiting.done)
+
+    def interrupt(self) -> bool:
+        """Stop the running turn, keeping what came. False when none runs."""
+        if self._turn is None:
+            return False
+        self._turn.interrupt()
+        return True
+
+    async def clear(self) -> None:
+        """Empty what the model sees; the transcript keeps everything."""
+        await self._stop_turns()
+        await self._recorder.record(Clear(messages_removed=len(self.state.history)))
+        await self._report()
+
+    async def rename(self, title: str) -> None:
+        await self._recorder.record(SessionRename(title=title, **self._place()))
+
+    async def switch_model(self, name: str) -> None:
+        """Let another model answer from the next turn on. Raises `ModelUnusable`, changing nothing."""
+        answerer = await self._desk.open_model(name)
+        window = await _window(answerer, self._desk.settings)
+        before, previous = self._window, self._answerer
+        self._answerer, self._window = answerer, window
+        await previous.close()
+        await self._record_model_change(previous.name, before.tokens)
+        await self._report()
+
+    async def close(self, reason: str = "closed") -> None:
+        """End the session in this process: stop its turns, log the end, let go of everything."""
+        await self._stop_turns()
+        try:
+            await self._recorder.record(SessionEnd(reason=reason, **self._place()))
+        finally:
+            self._recorder.close()
+            await self._answerer.close()
+            self._lock.release()
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                waiting = self._waiting.popleft()
+                try:
+                    outcome = await self._one_turn(waiting.prompt)
+                except Exception as error:
+                    if not waiting.done.cancelled():
+                        waiting.done.set_exception(error)
+                else:
+                    if not waiting.done.cancelled():
+                        waiting.done.set_result(outcome)
+        finally:
+            self._worker = None
+
+    async def _one_turn(self, prompt: str) -> Outcome:
+        request = ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))
+        await self._recorder.record(Message(turn=self.state.turn + 1, message=to_json(request)))
+        self._turn = Turn(self._turn_context())
+        try:
+            return await self._turn.run()
+        finally:
+            self._turn = None
+
+    def _turn_context(self) -> TurnContext:
+        return TurnContext(
+            recorder=self._recorder,
+            history=self._history,
+            answerer=self._answerer,
+            window=self._window,
+            instructions=self._instructions,
+            toolsets=self._desk.toolsets,
+            max_steps=self._desk.settings.agent_max_steps,
+            max_retries=self._desk.settings.max_retries,
+            first_backoff_s=self._desk.first_backoff_s,
+        )
+
+    @property
+    def _instructions(self) -> str:
+        return EMBEDDED_INSTRUCTIONS if self._answerer.name == EMBEDDED else INSTRUCTIONS
+
+    async def _stop_turns(self) -> None:
+        """Interrupt the running turn and drop the prompts behind it."""
+        for waiting in self._waiting:
+            waiting.done.set_result(Outcome.INTERRUPTED)
+        self._waiting.clear()
+        self.interrupt()
+        if self._worker is not None:
+            await asyncio.wait([self._worker])
+
+    async def _report(self) -> None:
+        """Measure the context as it is now, outside of any request."""
+        messages = self._history.messages(self.state)
+        await self._turn_context().report(read(messages, Scaffold(instructions=self._instructions), self._window))
+
+    async def _record_model_change(self, before: str, window_before: int | None) -> None:
+        if before and before != self._answerer.name:
+            await self._recorder.record(
+                ModelChange(
+                    from_=before,
+                    to=self._answerer.name,
+                    window_before=window_before,
+                    window_after=self._window.tokens,
+                )
+            )
+
+    def _place(self) -> dict[str, str]:
+        repository, branch = repository_of(self._desk.cwd)
+        return {
+            "model": self._answerer.name,
+            "policy": self._desk.settings.policy,
+            "cwd": str(self._desk.cwd),
+            "repository": repository,
+            "branch": branch,
+        }
+
+
+def _locked(desk: Desk, session_id: str) -> SessionLock:
+    lock = SessionLock(desk.paths.locks, session_id)
+    lock.acquire()
+    return lock
+
+
+def _replayed(database: Path, session_id: str) -> SessionState:
+    reader = Reader(database)
+    try:
+        return replay(reader.events(session_id))
+    finally:
+        reader.close()
+
+
+async def _window(answerer: Answerer, settings: Settings) -> Window:
+    """The setting, else what the model or its server tells, else an assumption marked as one."""
+    if settings.context_window:
+        return Window(tokens=settings.context_window, known=True)
+    told = await answerer.window_tokens()
+    return Window(tokens=told or FALLBACK_WINDOW_TOKENS, known=told is not None)

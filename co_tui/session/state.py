@@ -1,0 +1,203 @@
+"""What a session is, as the sum of its events. Pure: the same events always give the same state."""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from co_tui.events import (
+    ArtifactStored,
+    Clear,
+    CompactionComplete,
+    CompactionStart,
+    CompactionUndone,
+    Event,
+    HookRun,
+    Json,
+    MemoryWritten,
+    Message,
+    ModelChange,
+    PolicyChange,
+    PromptQueued,
+    Ref,
+    Rewind,
+    SessionEnd,
+    SessionError,
+    SessionFork,
+    SessionInterrupted,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    StreamDelta,
+    StreamReset,
+    ToolActivity,
+    Truncation,
+    Unknown,
+    UsageInfo,
+)
+from co_tui.events.facts import Place
+from co_tui.events.messages import prompt_of, title_of
+from co_tui.session.growing import Growing
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message with its identity in the log."""
+
+    ref: Ref
+    turn: int
+    message: Json
+    timestamp: str
+    interrupted: bool = False
+
+    @property
+    def seq(self) -> int:
+        return self.ref[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """Everything derived from a log: what the model would see, what was said, and what happened."""
+
+    session_id: str = ""
+    seq: int = 0
+    title: str = ""
+    model: str = ""
+    policy: str = ""
+    cwd: str = ""
+    repository: str = ""
+    branch: str = ""
+    turn: int = 0
+    history: Growing[Entry] = field(default_factory=Growing)
+    """The messages the session would send now."""
+    transcript: Growing[Entry] = field(default_factory=Growing)
+    """Everything ever said; never shrinks."""
+    timeline: Growing[Event] = field(default_factory=Growing)
+    """Turns and lifecycle events, in order."""
+    compactions: Growing[Event] = field(default_factory=Growing)
+    """The successful ones: their replacements can stand in the history again after a rewind."""
+    usage: UsageInfo | None = None
+    cost: float = 0.0
+    summary_cost: float = 0.0
+    started: bool = False
+    ended: bool = False
+
+    def entry(self, ref: Ref) -> Entry | None:
+        """The message of that identity, whether or not the history still holds it."""
+        place = bisect_left(self.transcript, ref, key=lambda entry: entry.ref)
+        if place < len(self.transcript) and self.transcript[place].ref == ref:
+            return self.transcript[place]
+        place = bisect_left(self.compactions, ref[0], key=_seq)
+        if place < len(self.compactions) and _seq(self.compactions[place]) == ref[0]:
+            entries = replacement_entries(self.compactions[place])
+            return entries[ref[1]] if ref[1] < len(entries) else None
+        return None
+
+
+def apply(state: SessionState, event: Event) -> SessionState:
+    """The state after `event`. Announcements that are not logged leave it as it was."""
+    fact = event.fact
+    match fact:
+        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued():
+            return state
+        case SessionStart() | SessionResume() | SessionFork():
+            state = replace(_placed(state, fact), started=True, ended=False)
+            return _happened(replace(state, session_id=event.session_id), event)
+        case SessionRename():
+            return _happened(replace(state, title=fact.title), event)
+        case SessionEnd():
+            return _happened(replace(state, ended=True), event)
+        case Message():
+            return _said(state, event, fact)
+        case UsageInfo():
+            cost = state.cost + (fact.cost or 0.0)
+            return replace(state, seq=_seq(event), usage=fact, cost=cost)
+        case CompactionComplete():
+            return _happened(_compacted(state, event, fact), event)
+        case CompactionUndone() | Clear() | Rewind():
+            return _happened(replace(state, history=_resolved(state, fact.history)), event)
+        case ModelChange():
+            return _happened(replace(state, model=fact.to), event)
+        case PolicyChange():
+            return _happened(replace(state, policy=fact.to), event)
+        case Truncation() | CompactionStart():
+            return _happened(state, event)
+        case ArtifactStored() | MemoryWritten() | HookRun() | SessionError() | SessionInterrupted():
+            return _happened(state, event)
+        case Unknown():
+            # Something a newer version did: its place in the log counts, its meaning is not ours to guess.
+            return replace(state, seq=_seq(event))
+        case _:
+            assert_never(fact)
+
+
+def replacement_entries(event: Event) -> tuple[Entry, ...]:
+    """The messages a compaction put in place of those it replaced."""
+    fact = event.fact
+    if not isinstance(fact, CompactionComplete):
+        return ()
+    return tuple(
+        Entry(ref=(_seq(event), index), turn=0, message=message, timestamp=event.timestamp)
+        for index, message in enumerate(fact.replacement)
+    )
+
+
+def _seq(event: Event) -> int:
+    return event.seq or 0
+
+
+def _happened(state: SessionState, event: Event) -> SessionState:
+    return replace(state, seq=_seq(event), timeline=state.timeline.append(event))
+
+
+def _placed(state: SessionState, place: Place) -> SessionState:
+    return replace(
+        state,
+        model=place.model or state.model,
+        policy=place.policy or state.policy,
+        cwd=place.cwd or state.cwd,
+        repository=place.repository or state.repository,
+        branch=place.branch or state.branch,
+    )
+
+
+def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
+    entry = Entry((_seq(event), 0), fact.turn, fact.message, event.timestamp, fact.interrupted)
+    title = state.title
+    if not title and (prompt := prompt_of(fact.message)) is not None:
+        title = title_of(prompt)
+    opens_turn = fact.turn > state.turn
+    return replace(
+        state,
+        seq=_seq(event),
+        title=title,
+        turn=max(state.turn, fact.turn),
+        history=state.history.append(entry),
+        transcript=state.transcript.append(entry),
+        timeline=state.timeline.append(event) if opens_turn else state.timeline,
+    )
+
+
+def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
+    cost = state.summary_cost + (fact.cost or 0.0)
+    if not fact.success:
+        return replace(state, summary_cost=cost)
+    replaced = set(fact.replaced)
+    history: list[Entry] = []
+    placed = False
+    for entry in state.history:
+        if entry.ref not in replaced:
+            history.append(entry)
+        elif not placed:
+            history.extend(replacement_entries(event))
+            placed = True
+    if not placed:
+        history = [*replacement_entries(event), *history]
+    return replace(
+        state, summary_cost=cost, history=Growing(history), compactions=state.compactions.append(event)
+    )
+
+
+def _resolved(state: SessionState, refs: Iterable[Ref]) -> Growing[Entry]:
+    found = (state.entry(ref) for ref in refs)
+    return Growing(entry for entry in found if entry is not None)

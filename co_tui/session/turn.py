@@ -1,0 +1,312 @@
+"""One turn: from a logged prompt to the end of the reply, through failures and interruptions."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from pydantic_ai import Agent, CancellationToken
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import RunCancelled
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessage,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.tools import RunContext
+from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.usage import UsageLimits
+
+from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.failures import Failure, read_failure
+from co_tui.agent.models import Answerer
+from co_tui.context.count import Reading, Scaffold, Window, read
+from co_tui.context.pipeline import prepare
+from co_tui.context.repair import repair
+from co_tui.events import Message, SessionError, SessionInterrupted, StreamDelta, StreamReset, ToolActivity
+from co_tui.events.messages import text_of
+from co_tui.session.draft import Draft
+from co_tui.session.history import ParsedHistory, to_json
+from co_tui.session.recorder import Recorder
+from co_tui.store.errors import StoreError
+
+FIRST_BACKOFF_S = 0.5
+LONGEST_BACKOFF_S = 60.0
+
+
+class Outcome(Enum):
+    """How a turn ended."""
+
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class TurnContext:
+    """What a turn works with; belongs to the session."""
+
+    recorder: Recorder
+    history: ParsedHistory
+    answerer: Answerer
+    window: Window
+    instructions: str
+    toolsets: Sequence[AbstractToolset[Any]]
+    max_steps: int
+    max_retries: int
+    first_backoff_s: float = FIRST_BACKOFF_S
+
+    async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
+        """Log a measurement; with a response, what its provider reported and what it cost."""
+        reported: dict[str, Any] = {}
+        if response is not None and response.usage.input_tokens:
+            usage = response.usage
+            reported = {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cached_tokens": usage.cache_read_tokens,
+                "cost": _cost(response),
+            }
+        initial = self.recorder.state.usage is None
+        await self.recorder.record(reading.as_fact(is_initial=initial, model=self.answerer.name, **reported))
+
+
+class Turn:
+    """Asks the model until the turn is over; every message is logged as soon as it is whole."""
+
+    def __init__(self, context: TurnContext) -> None:
+        self._context = context
+        self._recorder = context.recorder
+        self._number = context.recorder.state.turn
+        self._stopped = asyncio.Event()
+        self._token = CancellationToken()
+        self._draft = self._new_draft()
+        self._steps = 0
+        self._in_log: int | None = None
+        """How many messages of the present run are in the log; None before its first request."""
+
+    def interrupt(self) -> None:
+        """Stop as soon as possible; what has come so far is kept."""
+        self._stopped.set()
+        self._token.cancel()
+
+    async def run(self) -> Outcome:
+        """Answer the prompt at the end of the history."""
+        attempt = 1
+        while not self._stopped.is_set():
+            steps_before = self._steps
+            try:
+                await self._ask()
+                return Outcome.DONE
+            except RunCancelled as cancelled:
+                return await self._interrupted(self._beyond_log(cancelled.all_messages()))
+            except StoreError:
+                raise  # what cannot be logged must not go on
+            except ModelUnusable as unusable:
+                failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
+            except Exception as error:
+                failure = read_failure(error, self._context.answerer.asked)
+            if self._steps > steps_before:
+                attempt = 1  # the failure before this one was overcome
+            if not failure.retryable or attempt > self._context.max_retries:
+                return await self._failed(failure, attempt)
+            await self._wait_to_retry(failure, attempt)
+            attempt += 1
+        return await self._interrupted(())
+
+    async def _ask(self) -> None:
+        context = self._context
+        self._in_log = None
+        model = await context.answerer.model()
+        agent = Agent(
+            model,
+            instructions=context.instructions,
+            toolsets=context.toolsets if context.answerer.takes_tools else (),
+            capabilities=[_Governor(self)],
+            model_settings=context.answerer.settings,
+        )
+        history = context.history.messages(self._recorder.state)
+        run = agent.run_stream_events(
+            message_history=repair(history),
+            conversation_id=self._recorder.session_id,
+            cancellation_token=self._token,
+            usage_limits=UsageLimits(request_limit=context.max_steps - self._steps),
+        )
+        async with run as events:
+            async for event in events:
+                if not isinstance(event, AgentRunResultEvent):
+                    self._stream(event)
+
+    async def before_request(
+        self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
+    ) -> list[ModelMessage]:
+        """The last step before sending: what is new is logged, the stages run, the usage is told."""
+        for message in self._beyond_log(run_messages):
+            await self.log(message)
+        self._in_log = len(run_messages)
+        self._draft = self._new_draft()
+        prepared = prepare(messages, scaffold, self._context.window)
+        await self._context.report(prepared.reading)
+        return prepared.messages
+
+    async def after_response(
+        self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
+    ) -> None:
+        """A whole reply: logged, and the context measured by what its provider counted."""
+        self._steps += 1
+        await self.log(response)
+        self._in_log = (self._in_log or 0) + 1
+        self._draft = self._new_draft()
+        await self._context.report(read([*messages, response], scaffold, self._context.window), response)
+
+    def _beyond_log(self, run_messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
+        return run_messages[self._in_log :] if self._in_log is not None else ()
+
+    async def log(self, message: ModelMessage) -> None:
+        is_reply = isinstance(message, ModelResponse)
+        fact = Message(
+            turn=self._number,
+            message=to_json(message),
+            interrupted=is_reply and message.state == "interrupted",
+        )
+        await self._recorder.record(fact, ends_draft=is_reply)
+
+    def _stream(self, event: AgentStreamEvent) -> None:
+        match event:
+            case PartStartEvent(index=index, part=TextPart(content=text)) if text:
+                self._delta(index, "text", text)
+            case PartStartEvent(index=index, part=ThinkingPart(content=text)) if text:
+                self._delta(index, "thinking", text)
+            case PartStartEvent(index=index, part=ToolCallPart() as call):
+                self._delta(index, "tool_call", text_of(call.args), call.tool_name, call.tool_call_id)
+            case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)) if text:
+                self._delta(index, "text", text)
+            case PartDeltaEvent(index=index, delta=ThinkingPartDelta(content_delta=text)) if text:
+                self._delta(index, "thinking", text)
+            case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args:
+                self._delta(index, "tool_call", text_of(args))
+            case FunctionToolCallEvent(part=call):
+                self._tool(call.tool_name, call.tool_call_id, "started", text_of(call.args))
+            case FunctionToolResultEvent(part=answer):
+                good = getattr(answer, "outcome", "success") == "success"
+                name = answer.tool_name or ""
+                self._tool(name, answer.tool_call_id, "finished" if good else "failed", text_of(answer.content))
+            case _:
+                pass
+
+    def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
+        self._draft.add(index, kind, text, tool_name, call_id)
+        self._recorder.announce(
+            StreamDelta(
+                turn=self._number, part=index, kind=kind, text=text, tool_name=tool_name, tool_call_id=call_id
+            )
+        )
+
+    def _tool(self, name: str, call_id: str, stage: Any, text: str) -> None:
+        self._recorder.announce(
+            ToolActivity(turn=self._number, tool_name=name, tool_call_id=call_id, stage=stage, text=text)
+        )
+
+    async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
+        await self._keep_rest(run_messages)
+        await self._recorder.record(
+            SessionInterrupted(what="interrupted by the user", where=f"turn {self._number}", outcome="kept what came"),
+            ends_draft=True,
+        )
+        return Outcome.INTERRUPTED
+
+    async def _failed(self, failure: Failure, attempt: int) -> Outcome:
+        if (partial := self._draft.message()) is not None:
+            await self._recorder.record(
+                Message(turn=self._number, message=partial, interrupted=True), ends_draft=True
+            )
+        await self._keep_rest(())
+        await self._recorder.record(self._error(failure, attempt, "gave up; the conversation can go on"))
+        return Outcome.FAILED
+
+    async def _keep_rest(self, rest: Sequence[ModelMessage]) -> None:
+        """Log what a stopped run had beyond the log, and answer the calls it left open."""
+        returns: list[ModelMessage] = []
+        for message in rest:
+            if isinstance(message, ModelResponse):
+                if message.parts:
+                    await self.log(message)
+            else:
+                returns.append(message)
+        history = self._context.history.messages(self._recorder.state)
+        if history and isinstance(history[-1], ModelResponse):
+            for message in repair([history[-1], *returns])[1:]:
+                await self.log(message)
+
+    async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
+        backoff = self._context.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
+        delay = min(max(backoff, failure.retry_after_s or 0.0), LONGEST_BACKOFF_S)
+        await self._recorder.record(self._error(failure, attempt, f"retrying in {delay:.1f} s", delay), ends_draft=True)
+        self._recorder.announce(StreamReset(turn=self._number))
+        self._draft = self._new_draft()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopped.wait(), delay)
+
+    def _error(self, failure: Failure, attempt: int, outcome: str, delay: float | None = None) -> SessionError:
+        return SessionError(
+            what=failure.sentence,
+            where=f"turn {self._number}",
+            outcome=outcome,
+            kind=failure.kind,
+            status=failure.status,
+            attempt=attempt,
+            retry_in_s=None if delay is None else round(delay, 2),
+            partial=self._draft.text if delay is not None else "",
+        )
+
+    def _new_draft(self) -> Draft:
+        context = self._context
+        return Draft(self._recorder.session_id, self._number, context.answerer.name, self._recorder.writer)
+
+
+class _Governor(AbstractCapability[Any]):
+    """Our hands inside the agent's loop: before each request and after each reply."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._scaffold = Scaffold()
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        parameters = request_context.model_request_parameters
+        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+        self._scaffold = Scaffold(instructions=instructions, tools=parameters.function_tools)
+        request_context.messages = await self._turn.before_request(
+            ctx.messages, request_context.messages, self._scaffold
+        )
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        await self._turn.after_response(request_context.messages, self._scaffold, response)
+        return response
+
+
+def _cost(response: ModelResponse) -> float | None:
+    """The reply's price in US dollars; None when nobody published one."""
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):
+        return None

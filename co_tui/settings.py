@@ -1,0 +1,292 @@
+"""Layered settings: every value knows where it came from.
+
+Strongest first: command line, environment, the project's `.co-tui.toml`, the user's `config.toml`,
+the policy, the defaults. Nothing here reads the process environment by itself: `cli` hands it in.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, write_atomically
+
+ENVIRONMENT_PREFIX: Final = "CO_TUI_"
+BUILT_IN_POLICIES: Final = Path(__file__).parent / "context" / "policies"
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the text names the key, the value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a setting accepts, and how to say it."""
+
+    allowed: str
+    read: Callable[[object], object]
+    """Raises ValueError for what is not allowed."""
+    personal: bool = False
+    """Only the user may set it: a project's file comes with whatever was cloned."""
+
+
+def _whole(minimum: int, meaning_of_zero: str = "") -> _Rule:
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            value = int(value.replace("_", ""))
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            raise ValueError
+        return value
+
+    return _Rule(f"a whole number from {minimum} up" + (f" (0 {meaning_of_zero})" if meaning_of_zero else ""), read)
+
+
+def _number(low: float, high: float) -> _Rule:
+    def read(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError
+        number = float(value)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    return _Rule(f"a number from {low:g} to {high:g}", read)
+
+
+def _text(allowed: str = "a text", *, personal: bool = False) -> _Rule:
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            raise ValueError
+        return value.strip()
+
+    return _Rule(allowed, read, personal)
+
+
+def _setting(default: Any, rule: _Rule) -> Any:
+    return field(default=default, metadata={"rule": rule})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The values in force."""
+
+    model: str = _setting("", _text("a model string such as anthropic:claude-sonnet-5, or embedded"))
+    """Who answers; empty means the first provider with a key, else the embedded model."""
+    policy: str = _setting("balanced", _text("the name of a policy"))
+    """Which policy governs the context."""
+    base_url: str = _setting("", _text("the address of an OpenAI-compatible server", personal=True))
+    """Where `openai-chat:` models are served; empty means OPENAI_BASE_URL, else OpenAI."""
+    theme: str = _setting("auto", _text("auto, or the name of a theme"))
+    """Colours of the app; auto follows the terminal."""
+    summarization_model: str = _setting("", _text("a model string, or empty for the primary model"))
+    """Who writes the summaries of automatic compaction."""
+    context_window: int = _setting(0, _whole(0, "asks the model"))
+    """The model's window in tokens, when its provider is wrong about it."""
+    tool_output_trim_chars: int = _setting(2000, _whole(0, "switches trimming off"))
+    """Tool results longer than this are clipped once they are no longer recent."""
+    max_history_messages: int = _setting(0, _whole(0, "switches the window off"))
+    """More messages than this, and the middle is summarised."""
+    background_compaction_threshold: float = _setting(0.8, _number(0, 1))
+    """Share of the window at which compaction starts beside the turn."""
+    buffer_exhaustion_threshold: float = _setting(0.95, _number(0, 1))
+    """Share of the window at which a request waits for compaction."""
+    min_compaction_messages: int = _setting(4, _whole(2))
+    """Fewer messages than this are not compacted."""
+    agent_max_context_tokens: int = _setting(0, _whole(0, "leaves it to the window"))
+    """A budget for the context below the model's window."""
+    agent_max_context_turns: int = _setting(0, _whole(0, "switches turn trimming off"))
+    """More turns than this, and the oldest half is summarised."""
+    agent_max_steps: int = _setting(15, _whole(1))
+    """Model decisions in one turn before it stops with a notice."""
+    retention_days: int = _setting(0, _whole(0, "keeps sessions for ever"))
+    """Sessions older than this move to the trash."""
+    request_timeout_s: float = _setting(300.0, _number(1, 86_400))
+    """How long a provider may stay silent."""
+    max_retries: int = _setting(4, _whole(0, "gives up at once"))
+    """How often a request that failed for a passing reason is sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A value and the layer that set it."""
+
+    value: object
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings with the origin of each, and what was wrong on the way."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+    problems: tuple[str, ...]
+    """Values that cannot be used; the next layer's value stands in for them."""
+    warnings: tuple[str, ...]
+    """Keys nobody knows."""
+
+
+@cache
+def rules() -> Mapping[str, _Rule]:
+    return {item.name: item.metadata["rule"] for item in fields(Settings)}
+
+
+def load(
+    *, paths: Paths, cwd: Path, environ: Mapping[str, str], command_line: Mapping[str, object] | None = None
+) -> Loaded:
+    """Read every layer and merge them."""
+    merge = _Merge()
+    given = {key: value for key, value in (command_line or {}).items() if value is not None}
+    merge.layer("the command line", given)
+    merge.layer("the environment", _from_environment(environ), name=lambda key: ENVIRONMENT_PREFIX + key.upper())
+    project = find_upwards(PROJECT_FILE, cwd)
+    if project is not None:
+        merge.file(project, personal=False)
+    merge.file(paths.config_file)
+    name = merge.found.get("policy", Origin(Settings().policy, "default"))
+    policy = _policy_file(str(name.value), paths)
+    if policy is None:
+        names = ", ".join(policy_names(paths))
+        merge.problems.append(f"policy = {name.value!r} ({name.source}) is not allowed: one of {names}.")
+        merge.found.pop("policy", None)
+        policy = _policy_file(Settings().policy, paths)
+    if policy is not None:
+        merge.layer(f"policy {policy.stem}", merge.table(policy).get("settings", {}))
+    origins = {
+        item.name: merge.found.get(item.name, Origin(item.default, "default")) for item in fields(Settings)
+    }
+    values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
+    return Loaded(Settings(**values), origins, tuple(merge.problems), tuple(merge.warnings))
+
+
+def policy_names(paths: Paths) -> list[str]:
+    """The policies that can be chosen: ours, and the user's own."""
+    folders = (BUILT_IN_POLICIES, paths.policies)
+    return sorted({file.stem for folder in folders if folder.is_dir() for file in folder.glob("*.toml")})
+
+
+def check(key: str, value: object) -> object:
+    """The value as the setting keeps it. Raises `SettingsError` when it is not allowed."""
+    rule = rules().get(key)
+    if rule is None:
+        raise SettingsError(unknown_key(key))
+    try:
+        return rule.read(value)
+    except (ValueError, TypeError):
+        raise SettingsError(f"{key} = {value!r} is not allowed: it must be {rule.allowed}.") from None
+
+
+def unknown_key(key: str) -> str:
+    close = get_close_matches(key, rules(), n=1)
+    hint = f"; did you mean {close[0]}?" if close else ". `co-tui config` lists them."
+    return f"There is no setting {key!r}{hint}"
+
+
+def write(key: str, value: str, paths: Paths) -> object:
+    """Set a key in the user's file, leaving the rest of it as it is. Returns the value as kept."""
+    kept = check(key, value)
+    if key == "policy" and _policy_file(str(kept), paths) is None:
+        raise SettingsError(f"policy = {value!r} is not allowed: one of {', '.join(policy_names(paths))}.")
+    file = paths.config_file
+    try:
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read ({error}); mend it first, nothing was written.") from None
+    try:
+        write_atomically(file, _with_key(text, key, kept))
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written: {error.strerror or error}.") from None
+    return kept
+
+
+class _Merge:
+    """Collects values from the strongest layer to the weakest."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Origin] = {}
+        self.problems: list[str] = []
+        self.warnings: list[str] = []
+
+    def layer(
+        self,
+        source: str,
+        values: Mapping[str, object],
+        *,
+        personal: bool = True,
+        name: Callable[[str], str] = lambda key: key,
+    ) -> None:
+        for key, value in values.items():
+            rule = rules().get(key)
+            if rule is None:
+                self.warnings.append(f"{source}: {unknown_key(key)}")
+            elif rule.personal and not personal:
+                self.warnings.append(f"{source}: {key} is ignored there; set it in your own config.toml.")
+            else:
+                try:
+                    checked = check(key, value)
+                except SettingsError:
+                    self.problems.append(
+                        f"{name(key)} = {value!r} ({source}) is not allowed: it must be {rule.allowed}."
+                    )
+                else:
+                    self.found.setdefault(key, Origin(checked, source))
+
+    def file(self, file: Path, *, personal: bool = True) -> None:
+        if file.is_file():
+            self.layer(str(file), self.table(file), personal=personal)
+
+    def table(self, file: Path) -> dict[str, Any]:
+        try:
+            return tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            self.problems.append(f"{file} cannot be read: {error}.")
+            return {}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    return {
+        variable.removeprefix(ENVIRONMENT_PREFIX).lower(): value
+        for variable, value in environ.items()
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable != HOME_VARIABLE
+    }
+
+
+def _policy_file(name: str, paths: Paths) -> Path | None:
+    if not name or "/" in name or "\\" in name or name.startswith("."):
+        return None
+    for folder in (paths.policies, BUILT_IN_POLICIES):
+        file = folder / f"{name}.toml"
+        if file.is_file():
+            return file
+    return None
+
+
+def _with_key(text: str, key: str, value: object) -> str:
+    """The TOML text with a top-level key set; comments and other keys stay where they are."""
+    line = f"{key} = {_toml(value)}"
+    lines = text.splitlines()
+    for index, present in enumerate(lines):
+        if present.lstrip().startswith("["):
+            break
+        if present.split("=", 1)[0].strip() == key and "=" in present:
+            lines[index] = line
+            return "\n".join(lines) + "\n"
+    else:
+        index = len(lines)
+    lines.insert(index, line)
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    text = "".join(
+        f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else "\\" + c if c in '"\\' else c for c in str(value)
+    )
+    return f'"{text}"'

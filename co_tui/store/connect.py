@@ -1,0 +1,73 @@
+"""Opening the database, for reading and for writing."""
+
+import sqlite3
+from pathlib import Path
+
+from co_tui.paths import ensure_file
+from co_tui.store.errors import StoreError, explained
+
+SCHEMA_VERSION = 1
+"""Kept in `PRAGMA user_version`; equals the number of migrations."""
+
+BUSY_TIMEOUT_S = 15.0
+
+
+def connect_for_writing(path: Path) -> sqlite3.Connection:
+    """A connection in WAL mode whose commits survive a power cut, on a database of the present schema."""
+    try:
+        ensure_file(path)
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+    except (sqlite3.Error, OSError) as error:
+        raise explained(error, path) from error
+    try:
+        version = checked_version(connection, path)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        if version < SCHEMA_VERSION:
+            # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
+            from co_tui.store.migrations import migrate
+
+            migrate(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise explained(error, path) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_for_reading(path: Path) -> sqlite3.Connection | None:
+    """A read-only connection; None while there is no database yet."""
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    try:
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    except (sqlite3.Error, OSError) as error:
+        raise explained(error, path) from error
+    try:
+        version = checked_version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    if version == 0:  # another process is creating it at this very moment
+        connection.close()
+        return None
+    return connection
+
+
+def checked_version(connection: sqlite3.Connection, path: Path) -> int:
+    """The database's schema version, refused when this co-tui is too old for it."""
+    try:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"The database {path} was written by a newer co-tui (schema {version}, this one knows "
+            f"{SCHEMA_VERSION}). Upgrade co-tui, or set CO_TUI_HOME to another folder."
+        )
+    return version

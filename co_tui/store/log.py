@@ -1,0 +1,175 @@
+"""The SQL of the event log: appending facts, with the session's row and search texts in step."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from co_tui.events import (
+    CompactionComplete,
+    Event,
+    Fact,
+    Message,
+    ModelChange,
+    PolicyChange,
+    SessionFork,
+    SessionInterrupted,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    UsageInfo,
+    is_durable,
+)
+from co_tui.events.event import dump, payload_of
+from co_tui.events.messages import pieces, prompt_of, title_of
+from co_tui.store.errors import SessionNotFound
+
+REPLY_SLOT = "reply"
+_SEARCHED = {"user", "assistant", "tool_call", "tool_result"}
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+@dataclass(slots=True)
+class _Row:
+    """A session's row while facts are being counted into it."""
+
+    title: str
+    model: str
+    policy: str
+    cwd: str
+    repository: str
+    branch: str
+    last_seq: int
+    turns: int
+    messages: int
+    compactions: int
+    tokens: int | None
+    token_limit: int | None
+    cost: float
+    usage: str | None
+
+    def count(self, fact: Fact, event: Event) -> None:
+        match fact:
+            case SessionStart() | SessionResume() | SessionFork():
+                self.model, self.policy = fact.model or self.model, fact.policy or self.policy
+                self.cwd, self.repository = fact.cwd or self.cwd, fact.repository or self.repository
+                self.branch = fact.branch or self.branch
+            case SessionRename():
+                self.title = fact.title
+            case Message():
+                self.messages += 1
+                self.turns = max(self.turns, fact.turn)
+                if not self.title and (prompt := prompt_of(fact.message)) is not None:
+                    self.title = title_of(prompt)
+            case UsageInfo():
+                self.tokens, self.token_limit = fact.current_tokens, fact.token_limit
+                self.cost += fact.cost or 0.0
+                self.usage = dump(payload_of(event))
+            case CompactionComplete():
+                self.compactions += fact.success
+                self.cost += fact.cost or 0.0
+            case ModelChange():
+                self.model = fact.to
+            case PolicyChange():
+                self.policy = fact.to
+            case _:
+                pass
+
+
+_COLUMNS = tuple(_Row.__dataclass_fields__)
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM sessions WHERE id = ?"
+_UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMNS)}, updated = ? WHERE id = ?"
+
+
+def append(connection: sqlite3.Connection, session_id: str, facts: Iterable[Fact]) -> tuple[Event, ...]:
+    """Add durable facts at the end of a session's log. The caller holds the transaction."""
+    stored = connection.execute(_SELECT, (session_id,)).fetchone()
+    timestamp = now()
+    if stored is None:
+        stored = _created(connection, session_id, timestamp)
+    row = _Row(*stored)
+    events = []
+    for fact in facts:
+        if not is_durable(fact):
+            raise ValueError(f"{fact.TYPE} is announced, never logged")
+        row.last_seq += 1
+        event = Event(session_id=session_id, seq=row.last_seq, timestamp=timestamp, fact=fact)
+        connection.execute(
+            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
+            (session_id, row.last_seq, event.type, timestamp, event.version, dump(payload_of(event))),
+        )
+        row.count(fact, event)
+        if isinstance(fact, Message):
+            _index(connection, event, fact)
+        events.append(event)
+    connection.execute(_UPDATE, (*(getattr(row, column) for column in _COLUMNS), timestamp, session_id))
+    return tuple(events)
+
+
+def _created(connection: sqlite3.Connection, session_id: str, timestamp: str) -> tuple[Any, ...]:
+    connection.execute(
+        "INSERT INTO sessions(id, title, created, updated, model, policy, cwd, repository, branch,"
+        " last_seq, turns, messages, compactions, cost) VALUES(?, '', ?, ?, '', '', '', '', '', 0, 0, 0, 0, 0.0)",
+        (session_id, timestamp, timestamp),
+    )
+    created: tuple[Any, ...] = connection.execute(_SELECT, (session_id,)).fetchone()
+    return created
+
+
+def _index(connection: sqlite3.Connection, event: Event, fact: Message) -> None:
+    for role, text, _ in pieces(fact.message):
+        if role in _SEARCHED and text.strip():
+            # Lone surrogates cannot be stored as UTF-8; the log keeps them, the index does without.
+            searchable = text.encode(errors="replace").decode()
+            connection.execute(
+                "INSERT INTO message_texts(session_id, seq, role, text) VALUES(?, ?, ?, ?)",
+                (event.session_id, event.seq, role, searchable),
+            )
+
+
+def save_draft(connection: sqlite3.Connection, session_id: str, slot: str, body: str | None) -> None:
+    """Keep what is not an event yet; None removes it."""
+    if body is None:
+        connection.execute("DELETE FROM drafts WHERE session_id = ? AND slot = ?", (session_id, slot))
+    else:
+        connection.execute(
+            "INSERT INTO drafts(session_id, slot, body) VALUES(?, ?, ?)"
+            " ON CONFLICT(session_id, slot) DO UPDATE SET body = excluded.body",
+            (session_id, slot, body),
+        )
+
+
+def recover(connection: sqlite3.Connection, session_id: str) -> tuple[Event, ...]:
+    """Log the reply that a crash cut short, as far as it came. The caller owns the session."""
+    found = connection.execute(
+        "SELECT body FROM drafts WHERE session_id = ? AND slot = ?", (session_id, REPLY_SLOT)
+    ).fetchone()
+    if found is None:
+        return ()
+    draft = json.loads(found[0])
+    save_draft(connection, session_id, REPLY_SLOT, None)
+    return append(
+        connection,
+        session_id,
+        (
+            Message(turn=draft["turn"], message=draft["message"], interrupted=True),
+            SessionInterrupted(
+                what="co-tui ended before the reply was complete",
+                where=f"turn {draft['turn']}",
+                outcome="the reply was kept as far as it came",
+            ),
+        ),
+    )
+
+
+def delete(connection: sqlite3.Connection, session_id: str) -> None:
+    """Remove a session and all that belongs to it."""
+    for table in ("drafts", "message_texts", "events"):
+        connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
+    if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
+        raise SessionNotFound(f"There is no session {session_id}.")

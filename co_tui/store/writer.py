@@ -1,0 +1,129 @@
+"""The one owner of a process's writing connection, on a thread of its own."""
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from co_tui.events import Event, Fact
+from co_tui.store import log
+from co_tui.store.connect import connect_for_writing
+from co_tui.store.errors import StoreError, explained
+
+T = TypeVar("T")
+MAX_BATCH = 256
+
+
+class _Job(Generic[T]):
+    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
+        self.work = work
+        self.done: Future[T] = Future()
+        self.result: T
+        self.error: Exception | None = None
+
+
+class Writer:
+    """Every change to the database goes through here, in the order it was asked for.
+
+    What waits is committed together; a future is resolved only after its commit, so an acknowledged
+    append survives the death of the process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the database, creating or migrating it. Raises `StoreError` with a sentence."""
+        self._path = path
+        self._connection = connect_for_writing(path)
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._closed = False
+        self._gate = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
+        self._thread.start()
+
+    def append(self, session_id: str, facts: Iterable[Fact], *, ends_draft: bool = False) -> Future[tuple[Event, ...]]:
+        """Log facts; with `ends_draft` the half reply they complete is dropped in the same step."""
+        facts = tuple(facts)
+
+        def work(connection: sqlite3.Connection) -> tuple[Event, ...]:
+            events = log.append(connection, session_id, facts)
+            if ends_draft:
+                log.save_draft(connection, session_id, log.REPLY_SLOT, None)
+            return events
+
+        return self._submit(work)
+
+    def save_draft(self, session_id: str, slot: str, body: str | None) -> Future[None]:
+        return self._submit(lambda connection: log.save_draft(connection, session_id, slot, body))
+
+    def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
+        return self._submit(lambda connection: log.recover(connection, session_id))
+
+    def delete(self, session_id: str) -> Future[None]:
+        return self._submit(lambda connection: log.delete(connection, session_id))
+
+    def close(self) -> None:
+        """Finish what was asked for, then close the connection."""
+        with self._gate:
+            if self._closed:
+                return
+            self._closed = True
+            self._jobs.put(None)
+        self._thread.join()
+
+    def _submit(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        job = _Job(work)
+        with self._gate:
+            if self._closed:
+                job.done.set_exception(StoreError(f"The database {self._path} is closed already."))
+            else:
+                self._jobs.put(job)
+        return job.done
+
+    def _work(self) -> None:
+        open_ = True
+        while open_:
+            batch: list[_Job[Any]] = []
+            item = self._jobs.get()
+            while item is not None:
+                batch.append(item)
+                if len(batch) >= MAX_BATCH or self._jobs.empty():
+                    break
+                item = self._jobs.get()
+            open_ = item is not None
+            if batch:
+                self._commit(batch)
+        self._connection.close()
+
+    def _commit(self, batch: list[_Job[Any]]) -> None:
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                self._perform(job)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            failure = explained(error, self._path)
+            for job in batch:
+                job.done.set_exception(failure)
+            return
+        for job in batch:
+            if job.error is not None:
+                job.done.set_exception(job.error)
+            else:
+                job.done.set_result(job.result)
+
+    def _perform(self, job: _Job[Any]) -> None:
+        """Run one job of a batch; its own mistakes undo it alone, the database's undo the batch."""
+        self._connection.execute("SAVEPOINT job")
+        try:
+            job.result = job.work(self._connection)
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            job.error = error
+            self._connection.execute("ROLLBACK TO job")
+        self._connection.execute("RELEASE job")
