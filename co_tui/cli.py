@@ -45,7 +45,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown and options.command not in LATER:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     environ, cwd = os.environ, Path.cwd()
     paths = locate(environ)
     given = {"model": getattr(options, "model", None), "policy": getattr(options, "policy", None)}
@@ -124,7 +127,10 @@ def _with_policy(
 ) -> Loaded:
     """The settings under a stored session's own policy, as long as that still exists."""
     loaded = load(
-        paths=ground.paths, cwd=cwd, environ=environ, command_line={"model": getattr(options, "model", None), "policy": policy}
+        paths=ground.paths,
+        cwd=cwd,
+        environ=environ,
+        command_line={"model": getattr(options, "model", None), "policy": policy},
     )
     return ground.loaded if loaded.problems else loaded
 
@@ -169,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
 
     commands.add_parser("doctor", help="check the installation")
     for name, purpose in LATER.items():
-        commands.add_parser(name, help=f"{purpose} (not built yet)").add_argument("rest", nargs=argparse.REMAINDER)
+        commands.add_parser(name, help=f"{purpose} (not built yet)").add_argument("rest", nargs="*")
     return parser
 
 

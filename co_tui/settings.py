@@ -155,9 +155,7 @@ def load(
         policy = _policy_file(Settings().policy, paths)
     if policy is not None:
         merge.layer(f"policy {policy.stem}", merge.table(policy).get("settings", {}))
-    origins = {
-        item.name: merge.found.get(item.name, Origin(item.default, "default")) for item in fields(Settings)
-    }
+    origins = {item.name: merge.found.get(item.name, Origin(item.default, "default")) for item in fields(Settings)}
     values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
     return Loaded(Settings(**values), origins, tuple(merge.problems), tuple(merge.warnings))
 
@@ -286,7 +284,5 @@ def _toml(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
-    text = "".join(
-        f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else "\\" + c if c in '"\\' else c for c in str(value)
-    )
+    text = "".join(f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else "\\" + c if c in '"\\' else c for c in str(value))
     return f'"{text}"'

@@ -5,5 +5,5 @@ INSTRUCTIONS = (
     "put code in fenced blocks. Say so when you do not know."
 )
 
-EMBEDDED_INSTRUCTIONS = "You are a helpful assistant. Answer briefly."
-"""A model this small follows one short line better than a paragraph."""
+EMBEDDED_INSTRUCTIONS = ""
+"""The embedded model answers best on the instruction its own chat template puts first."""

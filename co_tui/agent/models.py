@@ -87,13 +87,13 @@ class EmbeddedModel:
 
     @property
     def settings(self) -> ModelSettings:
-        # At temperature 0 so small a model repeats itself for ever.
+        # At temperature 0 so small a model repeats itself for ever; much above this it loses the thread.
         return ModelSettings(
             **_request_settings(self.config),
-            temperature=0.7,
+            temperature=0.2,
             top_p=0.9,
             max_tokens=EMBEDDED_REPLY_TOKENS,
-            extra_body={"repeat_penalty": 1.15},
+            extra_body={"repeat_penalty": 1.1},
         )
 
     @property

@@ -7,7 +7,6 @@ and an event it cannot make sense of becomes `Unknown` instead of an error.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from types import UnionType
 from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 
@@ -152,8 +151,17 @@ class _Shape:
     required: frozenset[str]
 
 
-@cache
+_SHAPES: Final[dict[type[Any], _Shape]] = {}
+
+
 def _shape(kind: type[Any]) -> _Shape:
+    shape = _SHAPES.get(kind)
+    if shape is None:
+        shape = _SHAPES[kind] = _measured(kind)
+    return shape
+
+
+def _measured(kind: type[Any]) -> _Shape:
     hints = get_type_hints(kind)
     rows = []
     required = set()

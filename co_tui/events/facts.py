@@ -299,16 +299,7 @@ Change: TypeAlias = ModelChange | PolicyChange
 Happening: TypeAlias = ArtifactStored | MemoryWritten | HookRun | SessionError | SessionInterrupted
 Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | PromptQueued
 Fact: TypeAlias = (
-    Life
-    | Message
-    | UsageInfo
-    | Truncation
-    | CompactionStart
-    | Rewrite
-    | Change
-    | Happening
-    | Transient
-    | Unknown
+    Life | Message | UsageInfo | Truncation | CompactionStart | Rewrite | Change | Happening | Transient | Unknown
 )
 
 

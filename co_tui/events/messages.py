@@ -68,5 +68,7 @@ def title_of(prompt: str) -> str:
     """A session's name until the user gives one: the prompt's first line, clipped."""
     first = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
     # Control characters and lone surrogates have no place in a list or a window title.
-    first = "".join(" " if character == "\t" else character for character in first if character.isprintable() or character == "\t")
+    first = "".join(
+        " " if character == "\t" else character for character in first if character.isprintable() or character == "\t"
+    )
     return first if len(first) <= TITLE_CHARS else first[: TITLE_CHARS - 1].rstrip() + "…"

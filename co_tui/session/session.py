@@ -99,9 +99,7 @@ class Session:
         return session
 
     @classmethod
-    async def resume(
-        cls, desk: Desk, session_id: str, model: str = "", listener: Listener | None = None
-    ) -> "Session":
+    async def resume(cls, desk: Desk, session_id: str, model: str = "", listener: Listener | None = None) -> "Session":
         """Go on with a stored session, with its own model unless another is named."""
         lock = _locked(desk, session_id)
         answerer: Answerer | None = None
@@ -147,7 +145,7 @@ class Session:
             raise ValueError("A prompt needs some text.")
         waiting = _Waiting(prompt)
         if self.busy:
-            self._recorder.announce(PromptQueued(prompt=prompt, ahead=len(self._waiting) + 1))
+            self._recorder.announce(PromptQueued(prompt=prompt, ahead=len(self._waiting) + (self._turn is not None)))
         self._waiting.append(waiting)
         if self._worker is None:
             self._worker = asyncio.create_task(self._work(), name=f"turns of {self.id}")

@@ -193,9 +193,7 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
             placed = True
     if not placed:
         history = [*replacement_entries(event), *history]
-    return replace(
-        state, summary_cost=cost, history=Growing(history), compactions=state.compactions.append(event)
-    )
+    return replace(state, summary_cost=cost, history=Growing(history), compactions=state.compactions.append(event))
 
 
 def _resolved(state: SessionState, refs: Iterable[Ref]) -> Growing[Entry]:

@@ -135,7 +135,7 @@ class Turn:
         model = await context.answerer.model()
         agent = Agent(
             model,
-            instructions=context.instructions,
+            instructions=context.instructions or None,
             toolsets=context.toolsets if context.answerer.takes_tools else (),
             capabilities=[_Governor(self)],
             model_settings=context.answerer.settings,
@@ -212,9 +212,7 @@ class Turn:
     def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
         self._draft.add(index, kind, text, tool_name, call_id)
         self._recorder.announce(
-            StreamDelta(
-                turn=self._number, part=index, kind=kind, text=text, tool_name=tool_name, tool_call_id=call_id
-            )
+            StreamDelta(turn=self._number, part=index, kind=kind, text=text, tool_name=tool_name, tool_call_id=call_id)
         )
 
     def _tool(self, name: str, call_id: str, stage: Any, text: str) -> None:
@@ -232,9 +230,7 @@ class Turn:
 
     async def _failed(self, failure: Failure, attempt: int) -> Outcome:
         if (partial := self._draft.message()) is not None:
-            await self._recorder.record(
-                Message(turn=self._number, message=partial, interrupted=True), ends_draft=True
-            )
+            await self._recorder.record(Message(turn=self._number, message=partial, interrupted=True), ends_draft=True)
         await self._keep_rest(())
         await self._recorder.record(self._error(failure, attempt, "gave up; the conversation can go on"))
         return Outcome.FAILED

@@ -21,14 +21,13 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         raise explained(error, path) from error
     try:
         version = checked_version(connection, path)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
         if version < SCHEMA_VERSION:
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
             from co_tui.store.migrations import migrate
 
             migrate(connection, path)
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
     except sqlite3.Error as error:
         connection.close()
         raise explained(error, path) from error

@@ -72,6 +72,8 @@ def _sessions_and_events(db: Database) -> None:
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the database to the present schema; one process at a time does it, the others wait."""
     with file_lock(path.with_name(f"{path.name}.migrate")):
+        # Stays with the file. Switching ignores the busy timeout, hence inside the lock.
+        connection.execute("PRAGMA journal_mode=WAL")
         steps.apply(Database(connection))
         connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 

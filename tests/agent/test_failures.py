@@ -1,0 +1,79 @@
+"""Keys never reach a sentence; unusable models say why."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.agent.catalogue import choose
+from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.models import ModelConfig, open_model
+from co_tui.agent.redact import HIDDEN, redact
+from tests.support.provider import Provider
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-proj-abcdefghijklmnop",
+        "sk-ant-api03-AAAABBBBCCCC",
+        "sk-abc1********wxyz",
+        "AIzaSyA1234567890abcdefghij",
+        "ghp_1234567890abcdef",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc",
+        "AKIAIOSFODNN7EXAMPLE",
+    ],
+)
+def test_what_looks_like_a_key_is_hidden(secret: str) -> None:
+    hidden = redact(f"Incorrect key {secret} given")
+    assert secret not in hidden and HIDDEN in hidden and hidden.startswith("Incorrect key")
+
+
+def test_known_secrets_bearers_and_passwords_are_hidden() -> None:
+    assert redact("token is hunter22!", ["hunter22!"]) == f"token is {HIDDEN}"
+    assert redact("Authorization: Bearer abc.def") == f"Authorization: Bearer {HIDDEN}"
+    assert redact("http://me:pass@host/v1") == f"http://{HIDDEN}@host/v1"
+    assert redact("an ordinary sentence about sk and keys") == "an ordinary sentence about sk and keys"
+
+
+@pytest.mark.parametrize(
+    ("name", "environ", "words"),
+    [
+        ("anthropic:claude-sonnet-5", {}, ["ANTHROPIC_API_KEY"]),
+        ("openai:gpt-6-sol", {}, ["OPENAI_API_KEY"]),
+        ("openai-chat:x", {}, ["OPENAI_BASE_URL"]),
+        ("anthropc:claude-sonnet-5", {}, ["anthropic:claude-sonnet-5"]),
+        ("gpt-5.4", {}, ["openai:gpt-5.4"]),
+        ("nobody:nothing", {}, ["embedded", "anthropic", "openai"]),
+        ("openai-chat:", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, ["http://127.0.0.1:9/v1"]),
+    ],
+)
+async def test_an_unusable_model_says_which_variable_name_or_address(name, environ, words, tmp_path: Path) -> None:
+    with pytest.raises(ModelUnusable) as raised:
+        await open_model(name, ModelConfig(environ=environ, fetched_models=tmp_path))
+    for word in words:
+        assert word in str(raised.value)
+
+
+async def test_the_embedded_model_missing_says_how_large_it_is(tmp_path: Path, monkeypatch) -> None:
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    model = await open_model("embedded", ModelConfig(environ={}, fetched_models=tmp_path))
+    with pytest.raises(ModelUnusable, match="127 MB"):
+        await model.model()
+
+
+async def test_a_server_tells_its_window_and_its_first_model(provider: Provider, tmp_path: Path) -> None:
+    config = ModelConfig(environ={"OPENAI_BASE_URL": provider.url}, fetched_models=tmp_path)
+    model = await open_model("openai-chat:", config)
+    assert model.name == "openai-chat:scripted"
+    assert await model.window_tokens() == 4096
+
+
+def test_the_default_model() -> None:
+    assert choose("x:y", "the command line", {"ANTHROPIC_API_KEY": "k"}).model == "x:y"
+    assert choose("", "default", {"OPENAI_API_KEY": "k"}).model.startswith("openai:")
+    both = choose("", "default", {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})
+    assert both.model.startswith("anthropic:") and "ANTHROPIC_API_KEY" in both.reason
+    assert choose("", "default", {"OPENAI_BASE_URL": "http://x"}).model == "openai-chat:"
+    assert choose("", "default", {"OPENAI_API_KEY": ""}).model == "embedded"

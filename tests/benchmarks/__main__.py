@@ -1,0 +1,19 @@
+"""`uv run python -m tests.benchmarks [NAME …]`: prints the figures as tables."""
+
+import sys
+
+from tests.benchmarks import foundation
+
+BENCHMARKS = {"foundation": foundation.main}
+
+
+def main() -> None:
+    for name in sys.argv[1:] or BENCHMARKS:
+        if name not in BENCHMARKS:
+            sys.exit(f"There is no benchmark {name!r}; one of {', '.join(BENCHMARKS)}.")
+        print(f"## {name}\n")
+        BENCHMARKS[name]()
+        print()
+
+
+main()

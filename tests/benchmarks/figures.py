@@ -1,0 +1,37 @@
+"""Measuring and printing."""
+
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+
+def times_ms(work: Callable[[], object], repeat: int) -> list[float]:
+    taken = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - start) * 1000)
+    return taken
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def command_ms(command: Sequence[str], repeat: int, cwd: Path | None = None) -> float:
+    """Median wall time of a whole process, after one run to warm the caches."""
+    run = lambda: subprocess.run(command, check=True, capture_output=True, cwd=cwd)  # noqa: E731
+    run()
+    return median(times_ms(run, repeat))
+
+
+def print_table(rows: Sequence[tuple[str, str]]) -> None:
+    width = max(len(name) for name, _ in rows)
+    for name, figure in rows:
+        print(f"  {name.ljust(width)}  {figure}")

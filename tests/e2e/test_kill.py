@@ -1,0 +1,70 @@
+"""`kill -9` in the middle of a streamed answer, at random moments."""
+
+import json
+import random
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from tests.support.command import Command
+from tests.support.provider import Provider, Reply
+
+ROUNDS = 8
+
+
+def test_nothing_acknowledged_is_lost_and_the_session_goes_on(served: Command, provider: Provider) -> None:
+    words = " ".join(f"w{n}" for n in range(400))
+    acknowledged: list[dict] = []
+    session_id = ""
+    moments = random.Random(7)
+    for round_ in range(ROUNDS):
+        provider.script = [Reply(text=words, delay_s=0.01)]
+        where = ["--continue"] if session_id else []
+        process = served.start("run", "-p", f"prompt {round_}", "--json", *where)
+        assert process.stdout is not None
+        seen = []
+        for line in process.stdout:
+            seen.append(line)
+            if '"session.usage_info"' in line:
+                break
+        time.sleep(moments.uniform(0.05, 1.5))
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate(timeout=20)
+        lines = [line for line in (*seen, *rest.splitlines(keepends=True)) if line.endswith("\n")]
+        acknowledged += [json.loads(line) for line in lines]
+        session_id = acknowledged[0]["session_id"]
+
+        with sqlite3.connect(served.database) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        last = served("show", session_id, "--json").objects[-1]["message"]
+        assert last["kind"] == "response" and last["state"] == "interrupted"
+        text = last["parts"][0]["content"]
+        assert text and words.startswith(text.strip())
+
+    provider.script = [Reply(text="Still here.")]
+    assert served("run", "--continue", "-p", "alive?").out.strip() == "Still here."
+    log = {(e["seq"], e["type"]) for e in _log(served, session_id)}
+    assert {(event["seq"], event["type"]) for event in acknowledged} <= log
+    assert [seq for seq, _ in sorted(log)] == list(range(1, len(log) + 1))
+    prompts = [entry["message"]["parts"][0]["content"] for entry in served("show", session_id, "--json").objects][::2]
+    assert prompts == [*(f"prompt {n}" for n in range(ROUNDS)), "alive?"]
+
+
+def _log(command: Command, session_id: str) -> list[dict]:
+    with sqlite3.connect(command.database) as connection:
+        rows = connection.execute("SELECT seq, type FROM events WHERE session_id = ?", (session_id,)).fetchall()
+    return [{"seq": seq, "type": kind} for seq, kind in rows]
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.2, 0.6])
+def test_killed_before_the_first_word(served: Command, provider: Provider, delay_s: float) -> None:
+    provider.script = [Reply(text="late", delay_s=30)]
+    process = served.start("run", "-p", "hello")
+    time.sleep(delay_s)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    provider.script = []
+    assert served("sessions", "--json").code == 0
+    assert served("run", "-p", "again").code == 0

@@ -1,0 +1,60 @@
+"""Running `co-tui` as a person or a script does: in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_KEYS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "CO_TUI", "OLLAMA", "GROQ", "MISTRAL", "OPENROUTER")
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Command:
+    """`co-tui` with a home and an environment of its own."""
+
+    def __init__(self, home: Path, cwd: Path) -> None:
+        self.home = home
+        self.cwd = cwd
+        self.environ = {name: value for name, value in os.environ.items() if not name.startswith(_KEYS)}
+        self.environ["CO_TUI_HOME"] = str(home)
+
+    @property
+    def database(self) -> Path:
+        return self.home / "data" / "co-tui.db"
+
+    def __call__(self, *arguments: str, stdin: str | None = "", timeout: float = 90) -> Result:
+        done = subprocess.run(
+            [sys.executable, "-m", "co_tui", *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=self.environ,
+            cwd=self.cwd,
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "co_tui", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environ,
+            cwd=self.cwd,
+            **options,
+        )

@@ -1,0 +1,57 @@
+"""Hypothesis strategies for facts: any log a session could have, and some it could not."""
+
+import dataclasses
+from typing import Any, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+
+from co_tui.events import Fact, Unknown, is_durable
+from co_tui.events.event import KNOWN
+
+texts = st.text(max_size=20)
+numbers = st.integers(min_value=0, max_value=1_000_000)
+refs = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), max_size=6).map(tuple)
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | texts | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+user_messages = texts.map(lambda text: {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]})
+replies = texts.map(lambda text: {"kind": "response", "parts": [{"part_kind": "text", "content": text}]})
+messages = user_messages | replies
+
+
+def _value(name: str, hint: Any, metadata: Any) -> st.SearchStrategy[Any]:
+    if metadata.get("refs"):
+        return refs
+    if name == "message":
+        return messages
+    if name == "replacement":
+        return st.lists(messages, max_size=3).map(tuple)
+    if hint is bool:
+        return st.booleans()
+    if hint is int:
+        return numbers
+    if hint is str:
+        return texts
+    if get_origin(hint) is not None and type(None) in get_args(hint):
+        return st.none() | (numbers if int in get_args(hint) else st.floats(0, 100))
+    if get_args(hint) and all(isinstance(item, str) for item in get_args(hint)):
+        return st.sampled_from(get_args(hint))
+    return st.dictionaries(texts, json_values, max_size=2)
+
+
+def _fact(kind: type[Any]) -> st.SearchStrategy[Any]:
+    hints = get_type_hints(kind)
+    values = {item.name: _value(item.name, hints[item.name], item.metadata) for item in dataclasses.fields(kind)}
+    return st.builds(kind, **values)
+
+
+unknown_facts = st.builds(
+    Unknown,
+    type=st.sampled_from(["session.dreamt", "message.v9", "x"]),
+    version=st.integers(1, 9),
+    payload=st.dictionaries(texts, json_values, max_size=3),
+)
+any_fact: st.SearchStrategy[Fact] = st.one_of(*(_fact(kind) for kind in KNOWN.values()), unknown_facts)
+durable_facts: st.SearchStrategy[Fact] = any_fact.filter(is_durable)

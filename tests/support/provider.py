@@ -1,0 +1,142 @@
+"""A local HTTP server that answers as an OpenAI-compatible provider does, by script."""
+
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Reply:
+    """One scripted answer to a chat request."""
+
+    text: str = "Hello from the provider."
+    prompt_tokens: int = 100
+    completion_tokens: int = 10
+    status: int = 200
+    body: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+    """Between two pieces of the stream."""
+    reset_after: int | None = None
+    """Cut the connection after so many pieces."""
+    garbage: bool = False
+    tool: tuple[str, str] | None = None
+    """Name and JSON arguments of a tool call after the text."""
+
+
+class Provider:
+    """Answers from a script, then with the default reply; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.script: list[Reply] = []
+        self.default = Reply()
+        self.requests: list[dict[str, Any]] = []
+        self.window: int | None = 4096
+        self.closed_early = threading.Event()
+        provider = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                entry: dict[str, Any] = {"id": "scripted", "object": "model"}
+                if provider.window:
+                    entry["meta"] = {"n_ctx": provider.window}
+                self._send(200, json.dumps({"object": "list", "data": [entry]}).encode())
+
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                provider.requests.append(asked)
+                reply = provider.script.pop(0) if provider.script else provider.default
+                if reply.status != 200:
+                    self._send(reply.status, reply.body.encode(), reply.headers)
+                else:
+                    try:
+                        self._stream(reply)
+                    except (BrokenPipeError, ConnectionResetError):
+                        provider.closed_early.set()
+
+            def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                for name, value in (headers or {}).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def _stream(self, reply: Reply) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.close_connection = True
+                if reply.garbage:
+                    self.wfile.write(b"data: {this is not json\n\n")
+                    return
+                for count, chunk in enumerate(_chunks(reply)):
+                    if reply.reset_after == count:
+                        # A reset, not an orderly end: linger 0 makes close() send RST.
+                        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        self.connection.close()
+                        return
+                    self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+                    self.wfile.flush()
+                    if reply.delay_s:
+                        time.sleep(reply.delay_s)
+                self.wfile.write(b"data: [DONE]\n\n")
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: Any) -> None:
+                pass
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @contextmanager
+    def serving(self) -> Iterator["Provider"]:
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+
+
+def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        return {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1_700_000_000,
+            "model": "scripted",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+        }
+
+    yield chunk({"role": "assistant", "content": ""})
+    for word in reply.text.split(" "):
+        yield chunk({"content": word + " "})
+    if reply.tool:
+        name, arguments = reply.tool
+        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+        yield chunk({"tool_calls": [call]})
+    yield chunk({}, "tool_calls" if reply.tool else "stop")
+    usage = {
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+    }
+    yield {**chunk({}), "choices": [], "usage": usage}

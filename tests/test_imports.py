@@ -1,0 +1,52 @@
+"""What each layer may load: the first paint and the command line stay light."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "pydantic",
+    "pydantic_core",
+    "pydantic_ai",
+    "openai",
+    "anthropic",
+    "google",
+    "httpx",
+    "sqlite_utils",
+    "textual",
+)
+
+
+def loaded_by(module: str) -> set[str]:
+    code = f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "co_tui.events",
+        "co_tui.events.messages",
+        "co_tui.store.reader",
+        "co_tui.store.writer",
+        "co_tui.settings",
+        "co_tui.cli",
+        "co_tui.session.state",
+        "co_tui.session.replay",
+        "co_tui.agent.catalogue",
+        "co_tui.headless.listing",
+    ],
+)
+def test_light_modules_load_nothing_heavy(module: str) -> None:
+    assert loaded_by(module).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("module", ["co_tui.session", "co_tui.session.session", "co_tui.headless.run"])
+def test_the_engine_knows_no_screen(module: str) -> None:
+    assert "textual" not in loaded_by(module)
+
+
+def test_the_engine_loads_no_provider_before_one_is_chosen() -> None:
+    assert loaded_by("co_tui.session.session").isdisjoint({"openai", "anthropic", "google", "xllamacpp"})

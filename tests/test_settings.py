@@ -1,0 +1,120 @@
+"""Every value knows where it came from, and a bad one is named with what is allowed."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from co_tui.paths import Paths, locate
+from co_tui.settings import Settings, SettingsError, load, policy_names, write
+
+
+@pytest.fixture
+def paths(home: Path) -> Paths:
+    return locate({"CO_TUI_HOME": str(home)})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo" / "src"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def written(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_the_strongest_layer_wins(paths: Paths, project: Path) -> None:
+    def origin(environ=None, command_line=None):
+        loaded = load(paths=paths, cwd=project, environ=environ or {}, command_line=command_line)
+        assert loaded.problems == ()
+        found = loaded.origins["tool_output_trim_chars"]
+        assert loaded.settings.tool_output_trim_chars == found.value
+        return found.value, found.source
+
+    assert origin()[1] == "policy balanced"
+    written(paths.config_file, "tool_output_trim_chars = 11\n")
+    assert origin() == (11, str(paths.config_file))
+    written(project.parent / ".co-tui.toml", "tool_output_trim_chars = 12\n")
+    assert origin() == (12, str(project.parent / ".co-tui.toml"))
+    environ = {"CO_TUI_TOOL_OUTPUT_TRIM_CHARS": "13"}
+    assert origin(environ) == (13, "the environment")
+    assert origin(environ, {"tool_output_trim_chars": 14}) == (14, "the command line")
+
+
+def test_the_policy_is_a_layer_of_its_own(paths: Paths, project: Path) -> None:
+    loaded = load(paths=paths, cwd=project, environ={"CO_TUI_POLICY": "cowagent"})
+    assert loaded.settings.agent_max_context_turns == 20
+    assert loaded.origins["agent_max_context_turns"].source == "policy cowagent"
+    written(paths.policies / "mine.toml", "[settings]\nmax_history_messages = 7\n")
+    assert load(paths=paths, cwd=project, environ={"CO_TUI_POLICY": "mine"}).settings.max_history_messages == 7
+    assert "mine" in policy_names(paths)
+
+
+def test_the_policies_of_the_contract_exist(paths: Paths) -> None:
+    assert set(policy_names(paths)) >= {"balanced", "off", "co-cli", "inkeep", "copilot", "cowagent"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("CO_TUI_CONTEXT_WINDOW", "lots", "whole number"),
+        ("CO_TUI_CONTEXT_WINDOW", "-1", "from 0 up"),
+        ("CO_TUI_BACKGROUND_COMPACTION_THRESHOLD", "80", "from 0 to 1"),
+        ("CO_TUI_POLICY", "nonsense", "balanced"),
+        ("CO_TUI_POLICY", "../../etc/passwd", "balanced"),
+    ],
+)
+def test_a_bad_value_names_key_value_and_what_is_allowed(paths, project, name, value, allowed) -> None:
+    loaded = load(paths=paths, cwd=project, environ={name: value})
+    (problem,) = loaded.problems
+    assert value in problem and allowed in problem and name.removeprefix("CO_TUI_").lower() in problem.lower()
+    assert loaded.settings.policy == "balanced" and loaded.settings.context_window == 0
+
+
+@pytest.mark.parametrize("text", ["model = ", "[[[", "\xff\xfe"])
+def test_a_file_that_is_no_toml_is_named(paths: Paths, project: Path, text: str) -> None:
+    paths.config.mkdir(parents=True)
+    paths.config_file.write_bytes(text.encode("latin-1"))
+    (problem,) = load(paths=paths, cwd=project, environ={}).problems
+    assert str(paths.config_file) in problem
+
+
+def test_unknown_keys_are_warned_about_with_the_nearest(paths: Paths, project: Path) -> None:
+    loaded = load(paths=paths, cwd=project, environ={"CO_TUI_MODLE": "x"})
+    assert loaded.problems == () and "did you mean model" in loaded.warnings[0]
+
+
+def test_a_cloned_project_cannot_send_keys_elsewhere(paths: Paths, project: Path) -> None:
+    written(project / ".co-tui.toml", 'base_url = "http://evil.example"\n')
+    loaded = load(paths=paths, cwd=project, environ={})
+    assert loaded.settings.base_url == "" and "base_url is ignored" in loaded.warnings[0]
+
+
+def test_writing_keeps_comments_tables_and_other_keys(paths: Paths, project: Path) -> None:
+    written(paths.config_file, "# mine\ntheme = 'dark'  # at night\n\n[other]\nmodel = 'not this one'\n")
+    write("model", 'we"ird\\', paths)
+    write("theme", "light", paths)
+    write("context_window", "4096", paths)
+    assert stat.S_IMODE(paths.config_file.stat().st_mode) == 0o600
+    text = paths.config_file.read_text()
+    assert "# mine" in text and "[other]\nmodel = 'not this one'" in text
+    settings = load(paths=paths, cwd=project, environ={}).settings
+    assert (settings.model, settings.theme, settings.context_window) == ('we"ird\\', "light", 4096)
+
+
+def test_a_bad_value_is_not_written(paths: Paths) -> None:
+    for key, value in (("context_window", "x"), ("policy", "nope"), ("nope", "1")):
+        with pytest.raises(SettingsError):
+            write(key, value, paths)
+    assert not paths.config_file.exists()
+
+
+def test_every_setting_says_what_it_allows_and_accepts_its_default(paths: Paths) -> None:
+    from co_tui.settings import check, rules
+
+    for key, rule in rules().items():
+        assert rule.allowed
+        assert check(key, getattr(Settings(), key)) == getattr(Settings(), key)
