@@ -1,17 +1,21 @@
 """The command line. Reads the environment here and nowhere below; imports each command's code when it runs."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from co_tui import __version__
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, Ground, say, silence_stdout
 from co_tui.paths import locate
-from co_tui.settings import Loaded, load
-from co_tui.store.errors import StoreError
+from co_tui.settings import load
+from co_tui.store.errors import SessionNotFound, StoreError
+
+if TYPE_CHECKING:
+    from co_tui.store.reader import SessionRow
 
 LATER = {
     "compact": "compact a stored session",
@@ -64,8 +68,7 @@ def _run(arguments: Sequence[str]) -> int:
             return WRONG_USAGE
     match options.command:
         case None:
-            say("The screen is not built yet. `co-tui run -p …` answers a prompt; `co-tui --help` lists the rest.")
-            return WRONG_USAGE
+            return _open_app(options, ground, environ, cwd)
         case "run":
             return _run_prompt(options, ground, environ, cwd)
         case "sessions":
@@ -93,6 +96,31 @@ def _run(arguments: Sequence[str]) -> int:
             return WRONG_USAGE
 
 
+def _open_app(options: argparse.Namespace, ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say("The app needs a terminal. `co-tui run -p …` answers a prompt without one.")
+        return WRONG_USAGE
+    session_id = ""
+    if options.resume or options.resume_latest:
+        row = _stored_session(options.resume, ground, cwd)
+        session_id = row.id
+        ground = _under_policy_of(row, options, ground, environ, cwd)
+    from co_tui.ui.launch import Launch
+    from co_tui.ui.start import start
+
+    return start(
+        Launch(
+            paths=ground.paths,
+            loaded=ground.loaded,
+            environ=environ,
+            cwd=cwd,
+            session_id=session_id,
+            browse=options.resume == "",
+            model=getattr(options, "model", ""),
+        )
+    )
+
+
 def _run_prompt(options: argparse.Namespace, ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
     prompt = options.prompt
     if prompt is None:
@@ -105,34 +133,38 @@ def _run_prompt(options: argparse.Namespace, ground: Ground, environ: Mapping[st
         return WRONG_USAGE
     session_id = ""
     if options.session or options.resume_latest:
-        from co_tui.store.reader import Reader
-
-        reader = Reader(ground.paths.database)
-        row = reader.session(options.session) if options.session else reader.latest(str(cwd))
-        if row is None:
-            say("There is no session to continue yet; without --continue a new one starts.")
-            return FAILED
-        if row.cwd != str(cwd):
-            say(f"Continuing {row.id}, which belongs to {row.cwd}.")
+        row = _stored_session(options.session, ground, cwd)
         session_id = row.id
-        if getattr(options, "policy", None) is None and row.policy:
-            ground = Ground(ground.paths, _with_policy(ground, row.policy, options, environ, cwd))
+        ground = _under_policy_of(row, options, ground, environ, cwd)
+    gc.disable()  # a tenth of the import time; nothing of it is garbage
     from co_tui.headless.run import RunOptions, run
 
+    gc.enable()
     return run(RunOptions(prompt, session_id, getattr(options, "model", ""), options.json), ground, environ, cwd)
 
 
-def _with_policy(
-    ground: Ground, policy: str, options: argparse.Namespace, environ: Mapping[str, str], cwd: Path
-) -> Loaded:
-    """The settings under a stored session's own policy, as long as that still exists."""
-    loaded = load(
-        paths=ground.paths,
-        cwd=cwd,
-        environ=environ,
-        command_line={"model": getattr(options, "model", None), "policy": policy},
-    )
-    return ground.loaded if loaded.problems else loaded
+def _stored_session(name: str | None, ground: Ground, cwd: Path) -> "SessionRow":
+    """The named session, else the latest. Raises `StoreError` when there is none."""
+    from co_tui.store.reader import Reader
+
+    reader = Reader(ground.paths.database)
+    row = reader.session(name) if name else reader.latest(str(cwd))
+    if row is None:
+        raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
+    if row.cwd != str(cwd):
+        say(f"Continuing {row.id}, which belongs to {row.cwd}.")
+    return row
+
+
+def _under_policy_of(
+    row: "SessionRow", options: argparse.Namespace, ground: Ground, environ: Mapping[str, str], cwd: Path
+) -> Ground:
+    """The settings under a stored session's own policy, unless another was named or that one is gone."""
+    if getattr(options, "policy", None) is not None or not row.policy:
+        return ground
+    given = {"model": getattr(options, "model", None), "policy": row.policy}
+    loaded = load(paths=ground.paths, cwd=cwd, environ=environ, command_line=given)
+    return ground if loaded.problems else Ground(ground.paths, loaded)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,6 +1,8 @@
 """From a model string to a model that answers; providers are imported only when they are asked for."""
 
 import asyncio
+import contextlib
+import importlib
 import json
 import urllib.request
 from collections.abc import Mapping
@@ -65,6 +67,14 @@ async def open_model(name: str, config: ModelConfig) -> Answerer:
     if name.partition(":")[0] == "openai-chat":
         return await _open_compatible(name, config)
     return _open_provider(name, config)
+
+
+def preload(name: str) -> None:
+    """Import the provider's code ahead of its first use; slow, so meant for a thread."""
+    prefix = name.partition(":")[0]
+    module = {"anthropic": "anthropic", "google": "google", "groq": "groq", "mistral": "mistral"}.get(prefix, "openai")
+    with contextlib.suppress(ImportError):  # opening the model will say what is missing
+        importlib.import_module(f"pydantic_ai.models.{module}")
 
 
 def _request_settings(config: ModelConfig) -> ModelSettings:
@@ -237,8 +247,25 @@ def _secrets(config: ModelConfig) -> tuple[str, ...]:
     return tuple(value for variable in variables if (value := config.environ.get(variable)))
 
 
+def known_names() -> list[str]:
+    """Every model string the provider library lists."""
+    return list(KnownModelName.__value__.__args__)
+
+
+def recorded_window(name: str) -> int | None:
+    """A model's window in tokens as the price list records it."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    prefix, _, model = name.partition(":")
+    try:
+        _, found = get_snapshot().find_provider_model(model, provider=None, provider_id=prefix, provider_api_url=None)
+    except LookupError:
+        return None
+    return found.context_window
+
+
 def _unknown(name: str) -> str:
-    known = list(KnownModelName.__value__.__args__)
+    known = known_names()
     close = get_close_matches(name, known, n=3) or [each for each in known if each.endswith(f":{name}")][:3]
     prefixes = ", ".join(provider.prefix for provider in PROVIDERS)
     if close:

@@ -1,12 +1,11 @@
 """`co-tui sessions`, `show` and `context`: reading what is stored, without loading any model."""
 
-from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from co_tui.events.messages import pieces
-from co_tui.headless.output import DONE, Ground, inert, print_json, say, table
+from co_tui.headless.output import DONE, Ground, print_json, say, table
+from co_tui.inert import inert
+from co_tui.session.figures import context_figures
 from co_tui.session.replay import replay
 from co_tui.session.state import Entry, SessionState
 from co_tui.store.errors import SessionBusy, StoreError
@@ -92,37 +91,6 @@ def context(ground: Ground, name: str, *, as_json: bool) -> int:
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
     print(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
     return DONE
-
-
-def context_figures(state: SessionState) -> dict[str, Any]:
-    """The last measurement, with what the history is made of."""
-    usage = state.usage
-    roles, characters = _composition(state.history)
-    return {
-        "token_limit": usage.token_limit if usage else 0,
-        "current_tokens": usage.current_tokens if usage else 0,
-        "system_tokens": usage.system_tokens if usage else 0,
-        "tool_definition_tokens": usage.tool_definition_tokens if usage else 0,
-        "conversation_tokens": usage.conversation_tokens if usage else 0,
-        "limit_known": usage.limit_known if usage else False,
-        "measured": usage.measured if usage else "estimate",
-        "messages_count": len(state.history),
-        "roles": dict(roles),
-        "characters": characters,
-        "model": state.model,
-        "policy": state.policy,
-        "cost": round(state.cost, 6),
-    }
-
-
-def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:
-    roles: Counter[str] = Counter()
-    characters = 0
-    for entry in entries:
-        for role, text, _ in pieces(entry.message):
-            roles[role] += 1
-            characters += len(text)
-    return roles, characters
 
 
 def load_state(ground: Ground, name: str) -> SessionState:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from co_tui.events.event import dump
+from co_tui.inert import inert
 from co_tui.paths import Paths
 from co_tui.settings import Loaded
 
@@ -19,20 +20,6 @@ class Ground:
 
     paths: Paths
     loaded: Loaded
-
-
-def inert(text: str) -> str:
-    """The text with every control character made visible: output of models and tools is never obeyed."""
-    return "".join(_VISIBLE.get(character, character) for character in text)
-
-
-_VISIBLE = {
-    **{chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"},
-    "\x7f": "\u2421",
-    **{chr(code): "\ufffd" for code in range(0x80, 0xA0)},
-    # Invisible marks that reorder or hide what is read.
-    **{chr(code): "\ufffd" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))},
-}
 
 
 def print_json(value: Any) -> None:

@@ -12,7 +12,8 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import Answerer, ModelConfig, open_model
 from co_tui.events import Event, Message, SessionError, SessionInterrupted, StreamDelta, StreamReset, ToolActivity
 from co_tui.events.event import to_json
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, inert, say, silence_stdout
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say, silence_stdout
+from co_tui.inert import inert
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Desk, Session
 from co_tui.session.turn import Outcome

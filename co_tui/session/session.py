@@ -78,6 +78,8 @@ class Session:
         self._waiting: deque[_Waiting] = deque()
         self._turn: Turn | None = None
         self._worker: asyncio.Task[None] | None = None
+        self.resumed_from = recorder.state
+        """The state before this process said anything."""
 
     @classmethod
     async def start(cls, desk: Desk, model: str, listener: Listener | None = None) -> "Session":

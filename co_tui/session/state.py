@@ -39,6 +39,9 @@ from co_tui.events.facts import Place
 from co_tui.events.messages import prompt_of, title_of
 from co_tui.session.growing import Growing
 
+PACE_TURNS = 6
+"""How many turns back the pace is measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -77,10 +80,20 @@ class SessionState:
     compactions: Growing[Event] = field(default_factory=Growing)
     """The successful ones: their replacements can stand in the history again after a rewind."""
     usage: UsageInfo | None = None
+    readings: tuple[tuple[int, int], ...] = ()
+    """(turn, tokens) at the end of the last turns, for telling the pace."""
     cost: float = 0.0
     summary_cost: float = 0.0
     started: bool = False
     ended: bool = False
+
+    @property
+    def tokens_per_turn(self) -> float:
+        """How fast the context has been filling; 0 while that is not known, or when it shrank."""
+        if len(self.readings) < 2:
+            return 0.0
+        (first, least), (last, most) = self.readings[0], self.readings[-1]
+        return max(0.0, (most - least) / max(1, last - first))
 
     def entry(self, ref: Ref) -> Entry | None:
         """The message of that identity, whether or not the history still holds it."""
@@ -110,8 +123,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case Message():
             return _said(state, event, fact)
         case UsageInfo():
-            cost = state.cost + (fact.cost or 0.0)
-            return replace(state, seq=_seq(event), usage=fact, cost=cost)
+            return _measured(state, event, fact)
         case CompactionComplete():
             return _happened(_compacted(state, event, fact), event)
         case CompactionUndone() | Clear() | Rewind():
@@ -176,6 +188,15 @@ def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
         transcript=state.transcript.append(entry),
         timeline=state.timeline.append(event) if opens_turn else state.timeline,
     )
+
+
+def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionState:
+    readings = state.readings
+    if readings and readings[-1][0] == state.turn:
+        readings = readings[:-1]
+    readings = (*readings, (state.turn, fact.current_tokens))[-PACE_TURNS:]
+    cost = state.cost + (fact.cost or 0.0)
+    return replace(state, seq=_seq(event), usage=fact, readings=readings, cost=cost)
 
 
 def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:

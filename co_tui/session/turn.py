@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import pydantic_ai
 from pydantic_ai import Agent, CancellationToken
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled
@@ -44,6 +45,9 @@ from co_tui.session.draft import Draft
 from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.recorder import Recorder
 from co_tui.store.errors import StoreError
+
+# The library greets on standard error, which is where the screen, or a script's reader, is.
+pydantic_ai.BANNER_ENABLED = False
 
 FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 60.0

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from co_tui.events import Event
+from co_tui.events import Event, UsageInfo
 from co_tui.events.event import build
 from co_tui.store.connect import connect_for_reading
 from co_tui.store.errors import SessionNotFound, explained
@@ -85,6 +85,19 @@ class Reader:
         )
         return [SessionRow(*row) for row in rows]
 
+    def browse(self, title: str, cwd: str, limit: int = 200) -> list[SessionRow]:
+        """Sessions whose title holds the text, newest first; those of this folder before all others."""
+        rows = self._rows(
+            f"SELECT {_COLUMNS} FROM sessions s WHERE s.title LIKE ? ESCAPE '\\'"
+            " ORDER BY s.cwd = ? DESC, s.updated DESC LIMIT ?",
+            (f"%{_like(title)}%", cwd, limit),
+        )
+        return [SessionRow(*row) for row in rows]
+
+    def count(self) -> int:
+        rows = self._rows("SELECT count(*) FROM sessions", ())
+        return int(rows[0][0]) if rows else 0
+
     def session(self, name: str) -> SessionRow:
         """The session with that id, or the only one whose id starts or ends with it."""
         rows = self._rows(f"SELECT {_COLUMNS} FROM sessions s WHERE s.id = ?", (name,))
@@ -127,10 +140,18 @@ class Reader:
         )
         return [_event(row) for row in reversed(rows)]
 
-    def usage(self, session_id: str) -> dict[str, Any] | None:
-        """The payload of the session's newest usage event, from its row."""
+    def usage(self, session_id: str) -> UsageInfo | None:
+        """The session's newest measurement, from its row."""
         rows = self._rows("SELECT usage FROM sessions WHERE id = ?", (session_id,))
-        return json.loads(rows[0][0]) if rows and rows[0][0] else None
+        if not rows or not rows[0][0]:
+            return None
+        fact = build(session_id, None, UsageInfo.TYPE, "", UsageInfo.VERSION, json.loads(rows[0][0])).fact
+        return fact if isinstance(fact, UsageInfo) else None
+
+    def prompts(self, limit: int) -> list[str]:
+        """The user's latest prompts of all sessions, oldest first, each once."""
+        rows = self._rows("SELECT text FROM message_texts WHERE role = 'user' ORDER BY id DESC LIMIT ?", (limit,))
+        return list(dict.fromkeys(row[0] for row in rows))[::-1]
 
     def drafts(self, session_id: str) -> dict[str, str]:
         """What was being written when the session was last left, by slot."""

@@ -1,0 +1,39 @@
+"""What the context is made of, in numbers: for `/context` and `co-tui context`."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from co_tui.events.messages import pieces
+from co_tui.session.state import Entry, SessionState
+
+
+def context_figures(state: SessionState) -> dict[str, Any]:
+    """The last measurement, with what the history is made of."""
+    usage = state.usage
+    roles, characters = _composition(state.history)
+    return {
+        "token_limit": usage.token_limit if usage else 0,
+        "current_tokens": usage.current_tokens if usage else 0,
+        "system_tokens": usage.system_tokens if usage else 0,
+        "tool_definition_tokens": usage.tool_definition_tokens if usage else 0,
+        "conversation_tokens": usage.conversation_tokens if usage else 0,
+        "limit_known": usage.limit_known if usage else False,
+        "measured": usage.measured if usage else "estimate",
+        "messages_count": len(state.history),
+        "roles": dict(roles),
+        "characters": characters,
+        "model": state.model,
+        "policy": state.policy,
+        "cost": round(state.cost, 6),
+    }
+
+
+def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:
+    roles: Counter[str] = Counter()
+    characters = 0
+    for entry in entries:
+        for role, text, _ in pieces(entry.message):
+            roles[role] += 1
+            characters += len(text)
+    return roles, characters

@@ -1,0 +1,1 @@
+"""What is seen: the full-screen app. The only part that imports Textual."""

@@ -1,0 +1,183 @@
+"""What each command does. Answers that are text go into the chat as notes; they are not part of the session."""
+
+from typing import TYPE_CHECKING
+
+from co_tui import settings
+from co_tui.inert import one_line
+from co_tui.session.figures import context_figures
+from co_tui.store.errors import StoreError
+from co_tui.ui.figures import money
+from co_tui.ui.themes import DARK, LIGHT
+
+if TYPE_CHECKING:
+    from co_tui.ui.app import CoTui
+
+NO_SESSION = "There is no session yet: the first prompt starts one."
+
+
+class Actions:
+    """One method `do_NAME` for each command of the table."""
+
+    def __init__(self, app: "CoTui") -> None:
+        self._app = app
+        self._chat = app.chat
+
+    async def do(self, name: str, arguments: str) -> None:
+        try:
+            await getattr(self, f"do_{name}")(arguments)
+        except StoreError as error:
+            self._fail(str(error))
+
+    def _say(self, text: str) -> None:
+        self._chat.feed.note(text)
+
+    def _fail(self, text: str) -> None:
+        self._chat.feed.note(text, "error")
+
+    async def do_help(self, _: str) -> None:
+        from co_tui.ui.screens.help import HelpScreen
+
+        await self._app.push_screen(HelpScreen())
+
+    async def do_side(self, _: str) -> None:
+        self._chat.do_side()
+
+    async def do_folds(self, _: str) -> None:
+        self._chat.do_folds()
+
+    async def do_find(self, text: str) -> None:
+        self._chat.do_find(text)
+
+    async def do_theme(self, _: str) -> None:
+        self._app.theme = LIGHT.name if self._app.current_theme.dark else DARK.name
+
+    async def do_quit(self, _: str) -> None:
+        await self._app.action_quit()
+
+    async def do_new(self, _: str) -> None:
+        await self._app.switch_session("")
+
+    async def do_clear(self, _: str) -> None:
+        if self._app.session is None or not self._app.session.state.history:
+            self._say("The context is empty already.")
+            return
+        await self._app.session.clear()
+        self._say("Context cleared: the model starts afresh. Everything above stays in the session.")
+
+    async def do_history(self, _: str) -> None:
+        state = self._app.bridge.state
+        self._say(
+            f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. The model sees {len(state.history)} messages; "
+            f"{len(state.transcript)} were said in all."
+        )
+
+    async def do_context(self, arguments: str) -> None:
+        if arguments == "clear":
+            await self.do_clear("")
+            return
+        if arguments:
+            self._fail(f"/context takes nothing or `clear`, not {one_line(arguments, 40)!r}.")
+            return
+        figures = context_figures(self._app.bridge.state)
+        roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
+        share = figures["current_tokens"] / figures["token_limit"] if figures["token_limit"] else 0
+        assumed = "" if figures["limit_known"] else " (assumed)"
+        measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
+        self._say(
+            f"context       {figures['current_tokens']:,} of {figures['token_limit']:,} tokens{assumed}, "
+            f"{share:.0%}, {measured}\n"
+            f"system        {figures['system_tokens']:,}\n"
+            f"tools         {figures['tool_definition_tokens']:,}\n"
+            f"conversation  {figures['conversation_tokens']:,}\n"
+            f"messages      {figures['messages_count']}  ({roles})\n"
+            f"characters    {figures['characters']:,}\n"
+            f"cost          {money(figures['cost'])}"
+        )
+
+    async def do_config(self, arguments: str) -> None:
+        launch = self._app.launch
+        key, _, value = arguments.partition(" ")
+        if not key:
+            width = max(map(len, launch.loaded.origins))
+            rows = (
+                f"{name.ljust(width)}  {str(origin.value) or '(empty)':<12} {origin.source}"
+                for name, origin in launch.loaded.origins.items()
+            )
+            self._say("\n".join(rows))
+        elif key not in launch.loaded.origins:
+            self._fail(settings.unknown_key(key))
+        elif not value:
+            origin = launch.loaded.origins[key]
+            self._say(f"{key} = {str(origin.value) or '(empty)'}   from {origin.source}")
+        else:
+            try:
+                kept = settings.write(key, value.strip(), launch.paths)
+            except settings.SettingsError as error:
+                self._fail(str(error))
+            else:
+                self._say(f"{key} = {kept} written to {launch.paths.config_file}; it holds from the next start.")
+
+    async def do_model(self, name: str) -> None:
+        if name:
+            await self._switch_model(name)
+            return
+        from co_tui.ui.screens.models import ModelScreen
+
+        present = self._app.bridge.state.model or self._app.launch.choice.model
+        await self._app.push_screen(ModelScreen(self._app.launch.environ, present), self._model_chosen)
+
+    def _model_chosen(self, name: str | None) -> None:
+        if name:
+            self._app.run_command("model", name)
+
+    async def _switch_model(self, name: str) -> None:
+        if not self._app.engine.ready:
+            self._fail("The engine is still loading; choose the model again in a moment.")
+            return
+        from co_tui.agent.errors import ModelUnusable
+
+        try:
+            if self._app.session is not None:
+                await self._app.session.switch_model(name)
+            else:
+                await self._app.choose_model(name)
+        except ModelUnusable as error:
+            self._fail(str(error))
+        else:
+            self._say(f"{one_line(name, 60)} answers from now on.")
+
+    async def do_sessions(self, _: str) -> None:
+        from co_tui.ui.screens.sessions import SessionsScreen
+
+        launch = self._app.launch
+        screen = SessionsScreen(launch.paths.database, str(launch.cwd), self._app.session_id)
+        await self._app.push_screen(screen, self._session_chosen)
+
+    def _session_chosen(self, session_id: str | None) -> None:
+        if session_id:
+            self._app.run_command("resume", session_id)
+
+    async def do_resume(self, name: str) -> None:
+        if not name:
+            await self.do_sessions("")
+            return
+        row = self._app.reader().session(name)
+        if row.id == self._app.session_id:
+            self._say("That session is open already.")
+            return
+        await self._app.switch_session(row.id)
+
+    async def do_rename(self, title: str) -> None:
+        session = self._app.session
+        if session is None:
+            self._fail(NO_SESSION)
+        elif title:
+            await session.rename(one_line(title, 200))
+        else:
+            from co_tui.ui.screens.question import AskScreen
+
+            await self._app.push_screen(AskScreen("Name of this session", session.state.title), self._title_given)
+
+    def _title_given(self, title: str | None) -> None:
+        if title and title.strip():
+            self._app.run_command("rename", title.strip())

@@ -1,0 +1,292 @@
+"""The app: owns the engine and the session, and does what commands ask for."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.theme import Theme
+
+from co_tui.events import Event
+from co_tui.inert import one_line
+from co_tui.session.place import repository_of
+from co_tui.session.state import SessionState
+from co_tui.store.errors import StoreError
+from co_tui.store.reader import Reader
+from co_tui.ui import commands
+from co_tui.ui.bridge import Bridge
+from co_tui.ui.drafts import Drafts
+from co_tui.ui.engine import Engine
+from co_tui.ui.feed import LOADING
+from co_tui.ui.launch import Launch
+from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.stored import StoredSession
+from co_tui.ui.themes import DARK, LIGHT, palette_of
+from co_tui.ui.widgets.blocks import BlockBuilder
+from co_tui.ui.widgets.rendering import Look
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+DRAFT_SAVE_S = 1.0
+
+
+class CoTui(App[None]):
+    """co-tui's full screen."""
+
+    TITLE = "co-tui"
+    CSS_PATH = "screens/chat.tcss"  # Textual loads no style sheet of a default screen
+    COMMANDS = {commands.CommandProvider}
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_hint", show=False, priority=True)]
+
+    def __init__(self, launch: Launch, *, dark: bool = True) -> None:
+        super().__init__()
+        self.launch = launch
+        self.animation_level = "none"
+        self.branch = repository_of(launch.cwd)[1]
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        wanted = launch.settings.theme
+        ours = {"auto": DARK.name if dark else LIGHT.name, "dark": DARK.name, "light": LIGHT.name}
+        wanted = ours.get(wanted, wanted)
+        self.theme = wanted if wanted in self.available_themes else ours["auto"]
+        self.look = self._make_look()
+        self.chat = ChatScreen()
+        self.engine = Engine(launch)
+        self.session: Session | None = None
+        self.bridge = Bridge(self._heard)
+        self.drafts = Drafts(launch.paths.state / "drafts")
+        self._stored: StoredSession | None = None
+        self._session_id = launch.session_id
+        self._unsent: list[str] = []
+        self._opening = False
+        self._draft_timer: Any = None
+
+    # Starting
+
+    def get_default_screen(self) -> ChatScreen:
+        return self.chat
+
+    def on_mount(self) -> None:
+        self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
+
+    def chat_mounted(self, chat: ChatScreen) -> None:
+        """The screen is there: show what is stored, paint, and only then load the engine."""
+        self._show_stored(self._session_id)
+        if self.launch.browse:
+            self.call_later(self.run_command, "sessions", "")
+        self.call_after_refresh(self._load_engine)
+
+    def _show_stored(self, session_id: str) -> None:
+        """The end of a stored session, read with plain SQLite; an empty chat without one."""
+        trouble = ""
+        try:
+            self._stored = StoredSession(self.launch.paths.database, session_id) if session_id else None
+        except StoreError as error:
+            self._stored, self._session_id, trouble = None, "", str(error)
+        self.bridge.state = self._stored.glimpse() if self._stored else SessionState()
+        self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
+        self.chat.prompt.set_text(self.drafts.read(self._session_id))
+        if trouble:
+            self.chat.feed.note(trouble, "error")
+
+    def _load_engine(self) -> None:
+        self.run_worker(self._load(), group="engine", exclusive=True, exit_on_error=False)
+
+    async def _load(self) -> None:
+        model = self.launch.model or self.bridge.state.model or self.launch.choice.model
+        try:
+            await asyncio.to_thread(self.engine.load, model)
+        except StoreError as error:
+            self.chat.feed.note(str(error), "error")
+            self.chat.set_busy(False, "nothing can be saved")
+            return
+        await self._remember_prompts()
+        if self._session_id:
+            await self._open(self._session_id, self.launch.model)
+        else:
+            self.engine.warm_up(model)
+        self._send_waiting()
+
+    async def _remember_prompts(self) -> None:
+        prompts = await asyncio.to_thread(lambda: self.reader().prompts(limit=100))
+        self.chat.prompt.remember(prompts)
+
+    # The session
+
+    async def _open(self, session_id: str, model: str = "") -> bool:
+        """Resume a session, or with an empty id start one. What goes wrong is said in the chat."""
+        from co_tui.agent.errors import ModelUnusable
+        from co_tui.session.recorder import Listener
+
+        self._opening = True
+        listener = Listener()
+        try:
+            if session_id:
+                session = await self.engine.resume(session_id, model, listener)
+                self._show_replayed(session.resumed_from)
+            else:
+                session = await self.engine.start(listener)
+        except (StoreError, ModelUnusable) as error:
+            self.chat.feed.note(str(error), "error")
+            return False
+        finally:
+            self._opening = False
+        self.session, self._session_id = session, session.id
+        self.drafts.write("", "")
+        self.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
+        return True
+
+    def _show_replayed(self, state: SessionState) -> None:
+        """The engine has read the whole log: what was a glimpse becomes the truth."""
+        if state.seq != self.bridge.state.seq:  # a reply that a crash cut short was brought into the log
+            self._show_stored(state.session_id)
+        self.bridge.state = state
+        self.chat.timeline.show(state.timeline)
+        self.chat.show_state(state)
+
+    def _heard(self, event: Event, state: SessionState) -> None:
+        self.chat.hear(event, state)
+
+    def send(self, prompt: str) -> None:
+        """Say something; before the engine is there, it waits and says so."""
+        if self.engine.ready and self.session is not None and not self._opening:
+            self.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
+            return
+        self._unsent.append(prompt)
+        self.chat.feed.wait(prompt, LOADING)
+        self.chat.set_busy(False, "loading the engine…" if not self.engine.ready else "opening the model…")
+        if self.engine.ready and not self._opening:
+            self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        if self._unsent:
+            self.run_worker(self._start_and_send(), group="start", exclusive=True, exit_on_error=False)
+
+    async def _start_and_send(self) -> None:
+        if self.session is None and not await self._open(""):
+            for prompt in self._unsent:
+                self.chat.feed.give_back(prompt)
+            self.chat.prompt.set_text("\n".join(self._unsent))
+            self._unsent.clear()
+            self.chat.set_busy(False)
+            return
+        waiting, self._unsent = self._unsent, []
+        for prompt in waiting:
+            self.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
+
+    async def _turn(self, prompt: str) -> None:
+        session = self.session
+        assert session is not None
+        self.chat.set_busy(True)
+        try:
+            await session.submit(prompt)
+        except StoreError as error:
+            self.chat.feed.note(str(error), "error")
+        finally:
+            self.chat.set_busy(session is self.session and session.busy)
+
+    @property
+    def session_id(self) -> str:
+        return self._session_id
+
+    async def choose_model(self, name: str) -> None:
+        """Let this model answer in the session the first prompt will start. Raises `ModelUnusable`."""
+        await self.engine.choose(name)
+        self.launch = self.engine.launch
+        self.chat.show_state(self.bridge.state)
+
+    def interrupt(self) -> None:
+        if self.session is not None and self.session.interrupt():
+            self.chat.set_busy(True, "stopping…")
+
+    async def switch_session(self, session_id: str) -> None:
+        """Leave this session for another; an empty id begins a new one."""
+        self.drafts.write(self._session_id, self.chat.prompt.text)
+        await self._leave()
+        self._session_id = session_id
+        self._show_stored(session_id)
+        if self._session_id and self.engine.ready:
+            await self._open(self._session_id)
+        self.chat.prompt.focus()
+
+    async def _leave(self) -> None:
+        session, self.session = self.session, None
+        if session is not None:
+            await session.close("left")
+        self.chat.set_busy(False)
+
+    def load_older(self) -> None:
+        """More of a long session, when the reader comes near its loaded beginning."""
+        if self._stored is not None and (blocks := self._stored.older()):
+            self.chat.show_older(blocks)
+
+    def draft_changed(self, text: str) -> None:
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        self._draft_timer = self.set_timer(DRAFT_SAVE_S, lambda: self.drafts.write(self._session_id, text))
+
+    # Commands
+
+    def run_command(self, name: str, arguments: str) -> None:
+        """Do what a slash command, a key or the palette asked for."""
+        if commands.find(name) is None:
+            self.chat.feed.note(commands.unknown(one_line(name, 40)), "error")
+            return
+        from co_tui.ui.actions import Actions
+
+        self.run_worker(Actions(self).do(name, arguments), group="commands", exit_on_error=False)
+
+    async def rename_session(self, session_id: str, title: str) -> None:
+        self._require_engine()
+        if self.session is not None and self.session.id == session_id:
+            await self.session.rename(title)
+        else:
+            await self.engine.rename(session_id, title)
+
+    async def delete_session(self, session_id: str) -> None:
+        """For good. The open session is left first, and a new one begins."""
+        self._require_engine()
+        if session_id == self._session_id:
+            await self.switch_session("")
+        await self.engine.delete(session_id)
+
+    def _require_engine(self) -> None:
+        if not self.engine.ready:
+            raise StoreError("The engine is still loading; try again in a moment.")
+
+    def open_event(self, event: Event) -> None:
+        from co_tui.ui.screens.detail import EventScreen
+
+        self.push_screen(EventScreen(event))
+
+    def reader(self) -> Reader:
+        return Reader(self.launch.paths.database)
+
+    async def action_quit(self) -> None:
+        """Leave; a running turn is stopped and kept as far as it came."""
+        self.drafts.write(self._session_id, self.chat.prompt.text)
+        await self._leave()
+        await self.engine.close()
+        self.exit()
+
+    def action_copy_or_hint(self) -> None:
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.notify("Copied.", timeout=2)
+        elif self.session is not None and self.session.busy:
+            self.interrupt()
+        else:
+            self.notify("Ctrl+Q quits; everything is kept.", timeout=3)
+
+    # Looks
+
+    def _make_look(self) -> Look:
+        return Look(palette_of(self.current_theme))
+
+    def _theme_changed(self, theme: Theme) -> None:
+        self.look = self._make_look()
+        if self.chat.is_mounted:
+            self.chat.transcript.set_look(self.look)

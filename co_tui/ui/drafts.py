@@ -1,0 +1,32 @@
+"""The prompt that was being written when a session was left."""
+
+import contextlib
+from pathlib import Path
+
+from co_tui.paths import write_atomically
+
+NEW = "new"
+
+
+class Drafts:
+    """One small file a session, only while it holds something."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, session_id: str) -> str:
+        try:
+            return self._file(session_id).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def write(self, session_id: str, text: str) -> None:
+        # A draft that cannot be saved is no reason to disturb the writer.
+        with contextlib.suppress(OSError, UnicodeEncodeError):
+            if text.strip():
+                write_atomically(self._file(session_id), text)
+            else:
+                self._file(session_id).unlink(missing_ok=True)
+
+    def _file(self, session_id: str) -> Path:
+        return self._folder / f"{session_id or NEW}.txt"

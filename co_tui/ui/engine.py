@@ -1,0 +1,142 @@
+"""The heavy half of the program, loaded beside the screen: providers, the writer, sessions.
+
+Everything imported inside the functions here takes a second or more; the first paint must not wait for it.
+"""
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from co_tui.ui.launch import Launch
+
+if TYPE_CHECKING:
+    from co_tui.agent.models import Answerer
+    from co_tui.session.recorder import Listener
+    from co_tui.session.session import Desk, Session
+    from co_tui.store.writer import Writer
+
+
+class Engine:
+    """Opens sessions, once it is loaded."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
+        self._writer: Writer | None = None
+        self._desk: Desk | None = None
+        self._warm: tuple[str, asyncio.Task[Answerer]] | None = None
+        self._open_model: Callable[[str], Awaitable[Answerer]] | None = None
+        self.ready = False
+
+    def load(self, model: str) -> None:
+        """Import and open what a session needs. Runs in a thread. Raises `StoreError`."""
+        # Collecting garbage while thousands of classes are made finds none and takes a tenth of the time.
+        gc.disable()
+        try:
+            from co_tui.agent.models import ModelConfig, open_model, preload
+            from co_tui.session.session import Desk
+            from co_tui.store.writer import Writer
+
+            launch = self.launch
+            self._writer = Writer(launch.paths.database)
+            preload(model)
+            config = ModelConfig(
+                environ=launch.environ,
+                fetched_models=launch.paths.models,
+                base_url=launch.settings.base_url,
+                context_window=launch.settings.context_window,
+                request_timeout_s=launch.settings.request_timeout_s,
+            )
+            self._open_model = lambda name: open_model(name, config)
+            self._desk = Desk(
+                paths=launch.paths,
+                settings=launch.settings,
+                writer=self._writer,
+                open_model=self._take_warm,
+                cwd=launch.cwd,
+            )
+        finally:
+            gc.enable()
+        self.ready = True
+
+    async def choose(self, model: str) -> None:
+        """Take another model for the next new session; it is opened at once, to see that it can be."""
+        answerer = await self._take_warm(model)
+        self._warm = (model, asyncio.create_task(_already(answerer)))
+        self.launch = self.launch.with_model(model)
+
+    def warm_up(self, model: str) -> None:
+        """Reach for the model before the first prompt does, so that nobody waits for it twice."""
+        if self._warm is None:
+            self._warm = (model, asyncio.create_task(self._open_and_touch(model)))
+
+    async def start(self, listener: "Listener") -> "Session":
+        from co_tui.session.session import Session
+
+        assert self._desk is not None
+        return await Session.start(self._desk, self.launch.choice.model, listener)
+
+    async def resume(self, session_id: str, model: str, listener: "Listener") -> "Session":
+        from co_tui.session.session import Session
+
+        assert self._desk is not None
+        return await Session.resume(self._desk, session_id, model, listener)
+
+    async def delete(self, session_id: str) -> None:
+        from co_tui.store.lock import SessionLock
+
+        assert self._writer is not None
+        lock = SessionLock(self.launch.paths.locks, session_id)
+        lock.acquire()
+        try:
+            await asyncio.wrap_future(self._writer.delete(session_id))
+        finally:
+            lock.release()
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Rename a session that is not open here."""
+        from co_tui.events import SessionRename
+        from co_tui.store.lock import SessionLock
+
+        assert self._writer is not None
+        lock = SessionLock(self.launch.paths.locks, session_id)
+        lock.acquire()
+        try:
+            await asyncio.wrap_future(self._writer.append(session_id, [SessionRename(title=title)]))
+        finally:
+            lock.release()
+
+    async def close(self) -> None:
+        if self._warm is not None:
+            _, task = self._warm
+            self._warm = None
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        if self._writer is not None:
+            await asyncio.to_thread(self._writer.close)
+
+    async def _open_and_touch(self, name: str) -> "Answerer":
+        assert self._open_model is not None
+        answerer = await self._open_model(name)
+        try:
+            await answerer.window_tokens()
+        except BaseException:
+            await answerer.close()
+            raise
+        return answerer
+
+    async def _take_warm(self, name: str) -> "Answerer":
+        warm, self._warm = self._warm, None
+        if warm is not None:
+            wanted, task = warm
+            if wanted == name:
+                return await task
+            other = await asyncio.gather(task, return_exceptions=True)
+            if not isinstance(other[0], BaseException):
+                await other[0].close()
+        assert self._open_model is not None
+        return await self._open_model(name)
+
+
+async def _already(answerer: "Answerer") -> "Answerer":
+    return answerer

@@ -1,0 +1,16 @@
+"""Numbers as people read them."""
+
+
+def tokens(count: int) -> str:
+    """412, 3.1k, 124k, 1.2M."""
+    if count < 1000:
+        return str(count)
+    if count < 10_000:
+        return f"{count / 1000:.1f}k"
+    if count < 1_000_000:
+        return f"{count / 1000:.0f}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def money(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"

@@ -1,0 +1,39 @@
+"""What the app is started with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from co_tui.agent.catalogue import Choice, choose
+from co_tui.paths import Paths
+from co_tui.settings import Loaded, Origin, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Folders, settings and wishes of the command line."""
+
+    paths: Paths
+    loaded: Loaded
+    environ: Mapping[str, str]
+    cwd: Path
+    session_id: str = ""
+    """The session to open; empty begins a new one."""
+    browse: bool = False
+    """Begin with the session browser."""
+    model: str = ""
+    """Named on the command line: replaces a resumed session's own."""
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings
+
+    @property
+    def choice(self) -> Choice:
+        """Who answers in a new session, and why."""
+        origin = self.loaded.origins["model"].source
+        return choose(self.settings.model, origin, self.environ, self.settings.base_url)
+
+    def with_model(self, model: str) -> "Launch":
+        origins = {**self.loaded.origins, "model": Origin(model, "this session")}
+        return replace(self, loaded=replace(self.loaded, settings=replace(self.settings, model=model), origins=origins))

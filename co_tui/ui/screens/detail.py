@@ -1,0 +1,50 @@
+"""A timeline entry, opened."""
+
+import json
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from co_tui.events import Event, Message
+from co_tui.events.event import payload_of
+from co_tui.events.messages import pieces
+from co_tui.inert import inert
+from co_tui.ui.widgets.blocks import clock
+
+
+class EventScreen(ModalScreen[None]):
+    """Everything an event says."""
+
+    CSS_PATH = "dialogs.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Back")]
+
+    def __init__(self, event: Event) -> None:
+        super().__init__(classes="dialog")
+        self._event = event
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = f"{self._event.type} · {clock(self._event.timestamp)} · event {self._event.seq}"
+            with VerticalScroll():
+                yield Static(_text(self._event))
+            yield Static("up, down scroll   esc back", classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+
+def _text(event: Event) -> Text:
+    if isinstance(event.fact, Message):
+        return Text(inert("\n".join(text for _, text, _ in pieces(event.fact.message))))
+    lines = Text()
+    for key, value in payload_of(event).items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+        if shown not in ("", "null", "[]", "{}"):
+            lines.append(f"{key}  ", "bold")
+            lines.append(f"{inert(shown)}\n")
+    return lines

@@ -1,0 +1,63 @@
+"""All keys and commands, made from the tables that define them."""
+
+from typing import ClassVar
+
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from co_tui.ui.commands import COMMANDS
+
+_KEYS = (
+    ("enter", "send"),
+    ("ctrl+j", "new line (also shift+enter where the terminal tells, or \\ at the end)"),
+    ("up, down", "earlier prompts, at the first and last line"),
+    ("esc", "stop the turn; close what is open"),
+    ("pgup, pgdn", "scroll the conversation; ctrl+end goes back to its end"),
+    ("tab", "move between prompt, chat and timeline"),
+    ("[ ] enter", "in the chat: previous and next fold, open or close it; c copies"),
+    ("ctrl+p", "all commands"),
+)
+_GAUGE = (
+    ("62 %", "share of the model's window that the next request takes"),
+    ("~", "estimated; without it, counted by the provider"),
+    ("?", "the window is assumed: nobody told it"),
+    ("┆ ┆", "where compaction starts beside the turn, and where it must come first"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    CSS_PATH = "dialogs.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Back")]
+
+    def __init__(self) -> None:
+        super().__init__(classes="dialog")
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Help"
+            with VerticalScroll():
+                yield Static(_section("Keys", _KEYS))
+                rows = [
+                    (f"{c.slash} {c.arguments}".rstrip(), f"{c.help}{f'  ({c.key})' if c.key else ''}")
+                    for c in COMMANDS
+                ]
+                yield Static(_section("Commands", rows))
+                yield Static(_section("The gauge", _GAUGE))
+            yield Static("up, down scroll   esc back", classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+
+def _section(title: str, rows: object) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text(title, style="bold"), "")
+    for name, meaning in rows:  # type: ignore[attr-defined]
+        table.add_row(Text(f"  {name}"), Text(meaning))
+    table.add_row("", "")
+    return table

@@ -1,0 +1,18 @@
+"""From the command line to the first paint."""
+
+import gc
+
+from co_tui.ui.launch import Launch
+
+
+def start(launch: Launch) -> int:
+    """Run the app until it is left; returns the exit code."""
+    gc.disable()
+    from co_tui.ui.app import CoTui
+    from co_tui.ui.terminal import is_dark
+
+    dark = is_dark(launch.environ.get("COLORFGBG", "")) if launch.settings.theme == "auto" else True
+    app = CoTui(launch, dark=dark)
+    gc.enable()
+    app.run()
+    return app.return_code or 0

@@ -1,0 +1,73 @@
+"""A stored session as the screen first shows it: its end at once, the rest as one scrolls."""
+
+from pathlib import Path
+
+from co_tui.events import Event, Message
+from co_tui.events.messages import prompt_of
+from co_tui.session.replay import replay
+from co_tui.session.state import SessionState
+from co_tui.store.reader import Reader
+from co_tui.ui.widgets.blocks import Block, BlockBuilder
+
+PAGE_EVENTS = 60
+LARGEST_PAGE_EVENTS = 600
+
+
+class StoredSession:
+    """Reads a session's log backwards, page by page."""
+
+    def __init__(self, database: Path, session_id: str) -> None:
+        """Raises `StoreError` for an unknown session or an unusable database."""
+        self._reader = Reader(database)
+        self._row = self._reader.session(session_id)
+        self._newest = self._page(None)
+        self._first_seq = self._newest[0].seq or 1 if self._newest else 1
+
+    def glimpse(self) -> SessionState:
+        """What the session's row and its last events tell, without reading the whole log.
+
+        History and transcript are left empty: the engine will replay them.
+        """
+        row, recent = self._row, replay(self._newest)
+        return SessionState(
+            session_id=row.id,
+            seq=row.last_seq,
+            title=row.title,
+            model=row.model,
+            policy=row.policy,
+            cwd=row.cwd,
+            repository=row.repository,
+            branch=row.branch,
+            turn=row.turns,
+            usage=self._reader.usage(row.id),
+            readings=recent.readings,
+            cost=row.cost,
+            timeline=recent.timeline,
+            started=True,
+        )
+
+    def newest(self) -> BlockBuilder:
+        """The blocks of the last page."""
+        builder = BlockBuilder()
+        builder.add_all(self._newest)
+        return builder
+
+    def older(self) -> list[Block]:
+        """The blocks of the page before what is loaded; empty at the beginning."""
+        if self._first_seq <= 1:
+            return []
+        events = self._page(self._first_seq)
+        self._first_seq = events[0].seq or 1 if events else 1
+        return BlockBuilder().add_all(events)
+
+    def _page(self, before: int | None) -> list[Event]:
+        """Events back to the beginning of a turn, so that no call is parted from its result."""
+        events = self._reader.last_events(self._row.id, PAGE_EVENTS, before)
+        while events and (events[0].seq or 1) > 1 and len(events) < LARGEST_PAGE_EVENTS and not _opens_turn(events[0]):
+            more = self._reader.last_events(self._row.id, PAGE_EVENTS // 4, events[0].seq)
+            events = [*more, *events]
+        return events
+
+
+def _opens_turn(event: Event) -> bool:
+    return isinstance(event.fact, Message) and prompt_of(event.fact.message) is not None

@@ -1,0 +1,110 @@
+"""Cutting Markdown into pieces that can be rendered one by one, while it is still being written."""
+
+import re
+from dataclasses import dataclass
+
+LONGEST_PARAGRAPH_CHARS = 3000
+CODE_LINES_AT_ONCE = 24
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)")
+_CONTINUES = re.compile(r"^(\s+\S|[-*+] |\d+[.)] |\|)")
+"""Lines that belong to a list or table begun above the blank line before them."""
+_MAY_CONTINUE = re.compile(r"^(\s*|[-*+]|\d+[.)]?)$")
+"""The beginning of a line that may still turn out to be one of those, or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Markdown that will not change any more, or the end that still may."""
+
+    text: str
+    language: str | None = None
+    """Lines of a code block; None for other Markdown."""
+    joined: bool = False
+    """Follows the piece before it without a gap: both are parts of one block."""
+
+
+class Cutter:
+    """Takes text as it comes and gives out pieces as soon as they are final.
+
+    A piece ends at a blank line outside of code, or within code after some lines, or within a paragraph
+    that has become very long, so that what must be rendered again stays small whatever is being written.
+    """
+
+    def __init__(self) -> None:
+        self.rest = ""
+        self._scanned = 0
+        self._fence: tuple[str, str] | None = None
+        self._joined = False
+
+    def feed(self, text: str) -> list[Piece]:
+        """Add text; returns the pieces that are now final."""
+        self.rest += text
+        final = []
+        while (piece := self._next()) is not None:
+            final.append(piece)
+        return final
+
+    @property
+    def tail(self) -> Piece | None:
+        """What is left, as it would look if nothing more came."""
+        if self._fence is not None:
+            return Piece(self.rest, self._fence[1], self._joined)
+        return Piece(self.rest, None, self._joined) if self.rest.strip() else None
+
+    def split_tail(self, at: int) -> Piece:
+        """Make the tail's beginning final; for a paragraph that grew too long."""
+        piece = Piece(self.rest[:at], None, self._joined)
+        self.rest, self._scanned, self._joined = self.rest[at:], 0, True
+        return piece
+
+    def _next(self) -> Piece | None:
+        return self._next_code() if self._fence is not None else self._next_prose()
+
+    def _next_code(self) -> Piece | None:
+        assert self._fence is not None
+        marker, language = self._fence
+        lines = 0
+        start = 0
+        while (end := self.rest.find("\n", start)) >= 0:
+            line = self.rest[start:end]
+            if line.strip().startswith(marker) and not line.strip().strip(marker[0]):
+                return self._close_code(start, end + 1, language)
+            lines += 1
+            start = end + 1
+            if lines >= CODE_LINES_AT_ONCE:
+                piece = Piece(self.rest[:start], language, self._joined)
+                self.rest, self._joined = self.rest[start:], True
+                return piece
+        return None
+
+    def _close_code(self, start: int, after: int, language: str) -> Piece:
+        piece = Piece(self.rest[:start], language, self._joined)
+        self.rest, self._fence, self._joined, self._scanned = self.rest[after:], None, False, 0
+        return piece
+
+    def _next_prose(self) -> Piece | None:
+        start = self._scanned
+        while (end := self.rest.find("\n", start)) >= 0:
+            line = self.rest[start:end]
+            opened = _FENCE.match(line)
+            if opened:
+                before = self.rest[:start]
+                self.rest, self._scanned = self.rest[end + 1 :], 0
+                self._fence = (opened[1], opened[2])
+                piece = Piece(before, None, self._joined)
+                self._joined = False
+                if before.strip():
+                    return piece
+                return self._next_code()
+            if not line.strip() and self.rest[:start].strip():
+                following = self.rest[end + 1 :]
+                if _MAY_CONTINUE.match(following.lstrip("\n")):
+                    break  # what comes next decides whether the block ends here
+                if not _CONTINUES.match(following.lstrip("\n")):
+                    piece = Piece(self.rest[:start], None, self._joined)
+                    self.rest, self._scanned, self._joined = following, 0, False
+                    return piece
+            start = end + 1
+        self._scanned = start
+        return None
