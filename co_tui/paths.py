@@ -3,8 +3,9 @@
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from co_tui.record import Record
 
 APP = "co-tui"
 HOME_VARIABLE = "CO_TUI_HOME"
@@ -13,8 +14,7 @@ OWNER_ONLY_DIR = 0o700
 OWNER_ONLY_FILE = 0o600
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Record):
     """The folders of one installation."""
 
     data: Path

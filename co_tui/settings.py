@@ -6,13 +6,13 @@ the policy, the defaults. Nothing here reads the process environment by itself: 
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, write_atomically
+from co_tui.record import Record
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 BUILT_IN_POLICIES: Final = Path(__file__).parent / "context" / "policies"
@@ -22,8 +22,7 @@ class SettingsError(Exception):
     """A setting that cannot be used; the text names the key, the value and what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     """What a setting accepts, and how to say it."""
 
     allowed: str
@@ -65,60 +64,53 @@ def _text(allowed: str = "a text", *, personal: bool = False) -> _Rule:
     return _Rule(allowed, read, personal)
 
 
-def _setting(default: Any, rule: _Rule) -> Any:
-    return field(default=default, metadata={"rule": rule})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Record):
     """The values in force."""
 
-    model: str = _setting("", _text("a model string such as anthropic:claude-sonnet-5, or embedded"))
+    model: Annotated[str, _text("a model string such as anthropic:claude-sonnet-5, or embedded")] = ""
     """Who answers; empty means the first provider with a key, else the embedded model."""
-    policy: str = _setting("balanced", _text("the name of a policy"))
+    policy: Annotated[str, _text("the name of a policy")] = "balanced"
     """Which policy governs the context."""
-    base_url: str = _setting("", _text("the address of an OpenAI-compatible server", personal=True))
+    base_url: Annotated[str, _text("the address of an OpenAI-compatible server", personal=True)] = ""
     """Where `openai-chat:` models are served; empty means OPENAI_BASE_URL, else OpenAI."""
-    theme: str = _setting("auto", _text("auto, or the name of a theme"))
+    theme: Annotated[str, _text("auto, or the name of a theme")] = "auto"
     """Colours of the app; auto follows the terminal."""
-    summarization_model: str = _setting("", _text("a model string, or empty for the primary model"))
+    summarization_model: Annotated[str, _text("a model string, or empty for the primary model")] = ""
     """Who writes the summaries of automatic compaction."""
-    context_window: int = _setting(0, _whole(0, "asks the model"))
+    context_window: Annotated[int, _whole(0, "asks the model")] = 0
     """The model's window in tokens, when its provider is wrong about it."""
-    tool_output_trim_chars: int = _setting(2000, _whole(0, "switches trimming off"))
+    tool_output_trim_chars: Annotated[int, _whole(0, "switches trimming off")] = 2000
     """Tool results longer than this are clipped once they are no longer recent."""
-    max_history_messages: int = _setting(0, _whole(0, "switches the window off"))
+    max_history_messages: Annotated[int, _whole(0, "switches the window off")] = 0
     """More messages than this, and the middle is summarised."""
-    background_compaction_threshold: float = _setting(0.8, _number(0, 1))
+    background_compaction_threshold: Annotated[float, _number(0, 1)] = 0.8
     """Share of the window at which compaction starts beside the turn."""
-    buffer_exhaustion_threshold: float = _setting(0.95, _number(0, 1))
+    buffer_exhaustion_threshold: Annotated[float, _number(0, 1)] = 0.95
     """Share of the window at which a request waits for compaction."""
-    min_compaction_messages: int = _setting(4, _whole(2))
+    min_compaction_messages: Annotated[int, _whole(2)] = 4
     """Fewer messages than this are not compacted."""
-    agent_max_context_tokens: int = _setting(0, _whole(0, "leaves it to the window"))
+    agent_max_context_tokens: Annotated[int, _whole(0, "leaves it to the window")] = 0
     """A budget for the context below the model's window."""
-    agent_max_context_turns: int = _setting(0, _whole(0, "switches turn trimming off"))
+    agent_max_context_turns: Annotated[int, _whole(0, "switches turn trimming off")] = 0
     """More turns than this, and the oldest half is summarised."""
-    agent_max_steps: int = _setting(15, _whole(1))
+    agent_max_steps: Annotated[int, _whole(1)] = 15
     """Model decisions in one turn before it stops with a notice."""
-    retention_days: int = _setting(0, _whole(0, "keeps sessions for ever"))
+    retention_days: Annotated[int, _whole(0, "keeps sessions for ever")] = 0
     """Sessions older than this move to the trash."""
-    request_timeout_s: float = _setting(300.0, _number(1, 86_400))
+    request_timeout_s: Annotated[float, _number(1, 86_400)] = 300.0
     """How long a provider may stay silent."""
-    max_retries: int = _setting(4, _whole(0, "gives up at once"))
+    max_retries: Annotated[int, _whole(0, "gives up at once")] = 4
     """How often a request that failed for a passing reason is sent again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """A value and the layer that set it."""
 
     value: object
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Record):
     """Settings with the origin of each, and what was wrong on the way."""
 
     settings: Settings
@@ -131,7 +123,7 @@ class Loaded:
 
 @cache
 def rules() -> Mapping[str, _Rule]:
-    return {item.name: item.metadata["rule"] for item in fields(Settings)}
+    return {name: hint.__metadata__[0] for name, hint in Settings.FIELDS.items()}
 
 
 def load(
@@ -155,9 +147,12 @@ def load(
         policy = _policy_file(Settings().policy, paths)
     if policy is not None:
         merge.layer(f"policy {policy.stem}", merge.table(policy).get("settings", {}))
-    origins = {item.name: merge.found.get(item.name, Origin(item.default, "default")) for item in fields(Settings)}
+    defaults = Settings()
+    origins = {name: merge.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
     values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
-    return Loaded(Settings(**values), origins, tuple(merge.problems), tuple(merge.warnings))
+    return Loaded(
+        settings=Settings(**values), origins=origins, problems=tuple(merge.problems), warnings=tuple(merge.warnings)
+    )
 
 
 def policy_names(paths: Paths) -> list[str]:

@@ -1,15 +1,14 @@
 """Which models can be asked, and which one answers when nobody chose. Imports nothing heavy."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 EMBEDDED = "embedded"
 EMBEDDED_LABEL = "SmolLM2 135M"
 BASE_URL_VARIABLE = "OPENAI_BASE_URL"
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(NamedTuple):
     """A service of models: its prefix in a model string, and the variables that hold its key."""
 
     prefix: str
@@ -52,8 +51,7 @@ def provider_of(model: str) -> Provider | None:
     return _BY_PREFIX.get(model.partition(":")[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """The model that answers, and why that one."""
 
     model: str

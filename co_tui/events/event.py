@@ -6,11 +6,11 @@ and an event it cannot make sense of becomes `Unknown` instead of an error.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
 from types import UnionType
-from typing import Any, Final, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple, cast, get_args, get_origin
 
 from co_tui.events.facts import (
+    NOTHING,
     Change,
     CompactionStart,
     Fact,
@@ -18,12 +18,14 @@ from co_tui.events.facts import (
     Json,
     Life,
     Message,
+    Ref,
     Rewrite,
     Transient,
     Truncation,
     Unknown,
     UsageInfo,
 )
+from co_tui.record import Record
 
 KNOWN: Final[dict[str, type[Any]]] = {
     kind.TYPE: kind
@@ -35,15 +37,14 @@ UPGRADES: Final[dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]
 """(type, version) → what turns that version's payload into the next one's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Record):
     """One record of a session's log; `seq` is None for what is announced but not logged."""
 
     session_id: str
     seq: int | None
     timestamp: str
     fact: Fact
-    extra: Json = field(default_factory=dict)
+    extra: Json = NOTHING
     """Payload keys of a newer version, kept so that nothing is lost when the event is written again."""
 
     @property
@@ -142,8 +143,7 @@ def _fact(kind: str, version: int, payload: Json) -> tuple[Fact, Json]:
 _REFUSED: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(NamedTuple):
     """How a fact's fields meet its JSON keys."""
 
     fields: tuple[tuple[str, str, Callable[[Any], Any]], ...]
@@ -161,16 +161,10 @@ def _shape(kind: type[Any]) -> _Shape:
     return shape
 
 
-def _measured(kind: type[Any]) -> _Shape:
-    hints = get_type_hints(kind)
-    rows = []
-    required = set()
-    for item in fields(kind):
-        reader = _refs if item.metadata.get("refs") else _reader(hints[item.name])
-        rows.append((item.name.removesuffix("_"), item.name, reader))
-        if item.default is MISSING and item.default_factory is MISSING:
-            required.add(item.name)
-    return _Shape(tuple(rows), frozenset(required))
+def _measured(kind: type[Record]) -> _Shape:
+    return _Shape(
+        tuple((name.removesuffix("_"), name, _reader(hint)) for name, hint in kind.FIELDS.items()), kind.REQUIRED
+    )
 
 
 def _refs(value: Any) -> Any:
@@ -183,6 +177,8 @@ def _refs(value: Any) -> Any:
 def _reader(hint: Any) -> Callable[[Any], Any]:
     """Accepts what the annotation allows; tuples arrive as JSON arrays, floats may arrive as integers."""
     origin = get_origin(hint)
+    if hint == tuple[Ref, ...]:
+        return _refs
     if origin is tuple:
         return lambda value: tuple(value) if isinstance(value, list | tuple) else _REFUSED
     if origin is Mapping:

@@ -2,14 +2,16 @@
 
 A field whose name would be a Python keyword ends in an underscore; the JSON key does not.
 Adding a field with a default is compatible and keeps `VERSION`. A change of meaning raises `VERSION`
-and adds an upgrade in `codec.UPGRADES`, so that older logs still replay.
+and adds an upgrade in `event.UPGRADES`, so that older logs still replay.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias, assert_never
+from typing import Any, ClassVar, Final, Literal, TypeAlias, assert_never
+
+from co_tui.record import Record
 
 Json: TypeAlias = Mapping[str, Any]
+NOTHING: Final[Json] = {}
 
 Ref: TypeAlias = tuple[int, int]
 """A message's identity: the seq of the event that brought it, and its index among that event's messages."""
@@ -17,8 +19,7 @@ Ref: TypeAlias = tuple[int, int]
 Measured: TypeAlias = Literal["provider", "estimate"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Record):
     """Where and with what a session runs; part of every event of a session's life."""
 
     VERSION: ClassVar[int] = 1
@@ -29,37 +30,31 @@ class Place:
     branch: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStart(Place):
     TYPE: ClassVar[str] = "session.start"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionResume(Place):
     TYPE: ClassVar[str] = "session.resume"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFork(Place):
     TYPE: ClassVar[str] = "session.fork"
     source_session_id: str
     source_seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRename(Place):
     TYPE: ClassVar[str] = "session.rename"
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd(Place):
     TYPE: ClassVar[str] = "session.end"
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Record):
     """One whole pydantic-ai message, as its type adapter writes it."""
 
     TYPE: ClassVar[str] = "message"
@@ -70,8 +65,7 @@ class Message:
     """The reply was cut short by the user, a crash or a failure; this is as far as it came."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageInfo:
+class UsageInfo(Record):
     """How full the context is: the one source of every gauge."""
 
     TYPE: ClassVar[str] = "session.usage_info"
@@ -94,8 +88,7 @@ class UsageInfo:
     """Price of that one request in US dollars, when the model's prices are known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Truncation:
+class Truncation(Record):
     """An observation about one request; the history is what it was."""
 
     TYPE: ClassVar[str] = "session.truncation"
@@ -109,8 +102,7 @@ class Truncation:
     performed_by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionStart:
+class CompactionStart(Record):
     TYPE: ClassVar[str] = "session.compaction_start"
     VERSION: ClassVar[int] = 1
     trigger: str
@@ -120,8 +112,7 @@ class CompactionStart:
     tool_definition_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionComplete:
+class CompactionComplete(Record):
     """The end of a compaction. On success `replacement` stands where the first of `replaced` stood."""
 
     TYPE: ClassVar[str] = "session.compaction_complete"
@@ -136,7 +127,7 @@ class CompactionComplete:
     post_messages: int = 0
     tokens_removed: int = 0
     messages_removed: int = 0
-    replaced: tuple[Ref, ...] = field(default=(), metadata={"refs": True})
+    replaced: tuple[Ref, ...] = ()
     replacement: tuple[Json, ...] = ()
     summary: str = ""
     summarised_by: str = ""
@@ -144,37 +135,33 @@ class CompactionComplete:
     checkpoint_path: str = ""
     model: str = ""
     request_id: str = ""
-    usage: Json = field(default_factory=dict)
+    usage: Json = NOTHING
     cost: float | None = None
     duration_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionUndone:
+class CompactionUndone(Record):
     TYPE: ClassVar[str] = "session.compaction_undone"
     VERSION: ClassVar[int] = 1
     compaction_seq: int
-    history: tuple[Ref, ...] = field(metadata={"refs": True})
+    history: tuple[Ref, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clear:
+class Clear(Record):
     TYPE: ClassVar[str] = "session.clear"
     VERSION: ClassVar[int] = 1
-    history: tuple[Ref, ...] = field(default=(), metadata={"refs": True})
+    history: tuple[Ref, ...] = ()
     messages_removed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewind:
+class Rewind(Record):
     TYPE: ClassVar[str] = "session.rewind"
     VERSION: ClassVar[int] = 1
     to_seq: int
-    history: tuple[Ref, ...] = field(metadata={"refs": True})
+    history: tuple[Ref, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChange:
+class ModelChange(Record):
     TYPE: ClassVar[str] = "session.model_change"
     VERSION: ClassVar[int] = 1
     from_: str
@@ -183,8 +170,7 @@ class ModelChange:
     window_after: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyChange:
+class PolicyChange(Record):
     TYPE: ClassVar[str] = "session.policy_change"
     VERSION: ClassVar[int] = 1
     from_: str
@@ -193,8 +179,7 @@ class PolicyChange:
     window_after: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrence:
+class Occurrence(Record):
     """Something that happened beside the conversation: what, where, and how it ended."""
 
     VERSION: ClassVar[int] = 1
@@ -203,22 +188,18 @@ class Occurrence:
     outcome: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactStored(Occurrence):
     TYPE: ClassVar[str] = "artifact.stored"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryWritten(Occurrence):
     TYPE: ClassVar[str] = "memory.written"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HookRun(Occurrence):
     TYPE: ClassVar[str] = "hook.run"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionError(Occurrence):
     """A failure, told in a sentence; `outcome` says whether it is being retried."""
 
@@ -231,13 +212,11 @@ class SessionError(Occurrence):
     """What had already been streamed of a reply that is now asked for again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInterrupted(Occurrence):
     TYPE: ClassVar[str] = "session.interrupted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamDelta:
+class StreamDelta(Record):
     """A piece of the reply that is being written. Announced, not logged: the whole message will be."""
 
     TYPE: ClassVar[str] = "stream.delta"
@@ -250,8 +229,7 @@ class StreamDelta:
     tool_call_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamReset:
+class StreamReset(Record):
     """What was streamed of the present reply is void: it is being asked for again."""
 
     TYPE: ClassVar[str] = "stream.reset"
@@ -259,8 +237,7 @@ class StreamReset:
     turn: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolActivity:
+class ToolActivity(Record):
     """A tool began or ended. Announced, not logged: calls and returns are parts of messages."""
 
     TYPE: ClassVar[str] = "tool.activity"
@@ -272,8 +249,7 @@ class ToolActivity:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptQueued:
+class PromptQueued(Record):
     """A prompt waits for the running turn. Announced; it is logged when its own turn begins."""
 
     TYPE: ClassVar[str] = "prompt.queued"
@@ -282,8 +258,7 @@ class PromptQueued:
     ahead: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Record):
     """An event this version does not know, kept exactly as it was written."""
 
     TYPE: ClassVar[str] = ""

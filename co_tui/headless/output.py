@@ -3,8 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from co_tui.events.event import dump
 from co_tui.inert import inert
@@ -14,8 +13,7 @@ from co_tui.settings import Loaded
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(NamedTuple):
     """What a command stands on: folders and settings."""
 
     paths: Paths

@@ -2,8 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from co_tui.events import (
     ArtifactStored,
@@ -37,14 +36,14 @@ from co_tui.events import (
 )
 from co_tui.events.facts import Place
 from co_tui.events.messages import prompt_of, title_of
+from co_tui.record import Record
 from co_tui.session.growing import Growing
 
 PACE_TURNS = 6
 """How many turns back the pace is measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One message with its identity in the log."""
 
     ref: Ref
@@ -58,8 +57,7 @@ class Entry:
         return self.ref[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionState:
+class SessionState(Record):
     """Everything derived from a log: what the model would see, what was said, and what happened."""
 
     session_id: str = ""
@@ -71,13 +69,13 @@ class SessionState:
     repository: str = ""
     branch: str = ""
     turn: int = 0
-    history: Growing[Entry] = field(default_factory=Growing)
+    history: Growing[Entry] = Growing()
     """The messages the session would send now."""
-    transcript: Growing[Entry] = field(default_factory=Growing)
+    transcript: Growing[Entry] = Growing()
     """Everything ever said; never shrinks."""
-    timeline: Growing[Event] = field(default_factory=Growing)
+    timeline: Growing[Event] = Growing()
     """Turns and lifecycle events, in order."""
-    compactions: Growing[Event] = field(default_factory=Growing)
+    compactions: Growing[Event] = Growing()
     """The successful ones: their replacements can stand in the history again after a rewind."""
     usage: UsageInfo | None = None
     readings: tuple[tuple[int, int], ...] = ()
@@ -114,12 +112,12 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued():
             return state
         case SessionStart() | SessionResume() | SessionFork():
-            state = replace(_placed(state, fact), started=True, ended=False)
-            return _happened(replace(state, session_id=event.session_id), event)
+            state = _placed(state, fact).but(started=True, ended=False)
+            return _happened(state.but(session_id=event.session_id), event)
         case SessionRename():
-            return _happened(replace(state, title=fact.title), event)
+            return _happened(state.but(title=fact.title), event)
         case SessionEnd():
-            return _happened(replace(state, ended=True), event)
+            return _happened(state.but(ended=True), event)
         case Message():
             return _said(state, event, fact)
         case UsageInfo():
@@ -127,18 +125,18 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case CompactionComplete():
             return _happened(_compacted(state, event, fact), event)
         case CompactionUndone() | Clear() | Rewind():
-            return _happened(replace(state, history=_resolved(state, fact.history)), event)
+            return _happened(state.but(history=_resolved(state, fact.history)), event)
         case ModelChange():
-            return _happened(replace(state, model=fact.to), event)
+            return _happened(state.but(model=fact.to), event)
         case PolicyChange():
-            return _happened(replace(state, policy=fact.to), event)
+            return _happened(state.but(policy=fact.to), event)
         case Truncation() | CompactionStart():
             return _happened(state, event)
         case ArtifactStored() | MemoryWritten() | HookRun() | SessionError() | SessionInterrupted():
             return _happened(state, event)
         case Unknown():
             # Something a newer version did: its place in the log counts, its meaning is not ours to guess.
-            return replace(state, seq=_seq(event))
+            return state.but(seq=_seq(event))
         case _:
             assert_never(fact)
 
@@ -159,12 +157,11 @@ def _seq(event: Event) -> int:
 
 
 def _happened(state: SessionState, event: Event) -> SessionState:
-    return replace(state, seq=_seq(event), timeline=state.timeline.append(event))
+    return state.but(seq=_seq(event), timeline=state.timeline.append(event))
 
 
 def _placed(state: SessionState, place: Place) -> SessionState:
-    return replace(
-        state,
+    return state.but(
         model=place.model or state.model,
         policy=place.policy or state.policy,
         cwd=place.cwd or state.cwd,
@@ -179,8 +176,7 @@ def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
     if not title and (prompt := prompt_of(fact.message)) is not None:
         title = title_of(prompt)
     opens_turn = fact.turn > state.turn
-    return replace(
-        state,
+    return state.but(
         seq=_seq(event),
         title=title,
         turn=max(state.turn, fact.turn),
@@ -196,13 +192,13 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
         readings = readings[:-1]
     readings = (*readings, (state.turn, fact.current_tokens))[-PACE_TURNS:]
     cost = state.cost + (fact.cost or 0.0)
-    return replace(state, seq=_seq(event), usage=fact, readings=readings, cost=cost)
+    return state.but(seq=_seq(event), usage=fact, readings=readings, cost=cost)
 
 
 def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
     cost = state.summary_cost + (fact.cost or 0.0)
     if not fact.success:
-        return replace(state, summary_cost=cost)
+        return state.but(summary_cost=cost)
     replaced = set(fact.replaced)
     history: list[Entry] = []
     placed = False
@@ -214,7 +210,7 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
             placed = True
     if not placed:
         history = [*replacement_entries(event), *history]
-    return replace(state, summary_cost=cost, history=Growing(history), compactions=state.compactions.append(event))
+    return state.but(summary_cost=cost, history=Growing(history), compactions=state.compactions.append(event))
 
 
 def _resolved(state: SessionState, refs: Iterable[Ref]) -> Growing[Entry]:

@@ -3,9 +3,8 @@
 import json
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from co_tui.events import Event, UsageInfo
 from co_tui.events.event import build
@@ -13,8 +12,7 @@ from co_tui.store.connect import connect_for_reading
 from co_tui.store.errors import SessionNotFound, explained
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(NamedTuple):
     """A session as it is listed; every figure is kept in its row, none is counted."""
 
     id: str
@@ -35,15 +33,14 @@ class SessionRow:
     cost: float
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return self._asdict()
 
 
-_COLUMNS = ", ".join(f"s.{column}" for column in SessionRow.__dataclass_fields__)
+_COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
 _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(NamedTuple):
     """What `doctor` tells of the database."""
 
     exists: bool

@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
@@ -51,7 +52,7 @@ class CoTui(App[None]):
         ours = {"auto": DARK.name if dark else LIGHT.name, "dark": DARK.name, "light": LIGHT.name}
         wanted = ours.get(wanted, wanted)
         self.theme = wanted if wanted in self.available_themes else ours["auto"]
-        self.look = self._make_look()
+        self.look = self._make_look(rich=False)
         self.chat = ChatScreen()
         self.engine = Engine(launch)
         self.session: Session | None = None
@@ -62,8 +63,26 @@ class CoTui(App[None]):
         self._unsent: list[str] = []
         self._opening = False
         self._draft_timer: Any = None
+        self._early_keys: list[str] | None = []
 
     # Starting
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys typed before the prompt has the focus are kept for it: nothing typed is lost."""
+        if isinstance(event, events.Key) and self._early_keys is not None:
+            if event.key == "enter":
+                self._early_keys.append("\n")
+            elif event.character is not None and event.is_printable:
+                self._early_keys.append(event.character)
+            return
+        await super().on_event(event)
+
+    def _give_early_keys(self) -> None:
+        early, self._early_keys = self._early_keys or [], None
+        for line in "".join(early).splitlines(keepends=True):
+            self.chat.prompt.insert(line.rstrip("\n"))
+            if line.endswith("\n"):
+                self.chat.prompt.send()
 
     def get_default_screen(self) -> ChatScreen:
         return self.chat
@@ -71,12 +90,18 @@ class CoTui(App[None]):
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
 
-    def chat_mounted(self, chat: ChatScreen) -> None:
-        """The screen is there: show what is stored, paint, and only then load the engine."""
+    def chat_mounted(self) -> None:
+        """The screen is there: show what is stored, paint, and only then bring the rest and load the engine."""
         self._show_stored(self._session_id)
+        self._give_early_keys()
+        self.call_after_refresh(self._painted)
+
+    async def _painted(self) -> None:
+        self._look_again()
+        await self.chat.complete()
         if self.launch.browse:
-            self.call_later(self.run_command, "sessions", "")
-        self.call_after_refresh(self._load_engine)
+            self.run_command("sessions", "")
+        self._load_engine()
 
     def _show_stored(self, session_id: str) -> None:
         """The end of a stored session, read with plain SQLite; an empty chat without one."""
@@ -87,7 +112,9 @@ class CoTui(App[None]):
             self._stored, self._session_id, trouble = None, "", str(error)
         self.bridge.state = self._stored.glimpse() if self._stored else SessionState()
         self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
-        self.chat.prompt.set_text(self.drafts.read(self._session_id))
+        draft = self.drafts.read(self._session_id)
+        if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
+            self.chat.prompt.set_text(draft)
         if trouble:
             self.chat.feed.note(trouble, "error")
 
@@ -143,7 +170,7 @@ class CoTui(App[None]):
         if state.seq != self.bridge.state.seq:  # a reply that a crash cut short was brought into the log
             self._show_stored(state.session_id)
         self.bridge.state = state
-        self.chat.timeline.show(state.timeline)
+        self.chat.show_timeline(state)
         self.chat.show_state(state)
 
     def _heard(self, event: Event, state: SessionState) -> None:
@@ -205,6 +232,7 @@ class CoTui(App[None]):
         """Leave this session for another; an empty id begins a new one."""
         self.drafts.write(self._session_id, self.chat.prompt.text)
         await self._leave()
+        self.chat.prompt.text = ""
         self._session_id = session_id
         self._show_stored(session_id)
         if self._session_id and self.engine.ready:
@@ -283,10 +311,13 @@ class CoTui(App[None]):
 
     # Looks
 
-    def _make_look(self) -> Look:
-        return Look(palette_of(self.current_theme))
+    def _make_look(self, *, rich: bool = True) -> Look:
+        return Look(palette_of(self.current_theme), rich=rich)
 
-    def _theme_changed(self, theme: Theme) -> None:
+    def _theme_changed(self, _: Theme) -> None:
+        self._look_again()
+
+    def _look_again(self) -> None:
         self.look = self._make_look()
         if self.chat.is_mounted:
             self.chat.transcript.set_look(self.look)

@@ -1,16 +1,15 @@
 """Every action, once: slash commands, the palette and the keys are all made from this table."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from typing import NamedTuple
 
 from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """An action the user can ask for; the chat screen does it in its method `do_<name>`."""
 
     name: str

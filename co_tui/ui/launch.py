@@ -1,16 +1,15 @@
 """What the app is started with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from co_tui.agent.catalogue import Choice, choose
 from co_tui.paths import Paths
+from co_tui.record import Record
 from co_tui.settings import Loaded, Origin, Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Record):
     """Folders, settings and wishes of the command line."""
 
     paths: Paths
@@ -36,4 +35,5 @@ class Launch:
 
     def with_model(self, model: str) -> "Launch":
         origins = {**self.loaded.origins, "model": Origin(model, "this session")}
-        return replace(self, loaded=replace(self.loaded, settings=replace(self.settings, model=model), origins=origins))
+        loaded = self.loaded.but(settings=self.settings.but(model=model), origins=origins)
+        return self.but(loaded=loaded)

@@ -7,7 +7,6 @@ from co_tui.ui.launch import Launch
 
 def start(launch: Launch) -> int:
     """Run the app until it is left; returns the exit code."""
-    gc.disable()
     from co_tui.ui.app import CoTui
     from co_tui.ui.terminal import is_dark
 

@@ -38,21 +38,20 @@ LIGHT = Theme(
 
 
 def palette_of(theme: Theme) -> Palette:
-    """The transcript's colours under a theme."""
-    variables = theme.to_color_system().generate()
+    """The transcript's colours under a theme, ours or any other."""
+    base = DARK if theme.dark else LIGHT
 
-    def colour(name: str, fallback: str) -> str:
-        value = variables.get(name, fallback)
-        return value[:7] if value.startswith("#") else fallback
+    def colour(value: str | None, fallback: str | None) -> str:
+        usable = value if value and value.startswith("#") else fallback
+        return (usable or "#808080")[:7]
 
-    default = "#c8d0e8" if theme.dark else "#24283b"
     return Palette(
-        text=colour("foreground", default),
-        muted=colour("muted", "#828bab" if theme.dark else "#62677f"),
-        accent=colour("primary", default),
-        reply=colour("secondary", default),
-        warning=colour("warning", default),
-        error=colour("error", default),
-        surface=colour("surface", "#1c1f29" if theme.dark else "#ececE8"),
+        text=colour(theme.foreground, base.foreground),
+        muted=colour(theme.variables.get("muted"), base.variables["muted"]),
+        accent=colour(theme.primary, base.primary),
+        reply=colour(theme.secondary, base.secondary),
+        warning=colour(theme.warning, base.warning),
+        error=colour(theme.error, base.error),
+        surface=colour(theme.surface, base.surface),
         code_theme="monokai" if theme.dark else "friendly",
     )

@@ -1,11 +1,10 @@
 """Hypothesis strategies for facts: any log a session could have, and some it could not."""
 
-import dataclasses
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 from hypothesis import strategies as st
 
-from co_tui.events import Fact, Unknown, is_durable
+from co_tui.events import Fact, Ref, Unknown, is_durable
 from co_tui.events.event import KNOWN
 
 texts = st.text(max_size=20)
@@ -21,8 +20,8 @@ replies = texts.map(lambda text: {"kind": "response", "parts": [{"part_kind": "t
 messages = user_messages | replies
 
 
-def _value(name: str, hint: Any, metadata: Any) -> st.SearchStrategy[Any]:
-    if metadata.get("refs"):
+def _value(name: str, hint: Any) -> st.SearchStrategy[Any]:
+    if hint == tuple[Ref, ...]:
         return refs
     if name == "message":
         return messages
@@ -42,8 +41,7 @@ def _value(name: str, hint: Any, metadata: Any) -> st.SearchStrategy[Any]:
 
 
 def _fact(kind: type[Any]) -> st.SearchStrategy[Any]:
-    hints = get_type_hints(kind)
-    values = {item.name: _value(item.name, hints[item.name], item.metadata) for item in dataclasses.fields(kind)}
+    values = {name: _value(name, hint) for name, hint in kind.FIELDS.items()}
     return st.builds(kind, **values)
 
 

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.screen import Screen
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Footer, Static
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.events import Event, UsageInfo
@@ -19,15 +19,17 @@ from co_tui.ui import commands
 from co_tui.ui.feed import Feed
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
 from co_tui.ui.widgets.completions import Completions
+from co_tui.ui.widgets.find import FindBar
 from co_tui.ui.widgets.gauge import Gauge, GaugeReading, MiniGauge
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.timeline import Timeline
+from co_tui.ui.widgets.too_small import MIN_COLUMNS, MIN_ROWS, TooSmall
 from co_tui.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from co_tui.ui.app import CoTui
 
-MIN_COLUMNS, MIN_ROWS, WIDE_COLUMNS = 60, 16, 110
+WIDE_COLUMNS = 110
 WELCOME = (
     "Ask anything; Enter sends, Ctrl+J makes a new line.\n"
     "Try:  Explain what a context window is\n"
@@ -62,38 +64,46 @@ class ChatScreen(Screen[None]):
         super().__init__()
         self._welcome: Block | None = None
         self._busy = False
+        self._is_complete = False
+        self._state = SessionState()
 
     def compose(self) -> ComposeResult:
+        """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
         yield Static(id="title", markup=False)
-        yield Static(id="hint", markup=False)
         with Horizontal(id="middle"):
             yield Transcript(id="transcript")
             with Vertical(id="side"):
-                gauge = Gauge(id="gauge")
-                gauge.border_title = "Context"
-                yield gauge
-                timeline = Timeline(id="timeline")
-                timeline.border_title = "Timeline"
-                yield timeline
-        yield Input(id="find", placeholder="Search in this conversation: Enter finds upwards, Esc closes")
-        yield MiniGauge(id="mini")
-        yield Completions(id="completions")
+                yield Gauge(id="gauge")
         yield Prompt(id="prompt")
-        yield Footer(show_command_palette=True)
-        yield Static(id="too-small", markup=False)
 
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
+        self.query_one("#gauge").border_title = "Context"
         self.feed = Feed(self.transcript)
         self.transcript.set_look(self.app.look)
-        self.app.chat_mounted(self)
+        self.app.chat_mounted()
+
+    async def complete(self) -> None:
+        """The widgets nobody can use before the first paint; parsing their styles takes as long as all others'."""
+        timeline = Timeline(id="timeline")
+        timeline.border_title = "Timeline"
+        with self.app.batch_update():
+            await self.query_one("#side").mount(timeline)
+            await self.mount(MiniGauge(id="mini"), Completions(id="completions"), before="#prompt")
+            await self.mount(Footer(show_command_palette=True))
+            self.add_class("-complete")
+        self._is_complete = True
+        timeline.show(self._state.timeline)
+        self.show_state(self._state)
 
     def on_resize(self) -> None:
-        size = self.size
-        self.query_one("#too-small", Static).update(
-            f"co-tui needs a terminal of {MIN_COLUMNS}×{MIN_ROWS}; this one is {size.width}×{size.height}.\n"
-            "Make it larger, and everything is back."
-        )
+        too_small = self.size.width < MIN_COLUMNS or self.size.height < MIN_ROWS
+        if too_small != bool(self.query(TooSmall)):
+            if too_small:
+                self.mount(TooSmall(markup=False))
+            else:
+                self.query(TooSmall).remove()
+        self._show_title(self._state)
 
     # What the session says
 
@@ -103,8 +113,13 @@ class ChatScreen(Screen[None]):
         self.feed.show(builder)
         if not builder.blocks:
             self._welcome = self.feed.note(WELCOME)
-        self.timeline.show(state.timeline)
+        self.show_timeline(state)
         self.show_state(state)
+
+    def show_timeline(self, state: SessionState) -> None:
+        self._state = state
+        if self._is_complete:
+            self.timeline.show(state.timeline)
 
     def show_older(self, blocks: list[Block]) -> None:
         self.transcript.prepend(blocks)
@@ -116,12 +131,13 @@ class ChatScreen(Screen[None]):
             self._welcome = None
         self.feed.hear(event)
         if event.seq is not None:
-            if state.timeline and state.timeline[-1] is event:
+            if self._is_complete and state.timeline and state.timeline[-1] is event:
                 self.timeline.add(event)
             if not isinstance(event.fact, UsageInfo) or event.fact is state.usage:
                 self.show_state(state)
 
     def show_state(self, state: SessionState) -> None:
+        self._state = state
         settings = self.app.launch.settings
         reading = GaugeReading(
             usage=state.usage,
@@ -131,8 +147,8 @@ class ChatScreen(Screen[None]):
             background_at=settings.background_compaction_threshold,
             blocking_at=settings.buffer_exhaustion_threshold,
         )
-        self.query_one("#gauge", Gauge).reading = reading
-        self.query_one("#mini", MiniGauge).reading = reading
+        for gauge in self.query(Gauge):
+            gauge.reading = reading
         self._show_title(state)
 
     def _show_title(self, state: SessionState) -> None:
@@ -146,10 +162,13 @@ class ChatScreen(Screen[None]):
         line.append(" " * max(2, room - line.cell_len - len(right)))
         line.append(right)
         line.truncate(room, overflow="ellipsis")
-        self.query_one("#title", Static).update(line)
-        hint = self.query_one("#hint", Static)
-        hint.set_class(model == EMBEDDED, "-shown")
-        hint.update(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
+        title = self.query_one("#title", Static)
+        if model == EMBEDDED:
+            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
+            told.truncate(room, overflow="ellipsis")
+            line.append("\n")
+            line.append(told)
+        title.update(line)
 
     def set_busy(self, busy: bool, status: str = "") -> None:
         """Whether a turn runs, and what is being waited for."""
@@ -160,8 +179,8 @@ class ChatScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "escape":
-            closable = self._busy or self.completions.display or self.query_one("#find").has_class("-shown")
-            return True if closable or self.has_class("-drawer") or not self.prompt.has_focus else None
+            closable = self._busy or self._offers or self.query(FindBar) or self.has_class("-drawer")
+            return True if closable or not self.prompt.has_focus else None
         return True
 
     # What the user does
@@ -169,8 +188,7 @@ class ChatScreen(Screen[None]):
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
         text = event.text.strip()
-        self.completions.offer("")
-        self.prompt.completing = False
+        self._close_completions()
         if text.startswith("/") and "\n" not in text:
             name, _, arguments = text[1:].partition(" ")
             self.app.run_command(name, arguments.strip())
@@ -180,7 +198,8 @@ class ChatScreen(Screen[None]):
 
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:
-        self.prompt.completing = self.completions.offer(event.text)
+        if self._is_complete:
+            self.prompt.completing = self.completions.offer(event.text)
         self.app.draft_changed(event.text)
 
     @on(Prompt.Steered)
@@ -202,8 +221,13 @@ class ChatScreen(Screen[None]):
             case _:
                 pass
 
+    @property
+    def _offers(self) -> bool:
+        return self._is_complete and self.completions.display
+
     def _close_completions(self) -> None:
-        self.completions.display = False
+        if self._is_complete:
+            self.completions.display = False
         self.prompt.completing = False
 
     @on(Transcript.NearTop)
@@ -218,11 +242,10 @@ class ChatScreen(Screen[None]):
         self.app.run_command(name, "")
 
     def action_escape(self) -> None:
-        find = self.query_one("#find", Input)
-        if self.completions.display:
+        if self._offers:
             self._close_completions()
-        elif find.has_class("-shown"):
-            find.remove_class("-shown")
+        elif self.query(FindBar):
+            self.query(FindBar).remove()
             self.transcript.find("")
             self.prompt.focus()
         elif self._busy:
@@ -252,15 +275,13 @@ class ChatScreen(Screen[None]):
         self.transcript.toggle_all()
 
     def do_find(self, text: str) -> None:
-        find = self.query_one("#find", Input)
-        find.add_class("-shown")
-        find.focus()
-        if text:
-            find.value = text
-            self._find(text)
+        if not self.query(FindBar):
+            self.mount(FindBar(text), before="#prompt")
+        self.query_one(FindBar).focus()
+        self._find(text)
 
-    @on(Input.Submitted, "#find")
-    def _find_submitted(self, event: Input.Submitted) -> None:
+    @on(FindBar.Submitted, "FindBar")
+    def _find_submitted(self, event: FindBar.Submitted) -> None:
         event.stop()
         self._find(event.value)
 

@@ -10,6 +10,17 @@ from co_tui.ui import commands
 class Completions(OptionList, can_focus=False):
     """Sits above the prompt while its text begins with a slash; the prompt keeps the focus."""
 
+    DEFAULT_CSS = """
+    Completions {
+        display: none;
+        height: auto;
+        max-height: 8;
+        border: round $border;
+        background: $surface;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
     def offer(self, text: str) -> bool:
         """Show what fits; returns whether anything does."""
         wanted = text if text.startswith("/") and " " not in text and "\n" not in text else ""

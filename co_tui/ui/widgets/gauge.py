@@ -1,6 +1,6 @@
 """How full the context is, from `session.usage_info` alone."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.style import Style
 from rich.text import Text
@@ -14,8 +14,7 @@ FULL, EMPTY, MARK = "▓", "░", "┆"
 EMPTY_TEXT = "Nothing sent yet."
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeReading:
+class GaugeReading(NamedTuple):
     """What the gauge shows; all figures come from events."""
 
     usage: UsageInfo | None = None
@@ -70,7 +69,9 @@ class GaugeReading:
         if self.level == "warning":
             return f"past {mark}"
         left = self.turns_left
-        return f"≈ {left} turns to {mark}" if left is not None else f"marks at {mark} and {self.blocking_at * 100:.0f} %"
+        return (
+            f"≈ {left} turns to {mark}" if left is not None else f"marks at {mark} and {self.blocking_at * 100:.0f} %"
+        )
 
 
 class Gauge(Widget):

@@ -1,7 +1,7 @@
 """Cutting Markdown into pieces that can be rendered one by one, while it is still being written."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LONGEST_PARAGRAPH_CHARS = 3000
 CODE_LINES_AT_ONCE = 24
@@ -13,8 +13,7 @@ _MAY_CONTINUE = re.compile(r"^(\s*|[-*+]|\d+[.)]?)$")
 """The beginning of a line that may still turn out to be one of those, or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Markdown that will not change any more, or the end that still may."""
 
     text: str

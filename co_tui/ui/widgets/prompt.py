@@ -67,7 +67,7 @@ class Prompt(TextArea):
             case "enter":
                 event.stop()
                 event.prevent_default()
-                self._send()
+                self.send()
                 return
             case "up" if self.cursor_at_first_line and self._step(-1):
                 event.stop()
@@ -84,7 +84,7 @@ class Prompt(TextArea):
     def action_newline(self) -> None:
         self.insert("\n")
 
-    def _send(self) -> None:
+    def send(self) -> None:
         text = self.text
         if text.endswith("\\"):  # a backslash at the end asks for a newline, as in a shell
             self.set_text(text[:-1] + "\n")

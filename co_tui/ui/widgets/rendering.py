@@ -2,8 +2,8 @@
 
 import io
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -22,8 +22,7 @@ MAX_RESULT_CHARS = 20_000
 """An opened tool result shows this much; the log keeps all of it."""
 
 
-@dataclass(frozen=True)
-class Palette:
+class Palette(NamedTuple):
     """The colours of a theme, as the transcript uses them."""
 
     text: str
@@ -39,8 +38,10 @@ class Palette:
 class Look:
     """How things are drawn under one theme."""
 
-    def __init__(self, palette: Palette) -> None:
+    def __init__(self, palette: Palette, *, rich: bool = True) -> None:
+        """Without `rich`, Markdown shows as it is written: its renderer takes longer to import than a paint."""
         self.palette = palette
+        self.rich = rich
         self.muted = Style.parse(palette.muted)
         self.you = Style.parse(f"bold {palette.accent}")
         self.me = Style.parse(f"bold {palette.reply}")
@@ -80,11 +81,15 @@ class Look:
 
     def prose(self, text: str, width: int) -> list[Strip]:
         """Markdown that is no code block."""
+        if not self.rich:
+            return _trimmed(self.plain(text, width))
         from co_tui.ui.widgets.markdown import ChatMarkdown
 
         return _trimmed(self.lines(ChatMarkdown(text), width))
 
     def code(self, text: str, language: str, width: int) -> list[Strip]:
+        if not self.rich:
+            return self.plain(text.rstrip("\n"), width)
         from co_tui.ui.widgets.code import highlighted
 
         return highlighted(text, language, width, self.palette.code_theme, self.palette.surface)

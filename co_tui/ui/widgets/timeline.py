@@ -44,6 +44,18 @@ from co_tui.ui.widgets.blocks import clock
 class Timeline(OptionList):
     """Newest in view; Enter opens an entry."""
 
+    DEFAULT_CSS = """
+    Timeline {
+        height: 1fr;
+        padding: 0 1;
+        border: round $border;
+        border-title-color: $muted;
+        background: $background;
+        scrollbar-size-vertical: 1;
+    }
+    Timeline > .option-list--option { padding: 0; }
+    """
+
     class Opened(TextualMessage):
         def __init__(self, event: Event) -> None:
             super().__init__()

@@ -1,0 +1,95 @@
+"""What can be written on the command line."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from co_tui import __version__
+from co_tui.headless.output import WRONG_USAGE, say
+
+LATER = {
+    "compact": "compact a stored session",
+    "export": "write a session as Markdown, JSONL or HTML",
+    "import": "take over sessions of other programs",
+    "lab": "replay recorded conversations under policies",
+}
+"""Commands of the contract that are not built yet."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Mistakes are one sentence, like everything else we say."""
+
+    def error(self, message: str) -> NoReturn:
+        say(f"{message}. `{self.prog} --help` shows how.")
+        sys.exit(WRONG_USAGE)
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command. Mistakes end the process with a sentence."""
+    parser = _parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown and options.command not in LATER:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="co-tui", description="Talk with LLM agents; the context window in the open, nothing lost.")
+    parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
+    _model_options(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--continue", dest="resume_latest", action="store_true", help="open the latest session")
+    which.add_argument("--resume", nargs="?", const="", metavar="ID", help="open that session, or choose one")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    prompt = commands.add_parser("run", help="answer one prompt without the screen")
+    prompt.add_argument("-p", "--prompt", help="the prompt; without it, standard input")
+    session = prompt.add_mutually_exclusive_group()
+    session.add_argument("--session", metavar="ID", help="go on with that session")
+    session.add_argument("--continue", dest="resume_latest", action="store_true", help="go on with the latest session")
+    _model_options(prompt)
+    prompt.add_argument("--yes", action="store_true", help="approve what tools ask for")
+    _json_option(prompt)
+
+    listing = commands.add_parser("sessions", help="list sessions, newest first")
+    listing.add_argument("--search", default="", metavar="TEXT", help="only those that hold these words")
+    listing.add_argument("--limit", type=_positive, default=50, metavar="N")
+    _json_option(listing)
+
+    show = commands.add_parser("show", help="print a session")
+    show.add_argument("id", metavar="ID")
+    view = show.add_mutually_exclusive_group()
+    view.add_argument("--transcript", action="store_true", help="everything ever said (the default)")
+    view.add_argument("--history", action="store_true", help="what the model would see now")
+    _json_option(show)
+
+    context = commands.add_parser("context", help="tokens of a session by kind, and the limit")
+    context.add_argument("id", metavar="ID")
+    _json_option(context)
+
+    config = commands.add_parser("config", help="show settings and where they come from, or set one")
+    config.add_argument("key", nargs="?", metavar="KEY")
+    config.add_argument("value", nargs="?", metavar="VALUE")
+
+    commands.add_parser("doctor", help="check the installation")
+    for name, purpose in LATER.items():
+        commands.add_parser(name, help=f"{purpose} (not built yet)").add_argument("rest", nargs="*")
+    return parser
+
+
+def _model_options(parser: argparse.ArgumentParser) -> None:
+    # A sub-command's default must not undo what was given before it.
+    parser.add_argument("--model", default=argparse.SUPPRESS, metavar="M", help="who answers")
+    parser.add_argument("--policy", default=argparse.SUPPRESS, metavar="P", help="what governs the context")
+
+
+def _json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
