@@ -1,6 +1,7 @@
 """The app: owns the engine and the session, and does what commands ask for."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -36,7 +37,8 @@ class CoTui(App[None]):
     """co-tui's full screen."""
 
     TITLE = "co-tui"
-    CSS_PATH = "screens/chat.tcss"  # Textual loads no style sheet of a default screen
+    # Textual loads no style sheet of a default screen.
+    CSS_PATH = Path(__file__).with_name("screens") / "chat.tcss"
     COMMANDS = {commands.CommandProvider}
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_hint", show=False, priority=True)]
@@ -61,7 +63,7 @@ class CoTui(App[None]):
         self._stored: StoredSession | None = None
         self._session_id = launch.session_id
         self._unsent: list[str] = []
-        self._opening = False
+        self.opening = False
         self._draft_timer: Any = None
         self._early_keys: list[str] | None = []
 
@@ -110,7 +112,7 @@ class CoTui(App[None]):
             self._stored = StoredSession(self.launch.paths.database, session_id) if session_id else None
         except StoreError as error:
             self._stored, self._session_id, trouble = None, "", str(error)
-        self.bridge.state = self._stored.glimpse() if self._stored else SessionState()
+        self.bridge.begin(self._stored.glimpse() if self._stored else SessionState())
         self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
         draft = self.drafts.read(self._session_id)
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
@@ -147,7 +149,7 @@ class CoTui(App[None]):
         from co_tui.agent.errors import ModelUnusable
         from co_tui.session.recorder import Listener
 
-        self._opening = True
+        self.opening = True
         listener = Listener()
         try:
             if session_id:
@@ -159,7 +161,7 @@ class CoTui(App[None]):
             self.chat.feed.note(str(error), "error")
             return False
         finally:
-            self._opening = False
+            self.opening = False
         self.session, self._session_id = session, session.id
         self.drafts.write("", "")
         self.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
@@ -169,7 +171,7 @@ class CoTui(App[None]):
         """The engine has read the whole log: what was a glimpse becomes the truth."""
         if state.seq != self.bridge.state.seq:  # a reply that a crash cut short was brought into the log
             self._show_stored(state.session_id)
-        self.bridge.state = state
+        self.bridge.begin(state)
         self.chat.show_timeline(state)
         self.chat.show_state(state)
 
@@ -178,13 +180,13 @@ class CoTui(App[None]):
 
     def send(self, prompt: str) -> None:
         """Say something; before the engine is there, it waits and says so."""
-        if self.engine.ready and self.session is not None and not self._opening:
+        if self.engine.ready and self.session is not None and not self.opening:
             self.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
             return
         self._unsent.append(prompt)
         self.chat.feed.wait(prompt, LOADING)
         self.chat.set_busy(False, "loading the engine…" if not self.engine.ready else "opening the model…")
-        if self.engine.ready and not self._opening:
+        if self.engine.ready and not self.opening:
             self._send_waiting()
 
     def _send_waiting(self) -> None:

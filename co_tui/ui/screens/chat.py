@@ -157,7 +157,8 @@ class ChatScreen(Screen[None]):
         right = " · ".join(filter(None, (one_line(model, 44), policy, one_line(state.branch or self.app.branch, 24))))
         left = f"co-tui · {one_line(state.title, 60)}" if state.title else "co-tui"
         room = max(0, self.app.size.width - 2)
-        line = Text(left, style="bold", no_wrap=True)
+        line = Text(no_wrap=True)
+        line.append(left, "bold")
         line.truncate(max(8, room - len(right) - 2), overflow="ellipsis")
         line.append(" " * max(2, room - line.cell_len - len(right)))
         line.append(right)
@@ -167,7 +168,7 @@ class ChatScreen(Screen[None]):
             told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
             told.truncate(room, overflow="ellipsis")
             line.append("\n")
-            line.append(told)
+            line.append(told.plain, self.app.look.muted)
         title.update(line)
 
     def set_busy(self, busy: bool, status: str = "") -> None:

@@ -24,7 +24,7 @@ class EventScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Back")]
 
     def __init__(self, event: Event) -> None:
-        super().__init__(classes="dialog")
+        super().__init__(classes="dialog -tall")
         self._event = event
 
     def compose(self) -> ComposeResult:

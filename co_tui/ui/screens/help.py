@@ -35,7 +35,7 @@ class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Back")]
 
     def __init__(self) -> None:
-        super().__init__(classes="dialog")
+        super().__init__(classes="dialog -tall")
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -78,7 +78,7 @@ class ModelScreen(ModalScreen[str]):
         row = Text(f"{sign} {label}", style="bold" if name == self._present else "")
         row.truncate(52, overflow="ellipsis")
         row.append(" " * max(1, 54 - row.cell_len))
-        row.append(f"{tokens(window)} tokens" if window else "window unknown", "dim")
+        row.append(f"{tokens(window)} tokens" if window else "unknown", "dim")
         return Option(row, id=name)
 
     def action_move(self, step: int) -> None:

@@ -25,6 +25,8 @@ class Block:
     folded: bool = False
     first_of_reply: bool = False
     """Carries the speaker's name above it."""
+    tight: bool = False
+    """Stands right below the block before it, without an empty line between."""
     interrupted: bool = False
     tool_name: str = ""
     tool_call_id: str = ""
@@ -129,6 +131,8 @@ class BlockBuilder:
             last.interrupted = True
 
     def _append(self, block: Block) -> Block:
+        before = self.blocks[-1] if self.blocks else None
+        block.tight = before is None or (block.foldable and before.foldable and not block.first_of_reply)
         self.blocks.append(block)
         return block
 

@@ -151,10 +151,11 @@ class Prose:
 
 
 class Laid:
-    """A block laid out at one width: a head, a body, and an empty line after it."""
+    """A block laid out at one width: an empty line unless it stands tight, a head, a body and a foot."""
 
     def __init__(self, block: Block, look: Look, width: int) -> None:
-        self._head = head_of(block, look, width)
+        gap = [] if block.tight else [Strip.blank(0)]
+        self._head = [*gap, *head_of(block, look, width)]
         self._prose: Prose | None = None
         self._body: list[Strip] = []
         if block.kind == "reply":
@@ -172,7 +173,12 @@ class Laid:
     @property
     def height(self) -> int:
         body = len(self._prose) if self._prose is not None else len(self._body)
-        return len(self._head) + body + len(self._foot) + 1
+        return len(self._head) + body + len(self._foot)
+
+    @property
+    def title_line(self) -> int:
+        """The line a fold is opened and closed on."""
+        return len(self._head)
 
     def line(self, index: int) -> Strip:
         if index < len(self._head):
@@ -181,14 +187,13 @@ class Laid:
         body = len(self._prose) if self._prose is not None else len(self._body)
         if index < body:
             return self._prose[index] if self._prose is not None else self._body[index]
-        index -= body
-        return self._foot[index] if index < len(self._foot) else Strip.blank(0)
+        return self._foot[index - body]
 
 
 def estimated_height(block: Block, width: int) -> int:
     """A guess until the block is laid out; only the scroll bar sees it."""
     if block.folded:
-        return 2 + block.first_of_reply
+        return 1 + block.first_of_reply + (not block.tight)
     text = block.text if block.kind != "tool" else block.text + block.result[:MAX_RESULT_CHARS]
     return text.count("\n") + len(text) // max(1, width) + 3
 

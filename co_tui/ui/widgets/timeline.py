@@ -62,7 +62,7 @@ class Timeline(OptionList):
             self.event = event
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, compact=True)
+        super().__init__(id=id)
         self._events: list[Event] = []
 
     def show(self, events: Iterable[Event]) -> None:
@@ -93,7 +93,7 @@ def _option(event: Event) -> Option:
     lines = text.split("\n")
     row = Text.assemble((f"{clock(event.timestamp)} ", "dim"), f"{icon} ", lines[0])
     for line in lines[1:]:
-        row.append(f"\n        {line}", "dim")
+        row.append(f"\n      {line}", "dim")
     return Option(row)
 
 
@@ -102,7 +102,7 @@ def told(event: Event) -> tuple[str, str] | None:
     fact = event.fact
     match fact:
         case SessionStart():
-            return "○", f"session began\n{fact.model}"
+            return "○", f"session began\n{_short(fact.model)}"
         case SessionResume():
             return "○", "session resumed"
         case SessionFork():
@@ -126,7 +126,7 @@ def told(event: Event) -> tuple[str, str] | None:
         case Rewind():
             return "↶", f"rewound to event {fact.to_seq}"
         case ModelChange():
-            return "⇄", f"model → {one_line(fact.to, 40)}"
+            return "⇄", f"model changed\n{_short(fact.to)}"
         case PolicyChange():
             return "⇄", f"policy → {fact.to}"
         case SessionError():
@@ -142,6 +142,11 @@ def told(event: Event) -> tuple[str, str] | None:
             return None
         case _:
             assert_never(fact)
+
+
+def _short(model: str) -> str:
+    """A model's name without its provider, as wide as the timeline is."""
+    return one_line(model.rpartition(":")[2].rpartition("/")[2], 22)
 
 
 def _compaction(fact: CompactionComplete) -> tuple[str, str]:

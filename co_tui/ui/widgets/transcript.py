@@ -275,8 +275,9 @@ class Transcript(ScrollView, can_focus=True):
         if place is None or self._look is None:
             return Strip.blank(width, base)
         index, line = place
-        strip = self._lay_out(index).line(line)
-        if self._blocks[index] is self._cursor and line == 0:
+        laid = self._lay_out(index)
+        strip = laid.line(line)
+        if self._blocks[index] is self._cursor and line == laid.title_line:
             strip = strip.extend_cell_length(width).apply_style(Style(reverse=True))
         if self._needle:
             strip = _marked(strip, self._needle)
@@ -338,7 +339,7 @@ class Transcript(ScrollView, can_focus=True):
         place = self._place_of(round(self.scroll_y) + event.y - self.gutter.top)
         if place is not None and not self.screen.get_selected_text():
             block = self._blocks[place[0]]
-            if block.foldable and place[1] <= 1:
+            if block.foldable and place[1] == self._lay_out(place[0]).title_line:
                 self._toggle(block)
 
     def action_fold(self) -> None:

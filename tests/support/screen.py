@@ -1,0 +1,85 @@
+"""Driving the app with Pilot against a local provider."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from co_tui.paths import locate
+from co_tui.settings import load
+from co_tui.ui.app import CoTui
+from co_tui.ui.launch import Launch
+from tests.support.provider import Provider
+
+
+def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> Launch:
+    """What `co-tui` would be started with in `home`."""
+    environ = {"CO_TUI_HOME": str(home)}
+    if provider is not None:
+        environ |= {
+            "OPENAI_BASE_URL": provider.url,
+            "OPENAI_API_KEY": "sk-test",
+            "CO_TUI_MODEL": "openai-chat:scripted",
+        }
+    environ |= options.pop("environ", {})
+    paths = locate(environ)
+    cwd = home.parent
+    return Launch(paths=paths, loaded=load(paths=paths, cwd=cwd, environ=environ), environ=environ, cwd=cwd, **options)
+
+
+@asynccontextmanager
+async def running(
+    launch: Launch, size: tuple[int, int] = (120, 40), *, dark: bool = True, ready: bool = True
+) -> AsyncIterator[tuple[CoTui, Pilot[None]]]:
+    """The app, with its engine loaded unless told otherwise; left as a user leaves it."""
+    app = CoTui(launch, dark=dark)
+    async with app.run_test(size=size) as pilot:
+        if ready:
+            await until(pilot, lambda: app.engine.ready and not app.opening)
+        yield app, pilot
+        await app.action_quit()
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 15) -> None:
+    """Wait for something to become true on the screen."""
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            await pilot.pause()
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"did not happen within {seconds} s: {condition}")
+
+
+async def type_text(pilot: Pilot[None], text: str) -> None:
+    """Type as at a keyboard; a newline sends."""
+    names = {
+        " ": "space",
+        "\n": "enter",
+        "/": "slash",
+        "?": "question_mark",
+        ".": "full_stop",
+        ",": "comma",
+        "-": "minus",
+    }
+    await pilot.press(*(names.get(character, character) for character in text))
+
+
+async def ask(app: CoTui, pilot: Pilot[None], prompt: str) -> None:
+    """Send a prompt and wait for the end of its turn."""
+    turns = app.bridge.state.turn
+    await type_text(pilot, f"{prompt}\n")
+    await until(pilot, lambda: app.bridge.state.turn > turns and app.session and not app.session.busy)
+    await pilot.pause(0.1)
+
+
+def transcript_text(app: CoTui) -> str:
+    return "\n".join(block.plain for block in app.chat.transcript.blocks)
+
+
+def screen_text(app: CoTui) -> str:
+    """What a person sees, line by line."""
+    strips = app.screen._compositor.render_strips(app.size)
+    return "\n".join(strip.text.rstrip() for strip in strips)

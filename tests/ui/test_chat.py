@@ -1,0 +1,173 @@
+"""Talking, watching, interrupting, clearing: by keyboard, in the app."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.ui.feed import LOADING
+from co_tui.ui.widgets.gauge import Gauge
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+
+async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="The capital is **Paris**.", prompt_tokens=2000, completion_tokens=48)]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        assert "Nothing sent yet" in screen_text(app)
+        await ask(app, pilot, "Capital of France?")
+        seen = screen_text(app)
+        assert "Capital of France?" in seen and "The capital is Paris." in seen
+        assert "50 %" in seen and "2.0k of 4.1k" in seen
+        assert "● turn 1" in seen and "session began" in seen
+        assert seen.splitlines()[0].startswith(" co-tui · Capital of France?")
+        assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
+
+
+async def test_keys_and_prompts_before_the_engine_is_ready_are_kept(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), ready=False) as (app, pilot):
+        await type_text(pilot, "early bird\n")
+        if not app.engine.ready:
+            assert LOADING in screen_text(app) or "loading the engine" in screen_text(app)
+        await until(pilot, lambda: len(app.bridge.state.transcript) == 2)
+        assert LOADING not in screen_text(app)
+        assert transcript_text(app).count("early bird") == 1
+
+
+async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="word " * 300, delay_s=0.02), Reply(text="Fine.")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "talk\n")
+        await until(pilot, lambda: "word word" in transcript_text(app))
+        assert "esc stops" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.session and not app.session.busy)
+        await until(pilot, lambda: "✂ interrupted" in screen_text(app))
+        await until(pilot, lambda: "■ interrupted by the" in screen_text(app))
+        await ask(app, pilot, "go on")
+        assert "Fine." in screen_text(app)
+
+
+async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="slow " * 20, delay_s=0.05), Reply(text="second answer")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "first\n")
+        await until(pilot, lambda: "slow" in transcript_text(app))
+        await type_text(pilot, "second\n")
+        await until(pilot, lambda: "waits for the turn to end" in screen_text(app))
+        await until(pilot, lambda: "second answer" in screen_text(app))
+        assert "waits for" not in screen_text(app)
+        texts = [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "user"]
+        assert texts == ["first", "second"]
+
+
+async def test_clear_empties_the_context_and_keeps_the_conversation(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("f8")
+        await until(pilot, lambda: "empty already" in transcript_text(app))
+        await ask(app, pilot, "remember this")
+        await pilot.press("f8")
+        await until(pilot, lambda: "Context cleared" in transcript_text(app))
+        assert "remember this" in screen_text(app) and "⌫ context cleared" in screen_text(app)
+        assert len(app.bridge.state.history) == 0
+        await ask(app, pilot, "what was it")
+        assert [m["role"] for m in provider.requests[-1]["messages"]] == ["system", "user"]
+
+
+async def test_a_failing_model_is_a_calm_sentence(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(status=401, body='{"error": {"message": "bad key sk-abcdefghijkl"}}')]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        seen = screen_text(app)
+        assert "refused the key in OPENAI_API_KEY" in seen and "sk-abcdefghijkl" not in seen
+        await ask(app, pilot, "again")
+        assert "Hello from the provider." in screen_text(app)
+
+
+async def test_a_retry_is_told_and_the_half_reply_goes(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="half of this", reset_after=3), Reply(text="whole")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        await until(pilot, lambda: "whole" in screen_text(app))
+        assert "Trying again" in transcript_text(app)
+        assert [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "reply"] == ["whole"]
+        assert "↻" in screen_text(app)
+
+
+async def test_a_model_without_key_says_which_variable_and_gives_the_prompt_back(home: Path) -> None:
+    launch = launch_for(home, environ={"CO_TUI_MODEL": "anthropic:claude-sonnet-5"})
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "hello there\n")
+        await until(pilot, lambda: "ANTHROPIC_API_KEY" in transcript_text(app))
+        await until(pilot, lambda: app.chat.prompt.text == "hello there")
+
+
+async def test_a_lost_database_is_a_calm_sentence(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    launch.paths.database.parent.mkdir(parents=True)
+    launch.paths.database.write_bytes(b"this is no database" * 500)
+    async with running(launch, ready=False) as (app, pilot):
+        await until(pilot, lambda: "is damaged" in transcript_text(app))
+    assert launch.paths.database.read_bytes() == b"this is no database" * 500
+
+
+async def test_escape_codes_and_markup_are_shown_inert(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="\x1b[31mred\x1b[0m [bold]not markup[/bold] \x07 \u202eolleh 漢字 " + "x" * 300)]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "[red]hi[/red]")
+        seen = screen_text(app)
+        assert "\x1b" not in seen and "\x07" not in seen and "\u202e" not in seen
+        assert "[bold]not markup[/bold]" in seen and "[red]hi[/red]" in seen and "漢字" in seen
+        assert all(len(line) <= 120 for line in seen.splitlines())
+
+
+async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, provider: Provider) -> None:
+    provider.default = Reply(text="A lasting answer.", prompt_tokens=1000, completion_tokens=24)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "remember me")
+        session_id = app.session_id
+        before = app.bridge.state
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        seen = screen_text(app)
+        assert "remember me" in seen and "A lasting answer." in seen and "25 %" in seen and "session resumed" in seen
+        assert list(app.bridge.state.history) == list(before.history)
+        await ask(app, pilot, "and again")
+        assert len(provider.requests[-1]["messages"]) == 4
+
+
+async def test_the_gauge_tells_pace_and_changes_level(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(prompt_tokens=n, completion_tokens=0) for n in (1000, 1500, 3300, 4000)]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        levels, outlooks = [], []
+        for n in range(4):
+            await ask(app, pilot, f"turn {n}")
+            reading = app.chat.query_one("#gauge", Gauge).reading
+            levels.append(reading.level)
+            outlooks.append(reading.outlook)
+        assert levels == ["normal", "normal", "warning", "error"]
+        assert outlooks[1] == "≈ 3 turns to 80 %"
+
+
+async def test_a_session_open_elsewhere_is_said(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "mine")
+        async with running(launch_for(home, provider, session_id=app.session_id), ready=False) as (other, second):
+            await until(second, lambda: "open in another co-tui" in transcript_text(other))
+            assert "mine" in transcript_text(other)
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
+async def test_every_size_shows_prompt_and_gauge(home: Path, provider: Provider, size: tuple[int, int]) -> None:
+    async with running(launch_for(home, provider), size=size) as (app, pilot):
+        await ask(app, pilot, "hi")
+        seen = screen_text(app)
+        assert "Hello from the provider." in seen and "Write a message" in seen and " %" in seen
+        assert len(seen.splitlines()) <= size[1]
+
+
+async def test_a_tiny_terminal_says_so_and_recovers(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.resize_terminal(50, 12)
+        await until(pilot, lambda: "needs a terminal of 60×16; this one is" in screen_text(app))
+        await pilot.resize_terminal(100, 30)
+        await until(pilot, lambda: "Write a message" in screen_text(app))
+        assert "needs a terminal" not in screen_text(app)

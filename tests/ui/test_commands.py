@@ -1,0 +1,175 @@
+"""Every action of the one table, by slash, by key and by palette."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.ui.actions import Actions
+from co_tui.ui.commands import COMMANDS
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+
+def test_every_command_is_done_by_someone() -> None:
+    assert all(hasattr(Actions, f"do_{command.name}") for command in COMMANDS)
+    keys = [command.key for command in COMMANDS if command.key]
+    assert len(keys) == len(set(keys))
+
+
+async def test_history_context_and_config(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "one")
+        await type_text(pilot, "/history \n")
+        await until(pilot, lambda: "1 turn. The model sees 2 messages; 2 were said in all." in transcript_text(app))
+        await type_text(pilot, "/context \n")
+        await until(pilot, lambda: "110 of 4,096 tokens" in transcript_text(app))
+        await type_text(pilot, "/config \n")
+        await until(pilot, lambda: "tool_output_trim_chars" in transcript_text(app))
+        await type_text(pilot, "/config theme light\n")
+        await until(pilot, lambda: "theme = light written" in transcript_text(app))
+        assert "light" in app.launch.paths.config_file.read_text()
+        await type_text(pilot, "/config theem\n")
+        await until(pilot, lambda: "did you mean theme" in transcript_text(app))
+        await type_text(pilot, "/context nonsense\n")
+        await until(pilot, lambda: "/context takes nothing or `clear`" in transcript_text(app))
+        await type_text(pilot, "/context clear\n")
+        await until(pilot, lambda: "Context cleared" in transcript_text(app))
+        assert len(app.bridge.state.transcript) == 2, "commands are not part of the conversation"
+
+
+async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/cleer \n")
+        await until(pilot, lambda: "There is no command /cleer; did you mean /clear?" in transcript_text(app))
+        await type_text(pilot, "/xyzzy \n")
+        await until(pilot, lambda: "/help lists them" in transcript_text(app))
+        assert provider.requests == []
+
+
+async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/he")
+        await until(pilot, lambda: "/help" in screen_text(app))
+        await pilot.press("tab")
+        assert app.chat.prompt.text == "/help "
+        await pilot.press(*["backspace"] * 6)
+        await type_text(pilot, "/")
+        await pilot.press("down", "up", "enter")
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
+        await pilot.press("escape")
+        await type_text(pilot, "/s")
+        await pilot.press("escape")
+        assert app.chat.prompt.text == "/s" and not app.chat.completions.display
+
+
+async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(120, 60)) as (app, pilot):
+        await pilot.press("f1")
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
+        await pilot.pause()
+        seen = screen_text(app)
+        assert all(command.slash in seen for command in COMMANDS) and "ctrl+j" in seen and "The gauge" in seen
+        await pilot.press("escape")
+        assert app.screen is app.chat
+
+
+async def test_the_palette_has_the_same_commands(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("ctrl+p")
+        await pilot.pause(0.3)
+        await type_text(pilot, "history")
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await pilot.press("enter")
+        await until(pilot, lambda: "0 turns" in transcript_text(app))
+
+
+async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/model openai-chat:other\n")
+        await until(pilot, lambda: "openai-chat:other answers from now on" in transcript_text(app))
+        assert "openai-chat:other" in screen_text(app).splitlines()[0]
+        await ask(app, pilot, "hi")
+        assert provider.requests[-1]["model"] == "other"
+        await type_text(pilot, "/model anthropic:claude-sonnet-5\n")
+        await until(pilot, lambda: "ANTHROPIC_API_KEY" in transcript_text(app))
+        await type_text(pilot, "/model openai-chat:third\n")
+        await until(pilot, lambda: app.bridge.state.model == "openai-chat:third")
+        assert "⇄ model changed" in screen_text(app)
+        await ask(app, pilot, "hi")
+        assert provider.requests[-1]["model"] == "third"
+
+
+async def test_the_model_picker_shows_windows_and_keys(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("f6")
+        await until(pilot, lambda: "● openai:gpt" in screen_text(app))
+        seen = screen_text(app)
+        assert "● embedded" in seen and "8.2k tokens" in seen
+        await type_text(pilot, "sonnet")
+        await until(pilot, lambda: "○ anthropic:claude-sonnet" in screen_text(app))
+        await pilot.press("escape")
+        assert app.screen is app.chat
+
+
+async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/rename nothing yet\n")
+        await until(pilot, lambda: "There is no session yet" in transcript_text(app))
+        await ask(app, pilot, "hi")
+        await type_text(pilot, "/rename A better name\n")
+        await until(pilot, lambda: "co-tui · A better name" in screen_text(app))
+        dark = app.current_theme.dark
+        await type_text(pilot, "/theme \n")
+        await until(pilot, lambda: app.current_theme.dark != dark)
+        assert "Timeline" in screen_text(app)
+        await pilot.press("f4")
+        await until(pilot, lambda: "Timeline" not in screen_text(app))
+        first = app.session_id
+        await pilot.press("f7")
+        await until(pilot, lambda: app.session_id != first)
+        assert "Nothing sent yet" in screen_text(app) or "nothing sent yet" in screen_text(app)
+        assert "A better name" not in screen_text(app)
+
+
+async def test_timeline_entries_open(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hi")
+        app.chat.timeline.focus()
+        await pilot.press("home", "enter")
+        await until(pilot, lambda: type(app.screen).__name__ == "EventScreen")
+        await pilot.pause()
+        assert "session.start" in screen_text(app) and "openai-chat:scripted" in screen_text(app)
+        await pilot.press("escape")
+
+
+@pytest.mark.parametrize("key", ["ctrl+j"])
+async def test_prompts_of_several_lines_and_earlier_prompts(home: Path, provider: Provider, key: str) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "one")
+        await pilot.press(key)
+        await type_text(pilot, "two\n")
+        await until(pilot, lambda: len(provider.requests) == 1)
+        assert provider.requests[0]["messages"][-1]["content"] == "one\ntwo"
+        await until(pilot, lambda: app.session and not app.session.busy)
+        await ask(app, pilot, "three")
+        await type_text(pilot, "draft")
+        await pilot.press("up")
+        assert app.chat.prompt.text == "three"
+        await pilot.press("up")
+        assert app.chat.prompt.text == "one\ntwo"
+        await pilot.press("down", "down", "down")
+        assert app.chat.prompt.text == "draft"
+        await type_text(pilot, "ed\\\n")
+        assert app.chat.prompt.text == "drafted\n"
+
+
+async def test_a_draft_is_kept_for_the_next_start(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (_, pilot):
+        await type_text(pilot, "half a thought")
+    async with running(launch_for(home, provider)) as (app, pilot):
+        assert app.chat.prompt.text == "half a thought"
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.bridge.state.transcript) == 2)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        assert app.chat.prompt.text == ""

@@ -1,0 +1,117 @@
+"""The main screens as pictures, at the sizes people have."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import Clear, Event, Message, ModelChange, SessionError, SessionStart, UsageInfo
+from co_tui.session.replay import replay
+from co_tui.ui.app import CoTui
+from co_tui.ui.widgets.blocks import BlockBuilder
+from tests.support.provider import Provider
+from tests.support.screen import launch_for
+
+REPLY = """The fixture opens the store **before** the environment is patched, so on CI `SESSION_DIR` is wrong.
+
+```python
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SESSION_DIR", str(tmp_path))
+```
+
+| where | result |
+|-------|--------|
+| here  | passes |
+| CI    | fails  |
+
+- patch first
+- then open 漢字
+"""
+
+
+def conversation() -> list[Event]:
+    def message(kind: str, *parts: dict, turn: int = 1) -> Message:
+        return Message(turn=turn, message={"kind": kind, "parts": list(parts)})
+
+    call = {
+        "part_kind": "tool-call",
+        "tool_name": "shell",
+        "args": '{"command": "pytest -k login"}',
+        "tool_call_id": "c",
+    }
+    result = {"part_kind": "tool-return", "tool_name": "shell", "content": "1 failed\nin 2 s", "tool_call_id": "c"}
+    usage = UsageInfo(
+        token_limit=200_000, current_tokens=124_000, messages_count=6, system_tokens=3_100, conversation_tokens=109_900,
+        tool_definition_tokens=11_000, limit_known=True, measured="provider", cost=0.42,
+    )  # fmt: skip
+    facts = [
+        SessionStart(model="anthropic:claude-sonnet-5", policy="balanced", branch="main"),
+        message("request", {"part_kind": "user-prompt", "content": "Why does test_login fail on CI but not here?"}),
+        message("response", {"part_kind": "thinking", "content": "Let me look at the fixture."}, call),
+        message("request", result),
+        message("response", {"part_kind": "text", "content": REPLY}),
+        UsageInfo(**{**usage.__dict__, "current_tokens": 110_000, "cost": None}),
+        message("request", {"part_kind": "user-prompt", "content": "Thanks"}, turn=2),
+        usage,
+        SessionError(what="asks to slow down", outcome="retrying in 1.0 s", kind="rate_limit", retry_in_s=1.0),
+        ModelChange(from_="a", to="anthropic:claude-sonnet-5"),
+        Clear(messages_removed=2),
+    ]
+    return [
+        Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact) for n, fact in enumerate(facts, 1)
+    ]
+
+
+class Frozen(CoTui):
+    """Loads no engine, so that every picture is the same."""
+
+    def _load_engine(self) -> None:
+        self.branch = "main"
+        events = conversation()
+        builder = BlockBuilder()
+        builder.add_all(events)
+        state = replay(events)
+        self.bridge.begin(state)
+        self.chat.show_session(builder, state)
+        self.chat.prompt.cursor_blink = False
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40)], ids=str)
+@pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
+def test_chat(snap_compare, home: Path, provider: Provider, size: tuple[int, int], dark: bool) -> None:
+    assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=size)
+
+
+@pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
+def test_help(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
+    async def before(pilot) -> None:
+        await pilot.press("f1")
+        await pilot.pause(0.3)
+
+    assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=(80, 24), run_before=before)
+
+
+def test_completions(snap_compare, home: Path, provider: Provider) -> None:
+    async def before(pilot) -> None:
+        await pilot.press("slash", "c")
+        await pilot.pause(0.3)
+
+    assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
+
+
+def test_drawer(snap_compare, home: Path, provider: Provider) -> None:
+    async def before(pilot) -> None:
+        await pilot.press("f4")
+        await pilot.pause(0.3)
+
+    assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
+
+
+def test_first_start(snap_compare, home: Path) -> None:
+    class Empty(CoTui):
+        def _load_engine(self) -> None:
+            self.branch = "main"
+            self.chat.show_state(self.bridge.state)
+            self.chat.prompt.cursor_blink = False
+
+    assert snap_compare(Empty(launch_for(home)), terminal_size=(80, 24))

@@ -1,0 +1,215 @@
+"""The transcript: what it lays out, keeps still, finds, folds and copies."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+from textual.geometry import Offset
+from textual.selection import Selection
+
+from co_tui.ui.themes import DARK, palette_of
+from co_tui.ui.widgets.blocks import Block, BlockBuilder
+from co_tui.ui.widgets.pieces import Cutter
+from co_tui.ui.widgets.rendering import Laid, Look
+from co_tui.ui.widgets.transcript import Transcript
+
+LOOK = Look(palette_of(DARK))
+
+
+class Shell(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Transcript()
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.query_one(Transcript)
+
+
+@asynccontextmanager
+async def shell(
+    blocks: list[Block], size: tuple[int, int] = (60, 20)
+) -> AsyncIterator[tuple[Shell, Transcript, object]]:
+    app = Shell()
+    async with app.run_test(size=size) as pilot:
+        app.transcript.set_look(LOOK)
+        app.transcript.show(blocks)
+        app.transcript.focus()
+        await pilot.pause()
+        yield app, app.transcript, pilot
+
+
+def lines(transcript: Transcript) -> list[str]:
+    return [transcript.render_line(y).text.rstrip() for y in range(transcript.size.height)]
+
+
+def talk(count: int) -> list[Block]:
+    return [Block("user", f"message {n}\n" + "more words " * (n % 40), time="12:00") for n in range(count)]
+
+
+async def test_the_end_is_shown_and_only_what_is_near_is_laid_out() -> None:
+    async with shell(talk(5000)) as (_, transcript, _):
+        assert "message 4999" in "\n".join(lines(transcript))
+        assert len(transcript._laid) < 50
+
+
+async def test_scrolling_up_line_by_line_skips_and_repeats_nothing() -> None:
+    blocks = [Block("user", f"line {n}\n" + "word " * (n * 7 % 60)) for n in range(60)]
+    async with shell(blocks) as (_, transcript, pilot):
+        seen = lines(transcript)
+        above: list[str] = []
+        for _ in range(800):
+            before = lines(transcript)
+            transcript.scroll_relative(y=-1, animate=False)
+            await pilot.pause()
+            after = lines(transcript)
+            if after == before:
+                break
+            assert after[1:] == before[:-1]
+            above.insert(0, after[0])
+        whole = "\n".join([*above, *seen])
+        assert [f"line {n}" for n in range(60)] == [
+            line for line in whole.replace("▌ ", "").splitlines() if line.startswith("line ")
+        ]
+
+
+async def test_the_reader_s_place_stays_while_text_streams_in_below() -> None:
+    blocks = talk(100)
+    async with shell(blocks) as (_, transcript, pilot):
+        transcript.scroll_relative(y=-40, animate=False)
+        await pilot.pause()
+        before = lines(transcript)
+        assert not transcript.following and transcript.border_subtitle
+        open_block = Block("reply", "", first_of_reply=True)
+        transcript.append(open_block)
+        for n in range(50):
+            transcript.grow(open_block, f"word{n} ")
+        await pilot.pause(0.2)
+        assert lines(transcript) == before
+        transcript.follow_end()
+        await pilot.pause()
+        assert "word49" in "\n".join(lines(transcript)) and not transcript.border_subtitle
+
+
+async def test_streaming_follows_the_end() -> None:
+    async with shell(talk(10)) as (_, transcript, pilot):
+        block = Block("reply", "", first_of_reply=True)
+        transcript.append(block)
+        for n in range(200):
+            transcript.grow(block, f"w{n} ")
+        await pilot.pause(0.2)
+        assert transcript.following and "w199" in "\n".join(lines(transcript))
+
+
+async def test_older_blocks_do_not_move_what_is_read() -> None:
+    async with shell(talk(50)) as (_, transcript, pilot):
+        transcript.scroll_relative(y=-30, animate=False)
+        await pilot.pause()
+        before = lines(transcript)
+        transcript.prepend(talk(80))
+        await pilot.pause()
+        assert lines(transcript) == before
+
+
+async def test_resizing_keeps_the_block_at_the_top() -> None:
+    async with shell(talk(200), (80, 20)) as (_, transcript, pilot):
+        transcript.scroll_relative(y=-300, animate=False)
+        await pilot.pause()
+        top = transcript._top[0]
+        await pilot.resize_terminal(50, 20)
+        await pilot.pause()
+        assert transcript._top[0] == top
+
+
+async def test_folding_opens_in_place_and_all_at_once() -> None:
+    builder = BlockBuilder()
+    builder.user("run it", "12:00")
+    builder.tool("shell", '{"command": "ls"}', "c1")
+    builder.result("c1", "one\ntwo\nthree")
+    builder.part("thinking", "a long thought\nof two lines")
+    async with shell(builder.blocks) as (_, transcript, pilot):
+        closed = "\n".join(lines(transcript))
+        assert "▸ shell  ls" in closed and "3 lines" in closed and "three" not in closed and "▸ thinking" in closed
+        await pilot.press("left_square_bracket", "left_square_bracket", "enter")
+        opened = "\n".join(lines(transcript))
+        assert "▾ shell" in opened and "three" in opened and "▸ thinking" in opened
+        transcript.toggle_all()
+        assert "of two lines" in "\n".join(lines(transcript))
+        transcript.toggle_all()
+        assert "three" not in "\n".join(lines(transcript))
+
+
+async def test_clicking_a_fold_opens_it() -> None:
+    builder = BlockBuilder()
+    builder.tool("read", '{"path": "a.py"}', "c1")
+    builder.result("c1", "the\ncontent")
+    async with shell(builder.blocks) as (_, transcript, pilot):
+        row = next(y for y, line in enumerate(lines(transcript)) if "▸ read" in line)
+        await pilot.click(Transcript, offset=(3, row))
+        await pilot.pause()
+        assert "content" in "\n".join(lines(transcript))
+
+
+async def test_searching_goes_up_wraps_and_marks() -> None:
+    async with shell([*talk(30), Block("user", "the Needle here"), *talk(30)]) as (_, transcript, pilot):
+        assert transcript.find("needle")
+        await pilot.pause()
+        row = next(line for line in range(20) if "Needle" in transcript.render_line(line).text)
+        assert any(segment.style and segment.style.reverse for segment in transcript.render_line(row))
+        assert not transcript.find("haystack")
+
+
+async def test_selected_text_can_be_copied() -> None:
+    async with shell([Block("user", "alpha beta\ngamma delta")]) as (_, transcript, _):
+        rows = [y for y, line in enumerate(lines(transcript)) if "alpha" in line or "gamma" in line]
+        text, _ = transcript.get_selection(Selection(Offset(8, rows[0]), Offset(7, rows[1])))
+        assert text == "beta\n▌ gamma"
+
+
+MARKDOWN = st.lists(
+    st.sampled_from(
+        [
+            "# Title",
+            "some *words* here",
+            "",
+            "- item",
+            "1. one",
+            "```python",
+            "x = 1",
+            "```",
+            "| a | b |",
+            "|---|---|",
+            "> quote",
+            "漢字",
+        ]
+    ),
+    max_size=30,
+).map("\n".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(MARKDOWN, st.lists(st.integers(1, 9), min_size=1, max_size=8))
+def test_streamed_markdown_ends_up_as_if_it_had_come_at_once(text: str, steps: list[int]) -> None:
+    def shown(laid: Laid) -> list[str]:
+        return [laid.line(n).text.rstrip() for n in range(laid.height)]
+
+    whole = Laid(Block("reply", text), LOOK, 40)
+    grown = Laid(Block("reply", ""), LOOK, 40)
+    at = 0
+    while at < len(text):
+        step = steps[at % len(steps)]
+        grown.grow(text[at : at + step])
+        at += step
+    assert shown(grown) == shown(whole)
+
+
+@given(MARKDOWN)
+def test_no_text_is_lost_in_cutting(text: str) -> None:
+    cutter = Cutter()
+    pieces = [piece for character in text for piece in cutter.feed(character)]
+    tail = cutter.tail
+    joined = "".join(piece.text for piece in [*pieces, *([tail] if tail else [])])
+    assert [word for word in joined.split() if word.isalnum()] == [
+        word for line in text.split("\n") if not line.startswith("```") for word in line.split() if word.isalnum()
+    ]
