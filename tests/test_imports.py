@@ -43,6 +43,12 @@ def test_light_modules_load_nothing_heavy(module: str) -> None:
     assert loaded_by(module).isdisjoint(HEAVY)
 
 
+def test_the_first_paint_loads_textual_and_nothing_else_that_is_heavy() -> None:
+    loaded = loaded_by("co_tui.ui.app")
+    assert "textual" in loaded
+    assert loaded.isdisjoint({*HEAVY, "markdown_it", "pygments"} - {"textual"})
+
+
 @pytest.mark.parametrize("module", ["co_tui.session", "co_tui.session.session", "co_tui.headless.run"])
 def test_the_engine_knows_no_screen(module: str) -> None:
     assert "textual" not in loaded_by(module)

@@ -2,9 +2,9 @@
 
 import sys
 
-from tests.benchmarks import foundation
+from tests.benchmarks import app, foundation
 
-BENCHMARKS = {"foundation": foundation.main}
+BENCHMARKS = {"foundation": foundation.main, "app": app.main}
 
 
 def main() -> None:

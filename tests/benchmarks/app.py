@@ -1,0 +1,174 @@
+"""The app: launch, opening long sessions, keys and scrolling while text streams, tokens on the screen."""
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from co_tui.events import Event, Message, SessionStart, StreamDelta
+from co_tui.store.writer import Writer
+from co_tui.ui.app import CoTui
+from tests.benchmarks.figures import median, percentile, print_table
+from tests.benchmarks.terminal import BARE_APP, launch_to_echo_ms
+from tests.support.screen import launch_for
+
+SIZES = (10, 1_000, 10_000)
+LAUNCHES = 9
+MIXED = "## A heading\n\nSome **bold** words and `code` in a paragraph that wraps over the line.\n\n- one\n- two\n\n"
+CODE = "```python\n" + "def answer(question: str) -> str:  # a comment\n    return question.upper()\n" * 2000
+TOKEN_CHARS = 4
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        homes = {size: _stored(Path(folder) / f"home{size}", size) for size in SIZES}
+        print_table(_launching(Path(folder), homes))
+        print()
+        for size, home in homes.items():
+            print_table(asyncio.run(_using(home, size)))
+            print()
+        print_table(asyncio.run(_streaming(homes[10])))
+        print()
+        print_table(_memory())
+
+
+def _stored(home: Path, messages: int) -> Path:
+    launch = launch_for(home)
+    writer = Writer(launch.paths.database)
+    writer.append("bench", [SessionStart(model="embedded", cwd=str(launch.cwd))]).result()
+    facts = []
+    for n in range(messages // 2):
+        asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"Question {n}? " * (1 + n % 9)}]}
+        reply = {"kind": "response", "parts": [{"part_kind": "text", "content": MIXED * (1 + n % 4)}]}
+        facts += [Message(turn=n + 1, message=asked), Message(turn=n + 1, message=reply)]
+    writer.append("bench", facts).result()
+    writer.close()
+    return home
+
+
+def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
+    bare = folder / "bare.py"
+    bare.write_text(BARE_APP)
+    co_tui = [sys.executable, "-m", "co_tui"]
+
+    def measured(command: list[str], home: Path) -> float:
+        return median([launch_to_echo_ms(command, {"CO_TUI_HOME": str(home)}, home.parent) for _ in range(LAUNCHES)])
+
+    empty = folder / "empty" / "home"
+    empty.parent.mkdir()
+    base = measured([sys.executable, str(bare)], empty)
+    new = measured(co_tui, empty)
+    long = measured([*co_tui, "--resume", "bench"], homes[10_000])
+    return [
+        ("bare Textual app, launch to a key echoed", f"{base:.0f} ms"),
+        ("co-tui", f"{new:.0f} ms ({new / base:.2f}×, target 1.25×)"),
+        ("co-tui resuming 10,000 messages", f"{long:.0f} ms ({long / base:.2f}×, target 1.35×)"),
+    ]
+
+
+async def _using(home: Path, size: int) -> list[tuple[str, str]]:
+    app = CoTui(launch_for(home, session_id="bench"))
+    app._load_engine = lambda: None  # type: ignore[method-assign]
+    start = time.perf_counter()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        opened = (time.perf_counter() - start) * 1000
+        rows = [(f"{size:,} messages: opened", f"{opened:.0f} ms")]
+        rows.append(("  key to frame, idle", _spread(await _keys(app, 60))))
+        pages = []
+        for _ in range(40):
+            before = time.perf_counter()
+            app.chat.action_page(-1)
+            await _frame(app)
+            pages.append((time.perf_counter() - before) * 1000)
+        rows.append(("  page up", _spread(pages)))
+        app.chat.transcript.follow_end()
+        streaming = asyncio.create_task(_stream(app, MIXED * 200, tokens_per_s=500))
+        await asyncio.sleep(0.2)
+        rows.append(("  key to frame, 500 tokens/s streaming", _spread(await _keys(app, 60, pause_s=0.03))))
+        streaming.cancel()
+    return rows
+
+
+async def _keys(app: CoTui, count: int, pause_s: float = 0.0) -> list[float]:
+    """From a key's arrival in the app to the frame that shows it."""
+    from textual import events
+
+    taken = []
+    for n in range(count):
+        await asyncio.sleep(pause_s)
+        before = time.perf_counter()
+        length = len(app.chat.prompt.text)
+        app.post_message(events.Key("x", "x"))
+        while len(app.chat.prompt.text) == length:
+            await asyncio.sleep(0)
+        await _frame(app)
+        taken.append((time.perf_counter() - before) * 1000)
+        if n % 20 == 19:
+            app.chat.prompt.text = ""
+            await _frame(app)
+    return taken
+
+
+async def _frame(app: CoTui) -> None:
+    """Until what is due to be drawn has been drawn."""
+    drawn = asyncio.Event()
+    app.screen.call_after_refresh(drawn.set)
+    await drawn.wait()
+
+
+async def _stream(app: CoTui, text: str, tokens_per_s: float) -> None:
+    """Feed a reply through the bridge's own handler at a steady pace."""
+    start, sent = time.perf_counter(), 0
+    while sent < len(text):
+        due = int((time.perf_counter() - start) * tokens_per_s) * TOKEN_CHARS
+        while sent < min(due, len(text)):
+            _delta(app, text[sent : sent + TOKEN_CHARS])
+            sent += TOKEN_CHARS
+        await asyncio.sleep(0.005)
+
+
+def _delta(app: CoTui, text: str) -> None:
+    fact = StreamDelta(turn=1, part=0, kind="text", text=text)
+    app.chat.hear(Event(session_id="bench", seq=None, timestamp="2026-01-01T00:00:00", fact=fact), app.bridge.state)
+
+
+async def _streaming(home: Path) -> list[tuple[str, str]]:
+    rows = []
+    for name, text in (
+        ("mixed Markdown", MIXED * 400),
+        ("one huge code block", CODE),
+        ("one huge paragraph", "word " * 12_000),
+    ):
+        app = CoTui(launch_for(home, session_id="bench"))
+        app._load_engine = lambda: None  # type: ignore[method-assign]
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.pause()
+            start = time.perf_counter()
+            for at in range(0, len(text), TOKEN_CHARS):
+                _delta(app, text[at : at + TOKEN_CHARS])
+                if at % (TOKEN_CHARS * 50) == 0:
+                    await asyncio.sleep(0)
+            while app.chat.transcript._pending:
+                await asyncio.sleep(0.01)
+            await _frame(app)
+            taken = time.perf_counter() - start
+        rows.append((f"tokens/s on screen, {name}", f"{len(text) / TOKEN_CHARS / taken:,.0f} (target 2,000)"))
+    return rows
+
+
+def _memory() -> list[tuple[str, str]]:
+    code = (
+        "rss = lambda: open('/proc/self/status').read().partition('VmRSS:')[2].split()[0];"
+        "import co_tui.ui.app; before = rss();"
+        "import co_tui.session.session, pydantic_ai.models.openai; print(before, rss())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    before, after = (int(part) / 1024 for part in done.stdout.split())
+    return [("memory before the engine loads", f"{before:.0f} MB"), ("and after", f"{after:.0f} MB")]
+
+
+def _spread(values: list[float]) -> str:
+    return f"p50 {median(values):.1f} ms, p95 {percentile(values, 0.95):.1f} ms"

@@ -1,0 +1,54 @@
+"""Launching a program in a pseudo terminal and watching for a key to be echoed."""
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+BARE_APP = """
+from textual.app import App
+from textual.widgets import Footer, TextArea
+
+class Bare(App):
+    def compose(self):
+        yield TextArea()
+        yield Footer()
+
+Bare().run()
+"""
+SCREEN_TAKEN, KEY = b"\x1b[?1049h", b"Z"
+COLOUR_QUERY, COLOUR_ANSWER = b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x07\x1b[?62c"
+
+
+def launch_to_echo_ms(command: Sequence[str], environ: dict[str, str], cwd: Path, timeout_s: float = 20) -> float:
+    """From the start of the process until a key sent at the first sign of a screen is seen on it."""
+    start = time.perf_counter()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(cwd)
+        os.execvpe(command[0], list(command), {**os.environ, **environ, "TERM": "xterm-256color"})
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    seen, sent = b"", False
+    try:
+        while time.perf_counter() - start < timeout_s:
+            if select.select([terminal], [], [], 0.005)[0]:
+                piece = os.read(terminal, 65536)
+                seen += piece
+                if COLOUR_QUERY in piece:
+                    os.write(terminal, COLOUR_ANSWER)
+            at = seen.find(SCREEN_TAKEN)
+            if at >= 0 and not sent:
+                os.write(terminal, KEY)
+                sent = True
+            if sent and seen.find(KEY, at) >= 0:
+                return (time.perf_counter() - start) * 1000
+        raise TimeoutError(f"{command} echoed no key within {timeout_s} s")
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(terminal)

@@ -1,0 +1,144 @@
+"""The app in a real terminal, with the real embedded model, keyboard only."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Command
+
+pytestmark = [
+    pytest.mark.terminal,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+    pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the embedded model is not installed"),
+    pytest.mark.xdist_group("embedded"),
+]
+
+
+class Terminal:
+    """A tmux session of our own, on a server of our own."""
+
+    def __init__(self, command: Command, columns: int = 100, rows: int = 30) -> None:
+        self._socket = f"co-tui-{uuid.uuid4().hex[:8]}"
+        self._command = command
+        size = ("-x", str(columns), "-y", str(rows))
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "sh")
+        self._tmux("set-option", "-g", "remain-on-exit", "on")
+
+    def _tmux(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-L", self._socket, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**self._command.environ, "TERM": "xterm-256color"},
+            cwd=self._command.cwd,
+        )
+        return done.stdout
+
+    def start(self, *arguments: str) -> None:
+        self.type(f"clear; {sys.executable} -m co_tui {' '.join(arguments)}")
+        self.press("Enter")
+
+    def press(self, *keys: str) -> None:
+        self._tmux("send-keys", *keys)
+
+    def type(self, text: str) -> None:
+        self._tmux("send-keys", "-l", text)
+
+    @property
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    def wait(self, *wanted: str, gone: str = "", seconds: float = 40) -> str:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            seen = self.screen
+            if all(text in seen for text in wanted) and (not gone or gone not in seen):
+                return seen
+            time.sleep(0.05)
+        raise AssertionError(f"{wanted} (without {gone!r}) not on the screen:\n{self.screen}")
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+
+@pytest.fixture
+def terminal(co_tui: Command) -> Iterator[Terminal]:
+    terminal = Terminal(co_tui)
+    yield terminal
+    terminal.close()
+
+
+def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
+    terminal.start()
+    terminal.wait("Embedded model SmolLM2", "Write a message", "f1 Help")
+    terminal.type("What is the capital of France?")
+    terminal.press("Enter")
+    terminal.wait("What is the capital of France?", "co-tui ", " of 8.2k", gone="answering")
+
+    terminal.type("Tell me a very long story about the sea.")
+    terminal.press("Enter")
+    terminal.wait("answering · esc stops")
+    time.sleep(1.0)
+    terminal.press("Escape")
+    terminal.wait("interrupted by the user", gone="answering")
+
+    terminal.press("F8")
+    terminal.wait("Context cleared")
+    terminal.press("C-q")
+    terminal.wait(gone="Context cleared")
+
+    terminal.start("--continue")
+    terminal.wait("interrupted by the user", "Write a message")
+    terminal.type("Say hello.")
+    terminal.press("Enter")
+    terminal.wait("Say hello.", "answering")
+    terminal.wait(gone="answering")
+    first = co_tui("sessions", "--json").objects[0]["id"]
+
+    terminal.press("F7")
+    terminal.wait("Ask anything")
+    terminal.type("A second session.")
+    terminal.press("Enter")
+    terminal.wait("answering")
+    terminal.wait(gone="answering")
+    terminal.press("F2")
+    terminal.wait("Sessions · 2")
+    terminal.type("capital")
+    terminal.wait("What is the capital", gone="A second session. ")
+    terminal.press("Enter")
+    terminal.wait("Say hello.", "f1 Help")
+    terminal.press("C-q")
+    terminal.wait(gone="f1 Help")
+
+    listed = co_tui("sessions", "--json").objects
+    assert {row["title"] for row in listed} == {"What is the capital of France?", "A second session."}
+    kinds = [entry["message"]["kind"] for entry in co_tui("show", first, "--json").objects]
+    assert kinds == ["request", "response"] * 3
+
+
+def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: Command) -> None:
+    terminal.start()
+    terminal.wait("Write a message")
+    terminal.type("Tell me a very long story about the mountains.")
+    terminal.press("Enter")
+    terminal.wait("answering · esc stops")
+    time.sleep(1.5)
+    subprocess.run(["tmux", "-L", terminal._socket, "kill-session"], check=True)
+    time.sleep(1.0)
+    terminal._tmux("-f", "/dev/null", "new-session", "-d", "sh")
+    (row,) = co_tui("sessions", "--json").objects
+    last = co_tui("show", row["id"], "--json").objects[-1]["message"]
+    assert last["kind"] == "response" and last["state"] == "interrupted"
+
+
+def test_without_a_terminal_it_points_to_run(co_tui: Command, tmp_path: Path) -> None:
+    done = co_tui()
+    assert done.code == 2 and "co-tui run -p" in done.err
