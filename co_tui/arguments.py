@@ -12,7 +12,6 @@ LATER = {
     "compact": "compact a stored session",
     "export": "write a session as Markdown, JSONL or HTML",
     "import": "take over sessions of other programs",
-    "lab": "replay recorded conversations under policies",
 }
 """Commands of the contract that are not built yet."""
 
@@ -71,6 +70,18 @@ def _parser() -> argparse.ArgumentParser:
     config = commands.add_parser("config", help="show settings and where they come from, or set one")
     config.add_argument("key", nargs="?", metavar="KEY")
     config.add_argument("value", nargs="?", metavar="VALUE")
+
+    lab = commands.add_parser("lab", help="replay recorded conversations under policies, as if they were happening")
+    lab.add_argument("id", nargs="?", metavar="ID", help="a stored session")
+    lab.add_argument("--input", metavar="FILE.jsonl", help="recordings in the chat format, one a line")
+    lab.add_argument("--policy", action="append", dest="policies", metavar="P", help="may be given several times")
+    lab.add_argument("--window", type=_positive, metavar="N", help="the window in tokens")
+    lab.add_argument("--as", dest="as_model", metavar="MODEL", help="whose window to assume")
+    lab.add_argument(
+        "--model", dest="summariser", metavar="M", help="who summarises; without it, the offline summariser"
+    )
+    lab.add_argument("--dump", metavar="DIR", help="write every request there")
+    _json_option(lab)
 
     commands.add_parser("doctor", help="check the installation")
     for name, purpose in LATER.items():

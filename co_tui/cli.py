@@ -76,6 +76,8 @@ def _run(arguments: Sequence[str]) -> int:
             from co_tui.headless.listing import context
 
             return context(ground, options.id, as_json=options.json)
+        case "lab":
+            return _run_lab(options, ground, environ, cwd)
         case "config":
             from co_tui.headless.config import config
 
@@ -135,6 +137,32 @@ def _run_prompt(options: "Options", ground: Ground, environ: Mapping[str, str], 
 
     gc.enable()
     return run(RunOptions(prompt, session_id, getattr(options, "model", ""), options.json), ground, environ, cwd)
+
+
+def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
+    if (options.input is None) == (options.id is None):
+        say("Give the recordings with --input FILE.jsonl, or the ID of a stored session.")
+        return WRONG_USAGE
+    if options.summariser:
+        say("Summaries by a model are not built yet; without --model the offline summariser serves.")
+        return WRONG_USAGE
+    policies = []
+    for name in options.policies or ["balanced"]:
+        loaded = load(paths=ground.paths, cwd=cwd, environ=environ, command_line={"policy": name})
+        if loaded.problems:
+            for problem in loaded.problems:
+                say(problem)
+            return WRONG_USAGE
+        policies.append((name, loaded))
+    from co_tui.headless.lab import lab, recorded, window_of
+
+    return lab(
+        recorded(options.input, options.id, ground),
+        policies,
+        window_of(options.window or ground.loaded.settings.context_window, options.as_model),
+        dump=Path(options.dump) if options.dump else None,
+        as_json=options.json,
+    )
 
 
 def _stored_session(name: str | None, ground: Ground, cwd: Path) -> "SessionRow":

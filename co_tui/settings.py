@@ -64,6 +64,15 @@ def _text(allowed: str = "a text", *, personal: bool = False) -> _Rule:
     return _Rule(allowed, read, personal)
 
 
+def _one_of(*words: str) -> _Rule:
+    def read(value: object) -> object:
+        if value not in words:
+            raise ValueError
+        return value
+
+    return _Rule("one of " + ", ".join(words), read)
+
+
 class Settings(Record):
     """The values in force."""
 
@@ -93,6 +102,30 @@ class Settings(Record):
     """A budget for the context below the model's window."""
     agent_max_context_turns: Annotated[int, _whole(0, "switches turn trimming off")] = 0
     """More turns than this, and the oldest half is summarised."""
+    compaction: Annotated[str, _one_of("none", "window", "compress", "turns", "background")] = "background"
+    """Which rule decides when and what is summarised."""
+    summary_form: Annotated[str, _one_of("marker", "pair", "prompt", "full")] = "full"
+    """What stands where the summarised messages stood."""
+    summary_share: Annotated[float, _number(0.01, 0.5)] = 0.1
+    """How much of the window a summary may take."""
+    keep_recent_share: Annotated[float, _number(0, 0.9)] = 0.25
+    """How much of the window the newest messages keep, word for word, through a compaction."""
+    head_tail_chars: Annotated[int, _whole(0, "switches it off")] = 0
+    """Results of earlier turns longer than this keep their beginning and end."""
+    archive_over_chars: Annotated[int, _whole(0, "switches it off")] = 0
+    """Results of earlier turns longer than this are stored whole and stand as a reference."""
+    compression_threshold: Annotated[float, _number(0, 1)] = 0.5
+    """Share of the window at which the conversation is compressed, under `compress`."""
+    fallback_messages: Annotated[int, _whole(1)] = 50
+    """Messages kept when nothing can summarise, under `compress`."""
+    fallback_tokens: Annotated[int, _whole(1)] = 8000
+    """Tokens of them kept."""
+    few_turns: Annotated[int, _whole(1)] = 5
+    """With fewer turns than this, a token budget keeps texts instead of summarising, under `turns`."""
+    truncation: Annotated[str, _one_of("on", "off")] = "on"
+    """Whether the last guard leaves out what does not fit."""
+    truncation_headroom: Annotated[float, _number(0, 0.5)] = 0.05
+    """How far below the limit it aims."""
     agent_max_steps: Annotated[int, _whole(1)] = 15
     """Model decisions in one turn before it stops with a notice."""
     retention_days: Annotated[int, _whole(0, "keeps sessions for ever")] = 0

@@ -21,7 +21,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
 
 ASK_SERVER_TIMEOUT_S = 3.0
-EMBEDDED_REPLY_TOKENS = 768
+EMBEDDED_REPLY_TOKENS = 512
 
 
 class Answerer(Protocol):

@@ -172,7 +172,7 @@ def read(messages: Sequence[ModelMessage], scaffold: Scaffold, window: Window) -
         instructions, tools = _within(anchor, instructions, tools)
         conversation = anchor - instructions - tools + fresh
     else:
-        instructions += sum(_system_tokens(message) for message in messages)
+        instructions += sum(system_tokens(message) for message in messages)
         conversation = sum(estimate_message(message) for message in messages)
     return Reading(
         system_tokens=instructions,
@@ -191,7 +191,7 @@ def _within(total: int, system: int, tools: int) -> tuple[int, int]:
     return system * total // fixed, tools * total // fixed
 
 
-def _system_tokens(message: ModelMessage) -> int:
+def system_tokens(message: ModelMessage) -> int:
     if not isinstance(message, ModelRequest):
         return 0
     return sum(estimate_text(part.content) for part in message.parts if isinstance(part, SystemPromptPart))

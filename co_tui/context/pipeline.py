@@ -1,23 +1,259 @@
-"""Runs the stages before a model request, in their one order, and reports what they made of it."""
+"""Runs the stages before a model request, in their one order: repair, tool outputs, compact, truncate, measure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
 
-from co_tui.context.count import Reading, Scaffold, Window, read
-from co_tui.context.repair import repair
+from co_tui.context import cuts, replacement
+from co_tui.context.count import Reading, Scaffold, Window
+from co_tui.context.cuts import Cut
+from co_tui.context.meter import Meter
+from co_tui.context.repair import repair_traced
+from co_tui.context.shape import cut_before, latest_prompt, turn_starts
+from co_tui.context.summary import Summarise, summarise_offline
+from co_tui.context.tool_outputs import archive, keep_ends, trim
+from co_tui.context.truncate import truncate
+from co_tui.settings import Settings
+
+LARGEST_SUMMARY_TOKENS = 12_000
+LARGEST_QUOTE_CHARS = 600
+"""How much of each original user message a compaction keeps."""
+LEAST_FREED = 0.1
+"""A compaction that frees less of the history than this is not worth its loss."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request as it will be sent, and its measurement."""
+class Compaction(NamedTuple):
+    """A rewrite of the history: messages `start` to `stop` became `replacement`."""
+
+    start: int
+    stop: int
+    replaced: tuple[int, ...]
+    """The messages of the input that are gone; those between that repair had added count for nothing."""
+    replacement: list[ModelMessage]
+    trigger: str
+    summary: str
+    pre_tokens: int
+    post_tokens: int
+    waited: bool
+    """The request had to wait for it."""
+
+
+class Truncation(NamedTuple):
+    pre_tokens: int
+    post_tokens: int
+    pre_messages: int
+    post_messages: int
+
+
+class Prepared(NamedTuple):
+    """A request as it will be sent, its measurement, and what was done on the way."""
 
     messages: list[ModelMessage]
     reading: Reading
+    history: list[ModelMessage]
+    compaction: Compaction | None = None
+    truncation: Truncation | None = None
+    overshoot_tokens: int = 0
+    """By how much even the smallest request is too long; 0 when it fits."""
 
 
-def prepare(messages: Sequence[ModelMessage], scaffold: Scaffold, window: Window) -> Prepared:
-    """Repair, then measure."""
-    request = repair(messages)
-    return Prepared(request, read(request, scaffold, window))
+Keep = Callable[[ToolReturnPart, str], str]
+"""Stores a tool result and gives the reference that stands for it."""
+
+
+class Governor:
+    """Governs one conversation's context under a policy's settings."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        window: Window,
+        *,
+        summarise: Summarise = summarise_offline,
+        keep: Keep | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self.settings = settings
+        self.window = window
+        self.meter = meter or Meter()
+        self._summarise = summarise
+        self._keep = keep or _reference
+        self._started_at: int | None = None
+        """How long the history was when a background compaction began; it is applied before the next request."""
+        self._resist: int = 0
+        """No automatic compaction until the history is longer than this: the last one freed too little."""
+
+    def prepare(self, history: Sequence[ModelMessage], scaffold: Scaffold) -> Prepared:
+        """The next request, from the history as it is now."""
+        if history and isinstance(history[-1], ModelResponse):
+            self.meter.reported(history[-1])
+        else:
+            self._learn(history)
+        history, origins = repair_traced(history)
+        request = self._tool_outputs(history)
+        reading = self.meter.read(request, scaffold, self.window)
+        compaction = self._compact(history, request, reading)
+        if compaction is not None:
+            history = [*history[: compaction.start], *compaction.replacement, *history[compaction.stop :]]
+            request = self._tool_outputs(history)
+            reading = self.meter.read(request, scaffold, self.window)
+            gone = tuple(index for index in origins[compaction.start : compaction.stop] if index is not None)
+            compaction = compaction._replace(post_tokens=reading.current_tokens, replaced=gone)
+        request, reading, truncation, overshoot = self._truncate(request, reading, scaffold)
+        self.meter.sent(request, scaffold)
+        return Prepared(request, reading, history, compaction, truncation, overshoot)
+
+    def _learn(self, history: Sequence[ModelMessage]) -> None:
+        """The reply to the last request is the newest one; what follows it are results and prompts."""
+        for message in reversed(history):
+            if isinstance(message, ModelResponse):
+                self.meter.reported(message)
+                return
+
+    def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        settings = self.settings
+        result = trim(messages, settings.tool_output_trim_chars)
+        result = keep_ends(result, settings.head_tail_chars)
+        return archive(result, settings.archive_over_chars, self._keep, latest_prompt(result) or 0)
+
+    # Compaction
+
+    def _compact(self, history: list[ModelMessage], request: list[ModelMessage], reading: Reading) -> Compaction | None:
+        if len(history) <= self._resist or len(history) < self.settings.min_compaction_messages:
+            return None
+        found = self._choose(history, request, reading)
+        if found is None:
+            return None
+        cut, waited = found
+        compaction = self._replace(history, cut, waited, reading)
+        freed = sum(self.meter.tokens(message) for message in history[compaction.start : compaction.stop])
+        freed -= sum(self.meter.tokens(message) for message in compaction.replacement)
+        if freed < LEAST_FREED * max(1, reading.conversation_tokens):
+            self._resist = len(history) + self.settings.min_compaction_messages
+            return None
+        return compaction
+
+    def _choose(
+        self, history: list[ModelMessage], request: list[ModelMessage], reading: Reading
+    ) -> tuple[Cut, bool] | None:
+        """What is to be summarised now, and whether the request waits for it."""
+        settings = self.settings
+        share = reading.current_tokens / max(1, self.window.tokens)
+        cut: Cut | None = None
+        match settings.compaction:
+            case "window":
+                cut = cuts.window_cut(history, settings.max_history_messages)
+                return (cut, True) if cut else None
+            case "compress":
+                if share >= settings.compression_threshold:
+                    cut = cuts.share_cut(history, "blocking")
+                return (cut, True) if cut else None
+            case "turns":
+                return self._choose_turns(history, reading)
+            case "background":
+                return self._choose_background(history, share)
+            case _:
+                return None
+
+    def _choose_background(self, history: list[ModelMessage], share: float) -> tuple[Cut, bool] | None:
+        settings = self.settings
+        if self._started_at is not None:
+            started, self._started_at = self._started_at, None
+            cut = self._before_tail(history[:started], "background", history)
+            return (cut, False) if cut else None
+        if share >= settings.buffer_exhaustion_threshold:
+            cut = self._before_tail(history, "blocking", history)
+            return (cut, True) if cut else None
+        if share >= settings.background_compaction_threshold:
+            self._started_at = len(history)
+        return None
+
+    def _before_tail(self, considered: list[ModelMessage], trigger: str, history: list[ModelMessage]) -> Cut | None:
+        """Everything but the newest messages that fit into the share kept word for word."""
+        room = self.settings.keep_recent_share * self.window.tokens
+        if not room:
+            return cuts.share_cut(history, trigger)
+        start = len(history)
+        while start > 0 and (room := room - self.meter.tokens(history[start - 1])) >= 0:
+            start -= 1
+        border = min(cut_before(history, start), len(considered))
+        return cuts.share_cut(history, trigger, keep_from=border)
+
+    def _choose_turns(self, history: list[ModelMessage], reading: Reading) -> tuple[Cut, bool] | None:
+        settings = self.settings
+        cut = cuts.turns_cut(history, settings.agent_max_context_turns)
+        if (
+            cut is None
+            and settings.agent_max_context_tokens < reading.current_tokens
+            and settings.agent_max_context_tokens
+        ):
+            if len(turn_starts(history)) < settings.few_turns:
+                cut = cuts.share_cut(history, "budget")
+            else:
+                cut = cuts.oldest_half(history, "budget")
+        return (cut, False) if cut else None
+
+    def _replace(self, history: list[ModelMessage], cut: Cut, waited: bool, reading: Reading) -> Compaction:
+        settings = self.settings
+        few = cut.trigger == "budget" and len(turn_starts(history)) < settings.few_turns
+        if few:
+            summary, rewritten = "", cuts.first_and_last_texts(history)
+        else:
+            budget = int(min(settings.summary_share * self.window.tokens, LARGEST_SUMMARY_TOKENS))
+            summary = self._summarise([history[index] for index in cut.replaced], budget)
+            rewritten = self._rewritten(history, cut, summary)
+        start, stop, stop_after = _difference(history, rewritten)
+        return Compaction(
+            start=start,
+            stop=stop,
+            replaced=(),
+            replacement=rewritten[start:stop_after],
+            trigger=cut.trigger,
+            summary=summary,
+            pre_tokens=reading.current_tokens,
+            post_tokens=0,
+            waited=waited,
+        )
+
+    def _rewritten(self, history: list[ModelMessage], cut: Cut, summary: str) -> list[ModelMessage]:
+        match self.settings.summary_form:
+            case "marker":
+                return replacement.one_message(history, cut, replacement.window_marker(len(cut.replaced), summary))
+            case "pair":
+                return replacement.two_messages(history, cut, summary)
+            case "prompt":
+                return replacement.into_first_prompt(history, cut, summary)
+            case _:
+                return replacement.one_message(history, cut, f"{replacement.EARLIER}\n{summary}")
+
+    # Truncation
+
+    def _truncate(
+        self, request: list[ModelMessage], reading: Reading, scaffold: Scaffold
+    ) -> tuple[list[ModelMessage], Reading, Truncation | None, int]:
+        limit = self.window.tokens
+        if self.settings.truncation == "off" or reading.current_tokens <= limit:
+            return request, reading, None, max(0, reading.current_tokens - limit)
+        target = limit * (1 - self.settings.truncation_headroom)
+        room = target - sum(self.meter.fixed(scaffold)) - self.meter.unseen
+        shorter = truncate(request, int(room), self.meter.tokens)
+        after = self.meter.read(shorter.messages, scaffold, self.window)
+        told = Truncation(reading.current_tokens, after.current_tokens, len(request), len(shorter.messages))
+        return shorter.messages, after, told, max(0, after.current_tokens - limit)
+
+
+def _difference(before: Sequence[ModelMessage], after: Sequence[ModelMessage]) -> tuple[int, int, int]:
+    """Where two histories begin to differ, and where each is the same again."""
+    start = 0
+    while start < min(len(before), len(after)) and before[start] is after[start]:
+        start += 1
+    same = 0
+    while same < min(len(before), len(after)) - start and before[-1 - same] is after[-1 - same]:
+        same += 1
+    return start, len(before) - same, len(after) - same
+
+
+def _reference(part: ToolReturnPart, text: str) -> str:
+    """Without a store: the beginning, and that there was more."""
+    return f"[{part.tool_name}: {len(text)} chars archived]\n{text[:400]}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -16,30 +17,48 @@ from pydantic_ai.messages import (
 INTERRUPTED = "Interrupted by user."
 
 
+class Repaired(NamedTuple):
+    """Messages that can be sent, and which message of the input each one is; None for those that were added."""
+
+    messages: list[ModelMessage]
+    origins: list[int | None]
+
+
 def repair(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The same messages with every call answered exactly once and no answer without its call.
+    """The same messages with every call answered exactly once and no answer without its call."""
+    return repair_traced(messages).messages
+
+
+def repair_traced(messages: Sequence[ModelMessage]) -> Repaired:
+    """As `repair`, telling where each message came from.
 
     Pairing goes by position: the answers to a response's calls are in the requests that follow it, up to
     the next response or prompt. Real transcripts reuse call ids, so an id alone identifies nothing.
     """
     repaired: list[ModelMessage] = []
+    origins: list[int | None] = []
     calls = _OpenCalls()
-    for message in messages:
+    for index, message in enumerate(messages):
         if isinstance(message, ModelResponse):
-            _close(repaired, calls)
+            _close(repaired, origins, calls)
             calls = _OpenCalls(message)
             repaired.append(message)
+            origins.append(index)
             continue
         answers = [part for part in message.parts if _answered_id(part) is not None and calls.take(part)]
         others = [part for part in message.parts if _answered_id(part) is None]
         if others:
             # A prompt ends the step: calls still open before it will never be answered.
-            answers += calls.interrupted()
+            if answers:
+                answers += calls.interrupted()
+            else:
+                _close(repaired, origins, calls)
         parts = [*answers, *others]
         if parts:
             repaired.append(message if _same(parts, message.parts) else replace(message, parts=parts))
-    _close(repaired, calls)
-    return repaired
+            origins.append(index)
+    _close(repaired, origins, calls)
+    return Repaired(repaired, origins)
 
 
 class _OpenCalls:
@@ -73,7 +92,7 @@ class _OpenCalls:
         ]
 
 
-def _close(messages: list[ModelMessage], calls: _OpenCalls) -> None:
+def _close(messages: list[ModelMessage], origins: list[int | None], calls: _OpenCalls) -> None:
     """Answer what is left open, in the request that holds its siblings' returns if there is one."""
     missing = calls.interrupted()
     if not missing:
@@ -83,6 +102,7 @@ def _close(messages: list[ModelMessage], calls: _OpenCalls) -> None:
         messages[-1] = replace(last, parts=[*last.parts, *missing])
     else:
         messages.append(ModelRequest(parts=missing, timestamp=last.timestamp))
+        origins.append(None)
 
 
 def _answered_id(part: ModelRequestPart) -> str | None:

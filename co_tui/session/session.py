@@ -15,7 +15,8 @@ from pydantic_ai.toolsets import AbstractToolset
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
 from co_tui.agent.models import Answerer
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window, read
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window
+from co_tui.context.pipeline import Governor
 from co_tui.events import (
     Clear,
     Message,
@@ -78,6 +79,7 @@ class Session:
         self._waiting: deque[_Waiting] = deque()
         self._turn: Turn | None = None
         self._worker: asyncio.Task[None] | None = None
+        self._governor = Governor(desk.settings, window)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
@@ -176,6 +178,7 @@ class Session:
         window = await _window(answerer, self._desk.settings)
         before, previous = self._window, self._answerer
         self._answerer, self._window = answerer, window
+        self._governor = Governor(self._desk.settings, window)
         await previous.close()
         await self._record_model_change(previous.name, before.tokens)
         await self._report()
@@ -220,6 +223,7 @@ class Session:
             history=self._history,
             answerer=self._answerer,
             window=self._window,
+            governor=self._governor,
             instructions=self._instructions,
             toolsets=self._desk.toolsets,
             max_steps=self._desk.settings.agent_max_steps,
@@ -243,7 +247,8 @@ class Session:
     async def _report(self) -> None:
         """Measure the context as it is now, outside of any request."""
         messages = self._history.messages(self.state)
-        await self._turn_context().report(read(messages, Scaffold(instructions=self._instructions), self._window))
+        scaffold = Scaffold(instructions=self._instructions)
+        await self._turn_context().report(self._governor.meter.read(messages, scaffold, self._window))
 
     async def _record_model_change(self, before: str, window_before: int | None) -> None:
         if before and before != self._answerer.name:

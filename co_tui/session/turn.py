@@ -36,10 +36,20 @@ from pydantic_ai.usage import UsageLimits
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Failure, read_failure
 from co_tui.agent.models import Answerer
-from co_tui.context.count import Reading, Scaffold, Window, read
-from co_tui.context.pipeline import prepare
+from co_tui.context.count import Reading, Scaffold, Window
+from co_tui.context.pipeline import Compaction, Governor, Truncation
 from co_tui.context.repair import repair
-from co_tui.events import Message, SessionError, SessionInterrupted, StreamDelta, StreamReset, ToolActivity
+from co_tui.events import (
+    CompactionComplete,
+    CompactionStart,
+    Message,
+    SessionError,
+    SessionInterrupted,
+    StreamDelta,
+    StreamReset,
+    ToolActivity,
+)
+from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import text_of
 from co_tui.session.draft import Draft
 from co_tui.session.history import ParsedHistory, to_json
@@ -69,6 +79,7 @@ class TurnContext:
     history: ParsedHistory
     answerer: Answerer
     window: Window
+    governor: Governor
     instructions: str
     toolsets: Sequence[AbstractToolset[Any]]
     max_steps: int
@@ -88,6 +99,16 @@ class TurnContext:
             }
         initial = self.recorder.state.usage is None
         await self.recorder.record(reading.as_fact(is_initial=initial, model=self.answerer.name, **reported))
+
+
+class PromptTooLong(Exception):
+    """The prompt alone, with what must go along, does not fit the window."""
+
+    def __init__(self, overshoot_tokens: int, window_tokens: int) -> None:
+        super().__init__(
+            f"The prompt does not fit: even alone it is about {overshoot_tokens:,} tokens over the window of "
+            f"{window_tokens:,}. Shorten it, or choose a model with a larger window."
+        )
 
 
 class Turn:
@@ -121,6 +142,8 @@ class Turn:
                 return await self._interrupted(self._beyond_log(cancelled.all_messages()))
             except StoreError:
                 raise  # what cannot be logged must not go on
+            except PromptTooLong as too_long:
+                failure = Failure(kind="context_limit", sentence=str(too_long), retryable=False)
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
@@ -164,9 +187,38 @@ class Turn:
             await self.log(message)
         self._in_log = len(run_messages)
         self._draft = self._new_draft()
-        prepared = prepare(messages, scaffold, self._context.window)
+        # The log's own history, not the run's: the library joins requests that stand side by side.
+        history = self._context.history.messages(self._recorder.state)
+        prepared = self._context.governor.prepare(history, scaffold)
+        if prepared.compaction is not None:
+            await self._compacted(prepared.compaction, len(history), len(prepared.history))
+        if prepared.truncation is not None:
+            await self._recorder.record(_truncation(prepared.truncation))
         await self._context.report(prepared.reading)
+        if prepared.overshoot_tokens and self._context.governor.settings.truncation == "on":
+            raise PromptTooLong(prepared.overshoot_tokens, self._context.window.tokens)
         return prepared.messages
+
+    async def _compacted(self, compaction: Compaction, before: int, after: int) -> None:
+        """Log the rewrite of the history: from here on the model sees what stands in place."""
+        entries = [self._recorder.state.history[index] for index in compaction.replaced]
+        start = CompactionStart(trigger=compaction.trigger)
+        done = CompactionComplete(
+            success=True,
+            trigger=compaction.trigger,
+            pre_tokens=compaction.pre_tokens,
+            post_tokens=compaction.post_tokens,
+            pre_messages=before,
+            post_messages=after,
+            tokens_removed=compaction.pre_tokens - compaction.post_tokens,
+            messages_removed=before - after,
+            replaced=tuple(entry.ref for entry in entries),
+            replacement=tuple(to_json(message) for message in compaction.replacement),
+            summary=compaction.summary,
+            summarised_by="offline",
+            model=self._context.answerer.name,
+        )
+        await self._recorder.record(start, done)
 
     async def after_response(
         self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
@@ -176,7 +228,9 @@ class Turn:
         await self.log(response)
         self._in_log = (self._in_log or 0) + 1
         self._draft = self._new_draft()
-        await self._context.report(read([*messages, response], scaffold, self._context.window), response)
+        meter = self._context.governor.meter
+        meter.reported(response)
+        await self._context.report(meter.read([*messages, response], scaffold, self._context.window), response)
 
     def _beyond_log(self, run_messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
         return run_messages[self._in_log :] if self._in_log is not None else ()
@@ -302,6 +356,18 @@ class _Governor(AbstractCapability[Any]):
     ) -> ModelResponse:
         await self._turn.after_response(request_context.messages, self._scaffold, response)
         return response
+
+
+def _truncation(truncation: Truncation) -> TruncationFact:
+    return TruncationFact(
+        pre_tokens=truncation.pre_tokens,
+        post_tokens=truncation.post_tokens,
+        pre_messages=truncation.pre_messages,
+        post_messages=truncation.post_messages,
+        tokens_removed=truncation.pre_tokens - truncation.post_tokens,
+        messages_removed=truncation.pre_messages - truncation.post_messages,
+        performed_by="truncator",
+    )
 
 
 def _cost(response: ModelResponse) -> float | None:

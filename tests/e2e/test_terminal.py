@@ -56,7 +56,7 @@ class Terminal:
     def screen(self) -> str:
         return self._tmux("capture-pane", "-p")
 
-    def wait(self, *wanted: str, gone: str = "", seconds: float = 40) -> str:
+    def wait(self, *wanted: str, gone: str = "", seconds: float = 150) -> str:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             seen = self.screen

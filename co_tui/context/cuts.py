@@ -1,0 +1,92 @@
+"""Which messages a compaction would replace, by each system's own rule (G3). Pure: says what, not with what."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+from co_tui.context.shape import cut_before, has_text, kept_by_rule, latest_prompt, turn_starts
+
+SMALLEST_TAIL = 4
+
+
+class Cut(NamedTuple):
+    """Messages to be replaced by a summary: their indexes, in order, and why."""
+
+    replaced: tuple[int, ...]
+    trigger: str
+
+
+def window_cut(messages: Sequence[ModelMessage], max_messages: int) -> Cut | None:
+    """Over `max_messages`: keep the first run and the newest half, replace what is between (G3a)."""
+    if not max_messages or len(messages) <= max_messages:
+        return None
+    tail = cut_before(messages, len(messages) - max(SMALLEST_TAIL, max_messages // 2))
+    return _cut(messages, _first_run_end(messages), tail, "window")
+
+
+def share_cut(messages: Sequence[ModelMessage], trigger: str, *, keep_from: int | None = None) -> Cut | None:
+    """Everything before the current turn, or before `keep_from`."""
+    start = latest_prompt(messages) if keep_from is None else keep_from
+    return _cut(messages, 0, cut_before(messages, start or 0), trigger)
+
+
+def turns_cut(messages: Sequence[ModelMessage], max_turns: int, trigger: str = "turns") -> Cut | None:
+    """Over `max_turns`: the oldest half of whole turns (G3e)."""
+    starts = turn_starts(messages)
+    if not max_turns or len(starts) <= max_turns:
+        return None
+    return oldest_half(messages, trigger)
+
+
+def oldest_half(messages: Sequence[ModelMessage], trigger: str) -> Cut | None:
+    starts = turn_starts(messages)
+    if len(starts) < 2:
+        return None
+    return _cut(messages, starts[0], starts[len(starts) // 2], trigger)
+
+
+def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Each turn as its first user text and its last reply; what is between goes (G3f, few turns)."""
+    starts = turn_starts(messages)
+    kept = kept_by_rule(messages)
+    result = list(messages[: starts[0] if starts else len(messages)])
+    for number, start in enumerate(starts):
+        end = starts[number + 1] if number + 1 < len(starts) else len(messages)
+        result += [messages[start]] if start in kept else [_first_text(messages[start])]
+        if number + 1 == len(starts):
+            result += messages[start + 1 : end]  # the turn that is under way
+            continue
+        reply = next((m for m in reversed(messages[start + 1 : end]) if has_text(m)), None)
+        if isinstance(reply, ModelResponse):
+            result.append(_only_text(reply))
+    return result
+
+
+def _cut(messages: Sequence[ModelMessage], start: int, end: int, trigger: str) -> Cut | None:
+    kept = kept_by_rule(messages)
+    replaced = tuple(index for index in range(start, end) if index not in kept)
+    return Cut(replaced, trigger) if replaced else None
+
+
+def _first_run_end(messages: Sequence[ModelMessage]) -> int:
+    """Just after the first reply with text, and the results of what it called; 0 when there is none."""
+    for index, message in enumerate(messages):
+        if has_text(message):
+            end = index + 1
+            while end < len(messages) and cut_before(messages, end) != end:
+                end += 1
+            return end
+    return 0
+
+
+def _first_text(message: ModelMessage) -> ModelMessage:
+    assert isinstance(message, ModelRequest)
+    prompt = next(part for part in message.parts if isinstance(part, UserPromptPart))
+    return message if list(message.parts) == [prompt] else replace(message, parts=[prompt])
+
+
+def _only_text(reply: ModelResponse) -> ModelResponse:
+    texts = [part for part in reply.parts if isinstance(part, TextPart)]
+    return reply if len(texts) == len(reply.parts) else replace(reply, parts=texts)

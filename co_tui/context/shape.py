@@ -1,0 +1,97 @@
+"""The shape of a history: turns, steps, and where it may be cut."""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_core import to_json
+
+STANDS_FOR = "co_tui_stands_for"
+"""Metadata of a message that stands in place of others: user-role, but nobody said it."""
+
+
+def is_prompt(message: ModelMessage) -> bool:
+    """Whether the user speaks in it."""
+    return (
+        isinstance(message, ModelRequest)
+        and not (message.metadata and STANDS_FOR in message.metadata)
+        and any(isinstance(part, UserPromptPart) for part in message.parts)
+    )
+
+
+def holds_system(message: ModelMessage) -> bool:
+    return isinstance(message, ModelRequest) and any(isinstance(part, SystemPromptPart) for part in message.parts)
+
+
+def answers_calls(message: ModelMessage) -> bool:
+    """Whether it holds the results of calls made just before it."""
+    return isinstance(message, ModelRequest) and any(isinstance(part, ToolReturnPart) for part in message.parts)
+
+
+def has_text(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and any(
+        isinstance(part, TextPart) and part.content.strip() for part in message.parts
+    )
+
+
+def turn_starts(messages: Sequence[ModelMessage]) -> list[int]:
+    """Where each turn begins: its prompt."""
+    return [index for index, message in enumerate(messages) if is_prompt(message)]
+
+
+def latest_prompt(messages: Sequence[ModelMessage]) -> int | None:
+    for index in range(len(messages) - 1, -1, -1):
+        if is_prompt(messages[index]):
+            return index
+    return None
+
+
+def cut_before(messages: Sequence[ModelMessage], index: int) -> int:
+    """The nearest place at or before `index` where the history can be cut without parting a call from its return."""
+    index = max(0, min(index, len(messages)))
+    while 0 < index < len(messages) and answers_calls(messages[index]):
+        index -= 1
+    return index
+
+
+def kept_by_rule(messages: Sequence[ModelMessage], pinned: Iterable[int] = ()) -> set[int]:
+    """What no stage may remove: system messages, the latest prompt, and what is pinned."""
+    kept = {index for index, message in enumerate(messages) if holds_system(message)}
+    kept.update(pinned)
+    if (prompt := latest_prompt(messages)) is not None:
+        kept.add(prompt)
+    for index in tuple(kept):
+        while index > 0 and answers_calls(messages[index]):  # what answers a call stays with the call
+            index -= 1
+            kept.add(index)
+    return kept
+
+
+def content_text(content: object) -> str:
+    """A tool result as the text it is sent as: itself, or JSON."""
+    if isinstance(content, str):
+        return content
+    return to_json(content, fallback=str, bytes_mode="base64").decode(errors="replace")
+
+
+def steps(messages: Sequence[ModelMessage], start: int, end: int) -> list[tuple[int, int]]:
+    """The steps between two places: each a response with the requests that answer its calls."""
+    found: list[tuple[int, int]] = []
+    index = start
+    while index < end:
+        if isinstance(messages[index], ModelResponse):
+            stop = index + 1
+            while stop < end and answers_calls(messages[stop]):
+                stop += 1
+            found.append((index, stop))
+            index = stop
+        else:
+            index += 1
+    return found

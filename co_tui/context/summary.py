@@ -1,0 +1,174 @@
+"""The offline summariser (C14): extractive, deterministic, fast. Serves when no model may, and when one fails."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_tui.context.count import estimate_text
+from co_tui.context.shape import content_text
+
+Summarise = Callable[[Sequence[ModelMessage], int], str]
+"""Turns messages into a summary of at most so many tokens."""
+
+LINE_CHARS: Final = 220
+_PATH: Final = re.compile(
+    r"(?<![\w/.])(?:~|\.{1,2})?/?(?:[\w.@-]+/)+[\w.@-]+\b"
+    r"|\b[\w-]+\.(?:py|ts|tsx|js|rs|go|java|c|h|cpp|rb|md|toml|ya?ml|json|sql|sh|css|html|txt|cfg|ini)\b"
+)
+_IDENTIFIER: Final = re.compile(
+    r"\b(?:[a-z]+_[a-z0-9_]+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+|[A-Z]{2,}[A-Z0-9_-]*\d\w*|#\d+|\w*\d{3,}\w*)\b"
+)
+_RULE: Final = re.compile(
+    r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
+)
+_DECIDED: Final = re.compile(
+    r"\b(decided|decision|we will|let's|i will|i'll|instead|chose|choose|agreed|the plan|solution|fixed|resolved"
+    r"|root cause|confirmed|booked|cancelled|updated)\b",
+    re.I,
+)
+_ERROR: Final = re.compile(
+    r"\b(\w*error\w*|exception|traceback|failed|failure|fatal|denied|not found|invalid|exit (?:code )?[1-9])\b", re.I
+)
+_OPEN: Final = re.compile(r"\b(todo|next step|remaining|still need|pending|not yet|follow[- ]up|later)\b", re.I)
+_COMMAND_KEYS: Final = ("command", "cmd", "bash", "script")
+
+
+class _Section(NamedTuple):
+    title: str
+    share: float
+    """Of the token budget; what one section does not use is left for the next."""
+
+
+_SECTIONS: Final = {
+    "rules": _Section("Standing rules of the user", 0.12),
+    "requests": _Section("What the user asked", 0.26),
+    "decisions": _Section("Decisions and outcomes", 0.2),
+    "results": _Section("What tools returned", 0.2),
+    "files": _Section("Files", 0.1),
+    "commands": _Section("Commands and calls", 0.12),
+    "errors": _Section("Errors, and what followed", 0.12),
+    "open": _Section("Open", 0.06),
+    "identifiers": _Section("Names and numbers", 0.2),
+}
+_TITLES: Final = {section.title: key for key, section in _SECTIONS.items()}
+
+
+def summarise_offline(messages: Sequence[ModelMessage], budget_tokens: int) -> str:
+    """A summary by sections within the budget; an earlier summary among the messages is taken over, not summarised."""
+    notes: dict[str, dict[str, None]] = {key: {} for key in _SECTIONS}
+    for message in messages:
+        if isinstance(message, ModelRequest):
+            _read_request(message, notes)
+        else:
+            _read_response(message, notes)
+    return _written(notes, budget_tokens)
+
+
+def _read_request(message: ModelRequest, notes: dict[str, dict[str, None]]) -> None:
+    for part in message.parts:
+        if isinstance(part, UserPromptPart):
+            text = part.content if isinstance(part.content, str) else content_text(part.content)
+            if not _take_over(text, notes):
+                _add(notes, "requests", [_line(text)])
+                _add(notes, "rules", (line for line in _sentences(text) if _RULE.search(line)))
+                _add(notes, "open", (line for line in _sentences(text) if _OPEN.search(line)))
+                _mentions(text, notes)
+        elif isinstance(part, ToolReturnPart):
+            text = content_text(part.content)
+            _add(notes, "errors", [line for line in _sentences(text[:6000]) if _ERROR.search(line)][:2])
+            _add(notes, "results", [f"{part.tool_name}: {_line(text)}"])
+            _mentions(text[:8000], notes)
+
+
+def _read_response(message: ModelResponse, notes: dict[str, dict[str, None]]) -> None:
+    for part in message.parts:
+        if isinstance(part, TextPart):
+            lines = _sentences(part.content)
+            chosen = [line for line in lines if _DECIDED.search(line)] or lines[:1]
+            _add(notes, "decisions", chosen[:3])
+            _add(notes, "open", (line for line in lines if _OPEN.search(line)))
+            _mentions(part.content, notes)
+        elif isinstance(part, ToolCallPart):
+            _add(notes, "commands", [_call(part)])
+            _mentions(content_text(part.args) if part.args else "", notes)
+
+
+def _call(part: ToolCallPart) -> str:
+    try:
+        arguments = part.args_as_dict()
+    except (ValueError, AssertionError):
+        return f"{part.tool_name} {_line(content_text(part.args))}"
+    command = next((str(arguments[key]) for key in _COMMAND_KEYS if key in arguments), None)
+    if command is not None:
+        return _line(command)
+    return _line(f"{part.tool_name} " + ", ".join(f"{key}={value}" for key, value in arguments.items()))
+
+
+def _mentions(text: str, notes: dict[str, dict[str, None]]) -> None:
+    _add(notes, "files", _PATH.findall(text)[:40])
+    _add(notes, "identifiers", _IDENTIFIER.findall(text)[:60])
+
+
+def _add(notes: dict[str, dict[str, None]], key: str, lines: Iterable[str]) -> None:
+    section = notes[key]
+    for line in lines:
+        if line:
+            section.pop(line, None)  # said again: it moves to the end, among the newest
+            section[line] = None
+
+
+def _written(notes: dict[str, dict[str, None]], budget_tokens: int) -> str:
+    blocks: list[str] = []
+    spare = 0.0
+    for key, section in _SECTIONS.items():
+        room = section.share * budget_tokens * 0.78 + spare
+        inline = key in ("files", "identifiers")
+        chosen: list[str] = []
+        for line in reversed(notes[key]):  # newest first, as long as there is room
+            cost = estimate_text(line) + (1 if inline else 3)
+            if cost > room:
+                if chosen:
+                    break
+                continue
+            chosen.append(line)
+            room -= cost
+        spare = max(0.0, room)
+        if chosen:
+            chosen.reverse()
+            body = ", ".join(chosen) if inline else "\n".join(f"- {line}" for line in chosen)
+            blocks.append(f"## {section.title}\n{body}")
+    return "\n\n".join(blocks) or "(nothing was said)"
+
+
+def _take_over(text: str, notes: dict[str, dict[str, None]]) -> bool:
+    """Read a summary of ours back into its sections; False when the text is none."""
+    if not any(f"## {title}\n" in text for title in _TITLES):
+        return False
+    key = ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            key = _TITLES.get(line[3:], "")
+        elif key in ("files", "identifiers"):
+            _add(notes, key, (item.strip() for item in line.split(", ")))
+        elif key and line.startswith("- "):
+            _add(notes, key, [line[2:]])
+    return True
+
+
+def _sentences(text: str) -> list[str]:
+    return [_line(piece) for piece in re.split(r"(?<=[.!?。！？])\s+|\n+", text[:20_000]) if piece.strip()]
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text[: LINE_CHARS * 4].split())
+    return flat if len(flat) <= LINE_CHARS else flat[: LINE_CHARS - 1] + "…"

@@ -1,0 +1,85 @@
+"""Making old tool results smaller: cut short, kept at both ends, or moved to an archive (G2)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
+
+from co_tui.context.shape import content_text, latest_prompt
+
+RECENT_MESSAGES = 2
+"""The current exchange: never trimmed."""
+
+Shorten = Callable[[ToolReturnPart, str], str | None]
+"""What a result becomes; None leaves it as it is."""
+
+
+def trim(messages: Sequence[ModelMessage], limit_chars: int) -> list[ModelMessage]:
+    """In all but the last two messages, long results become their beginning and a note of their length."""
+    if not limit_chars:
+        return list(messages)
+
+    def shorten(_: ToolReturnPart, text: str) -> str | None:
+        if len(text) <= limit_chars or _is_trimmed(text, limit_chars):
+            return None
+        return f"{text[:limit_chars]}\n[…truncated, {len(text)} chars total]"
+
+    return shortened(messages, len(messages) - RECENT_MESSAGES, shorten)
+
+
+def keep_ends(messages: Sequence[ModelMessage], limit_chars: int) -> list[ModelMessage]:
+    """In earlier turns, long results keep their beginning and end; the current turn is untouched."""
+    if not limit_chars:
+        return list(messages)
+
+    def shorten(_: ToolReturnPart, text: str) -> str | None:
+        return ends_of(text, limit_chars)
+
+    return shortened(messages, latest_prompt(messages) or 0, shorten)
+
+
+def ends_of(text: str, limit_chars: int) -> str | None:
+    """Beginning and end with a notice between them, within the limit; None when it fits as it is."""
+    if len(text) <= limit_chars:
+        return None
+    notice = f"\n[… {len(text)} chars in all; the middle is left out …]\n"
+    room = max(2, limit_chars - len(notice))
+    return f"{text[: room - room // 2]}{notice}{text[-(room // 2) :]}"
+
+
+def archive(
+    messages: Sequence[ModelMessage], over_chars: int, keep: Callable[[ToolReturnPart, str], str], upto: int
+) -> list[ModelMessage]:
+    """Before `upto`, large results are stored whole by `keep`, and a reference it returns stands for them."""
+
+    def shorten(part: ToolReturnPart, text: str) -> str | None:
+        return keep(part, text) if len(text) > over_chars else None
+
+    return shortened(messages, upto, shorten) if over_chars else list(messages)
+
+
+def shortened(messages: Sequence[ModelMessage], upto: int, shorten: Shorten) -> list[ModelMessage]:
+    """The messages with the results before `upto` made shorter; the others are the same objects."""
+    result = list(messages)
+    for index in range(min(max(0, upto), len(result))):
+        message = result[index]
+        if isinstance(message, ModelRequest):
+            result[index] = _shortened(message, shorten)
+    return result
+
+
+def _shortened(message: ModelRequest, shorten: Shorten) -> ModelRequest:
+    parts = list(message.parts)
+    changed = False
+    for index, part in enumerate(parts):
+        if isinstance(part, ToolReturnPart):
+            shorter = shorten(part, content_text(part.content))
+            if shorter is not None:
+                parts[index] = replace(part, content=shorter)  # type: ignore[arg-type]
+                changed = True
+    return replace(message, parts=parts) if changed else message
+
+
+def _is_trimmed(text: str, limit_chars: int) -> bool:
+    """Trimming twice must change nothing: the note itself makes a trimmed text longer than the limit."""
+    return text[limit_chars:].startswith("\n[…truncated, ") and text.endswith(" chars total]")

@@ -1,0 +1,85 @@
+"""The last guard before sending (G4): leaves out of one request what does not fit. The log keeps everything."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.context.repair import repair
+from co_tui.context.shape import kept_by_rule, latest_prompt, steps, turn_starts
+from co_tui.context.tool_outputs import ends_of, shortened
+
+CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
+"""How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""
+
+
+class Truncated(NamedTuple):
+    """A request that fits, or the smallest there is."""
+
+    messages: list[ModelMessage]
+    removed: int
+    fits: bool
+
+
+def truncate(messages: Sequence[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float]) -> Truncated:
+    """Within `room_tokens`: first older replies with their results go, then older prompts, oldest first.
+
+    System messages and the latest prompt always stay. When all that is older is gone, the results of the
+    current turn are clipped, then its oldest steps go.
+    """
+    sizes = [tokens(message) for message in messages]
+    total = sum(sizes)
+    if total <= room_tokens:
+        return Truncated(list(messages), 0, True)
+    kept = kept_by_rule(messages)
+    prompt = latest_prompt(messages)
+    border = prompt if prompt is not None else len(messages)
+    gone: set[int] = set()
+
+    def leave_out(indexes: Sequence[int]) -> None:
+        nonlocal total
+        for index in indexes:
+            if index not in kept and index not in gone:
+                gone.add(index)
+                total -= sizes[index]
+
+    for start, stop in steps(messages, 0, border):
+        if total <= room_tokens:
+            break
+        leave_out(range(start, stop))
+    starts = [start for start in turn_starts(messages) if start < border]
+    for start, stop in zip(starts, [*starts[1:], border], strict=False):
+        if total <= room_tokens:
+            break
+        leave_out(range(start, stop))
+    if total > room_tokens:
+        leave_out([index for index in range(border) if not isinstance(messages[index], ModelResponse)])
+    left = repair([message for index, message in enumerate(messages) if index not in gone])
+    return _current_turn(left, room_tokens, tokens, len(messages))
+
+
+def _current_turn(
+    messages: list[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float], before: int
+) -> Truncated:
+    """Make the turn under way fit, when it alone is too long."""
+    for limit_chars in CLIPPED_RESULT_CHARS:
+        if _fits(messages, room_tokens, tokens):
+            break
+        clip = limit_chars
+        messages = shortened(messages, len(messages), lambda _, text, clip=clip: ends_of(text, clip))  # type: ignore[misc]
+    prompt = latest_prompt(messages)
+    turn = steps(messages, prompt + 1 if prompt is not None else 0, len(messages))
+    gone: set[int] = set()
+    total = sum(tokens(message) for message in messages)
+    for start, stop in turn:
+        if total <= room_tokens:
+            break
+        for index in range(start, stop):
+            gone.add(index)
+            total -= tokens(messages[index])
+    left = repair([message for index, message in enumerate(messages) if index not in gone])
+    return Truncated(left, before - len(left), _fits(left, room_tokens, tokens))
+
+
+def _fits(messages: Sequence[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float]) -> bool:
+    return sum(tokens(message) for message in messages) <= room_tokens

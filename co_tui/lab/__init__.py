@@ -1,0 +1,1 @@
+"""What if: recorded conversations replayed under policies, as if they were happening."""
