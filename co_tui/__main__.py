@@ -13,11 +13,17 @@ def main() -> int:
         return 0
     import gc
 
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a sign
     # Nothing of what is imported is garbage; looking for some takes a tenth of the time.
     gc.disable()
-    from co_tui.cli import run
+    try:
+        from co_tui.cli import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

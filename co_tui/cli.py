@@ -31,6 +31,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         silence_stdout()
         return DONE
+    except OSError as error:
+        say(f"{error.filename or 'The output'}: {error.strerror or error}.")
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
 

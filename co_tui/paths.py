@@ -1,5 +1,6 @@
 """Where co-tui's files live, and how they are created: readable by their owner only."""
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Mapping
@@ -68,9 +69,14 @@ def ensure_dir(folder: Path) -> Path:
 
 
 def ensure_file(file: Path) -> Path:
-    """Create `file` empty and owner-only when it is missing; an existing one is left alone."""
+    """Create `file` empty and owner-only when it is missing; an existing one is not even opened.
+
+    Closing any handle on a file drops all locks this process has on it, SQLite's included: another process
+    would then think itself alone and remove the write-ahead log under us.
+    """
     ensure_dir(file.parent)
-    os.close(os.open(file, os.O_CREAT | os.O_WRONLY, OWNER_ONLY_FILE))
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY_FILE))
     return file
 
 

@@ -110,6 +110,8 @@ class Settings(Record):
     """How much of the window a summary may take."""
     keep_recent_share: Annotated[float, _number(0, 0.9)] = 0.25
     """How much of the window the newest messages keep, word for word, through a compaction."""
+    shorten_from_share: Annotated[float, _number(0, 1)] = 0.0
+    """Old tool results are left whole while the context is below this share of the window."""
     head_tail_chars: Annotated[int, _whole(0, "switches it off")] = 0
     """Results of earlier turns longer than this keep their beginning and end."""
     archive_over_chars: Annotated[int, _whole(0, "switches it off")] = 0
@@ -222,8 +224,14 @@ def write(key: str, value: str, paths: Paths) -> object:
         tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{file} cannot be read ({error}); mend it first, nothing was written.") from None
+    changed = _with_key(text, key, kept)
     try:
-        write_atomically(file, _with_key(text, key, kept))
+        if tomllib.loads(changed).get(key) != kept:
+            raise ValueError
+    except ValueError:
+        raise SettingsError(f"{file} sets {key} in a way only you can change; edit it by hand.") from None
+    try:
+        write_atomically(file, changed)
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}.") from None
     return kept

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from http.client import HTTPException
 from pathlib import Path
 from typing import Protocol
 
@@ -206,14 +207,14 @@ def _list_models(base_url: str, key: str) -> list[dict[str, object]]:
         request.add_header("Authorization", f"Bearer {key}")
     with urllib.request.urlopen(request, timeout=ASK_SERVER_TIMEOUT_S) as reply:
         listed = json.load(reply)
-    models = listed.get("data", []) if isinstance(listed, dict) else []
-    return [entry for entry in models if isinstance(entry, dict)]
+    models = listed.get("data") if isinstance(listed, dict) else None
+    return [entry for entry in models or () if isinstance(entry, dict)]
 
 
 def _first_model(base_url: str, key: str) -> str:
     try:
         return str(_list_models(base_url, key)[0]["id"])
-    except (OSError, ValueError, LookupError) as error:
+    except (OSError, ValueError, LookupError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error or "it lists no model"
         raise ModelUnusable(
             f"The server at {base_url} does not tell its models ({reason}); is it running? "
@@ -225,7 +226,7 @@ def _window_from_server(base_url: str, name: str, key: str) -> int | None:
     """The window as llama.cpp or vLLM tell it; None when the server does not."""
     try:
         entries = _list_models(base_url, key)
-    except (OSError, ValueError):
+    except (OSError, ValueError, HTTPException):
         return None
     entry = next((entry for entry in entries if entry.get("id") == name), None)
     if entry is None:

@@ -91,13 +91,11 @@ class Governor:
         else:
             self._learn(history)
         history, origins = repair_traced(history)
-        request = self._tool_outputs(history)
-        reading = self.meter.read(request, scaffold, self.window)
+        request, reading = self._shortened(history, scaffold)
         compaction = self._compact(history, request, reading)
         if compaction is not None:
             history = [*history[: compaction.start], *compaction.replacement, *history[compaction.stop :]]
-            request = self._tool_outputs(history)
-            reading = self.meter.read(request, scaffold, self.window)
+            request, reading = self._shortened(history, scaffold)
             gone = tuple(index for index in origins[compaction.start : compaction.stop] if index is not None)
             compaction = compaction._replace(post_tokens=reading.current_tokens, replaced=gone)
         request, reading, truncation, overshoot = self._truncate(request, reading, scaffold)
@@ -110,6 +108,14 @@ class Governor:
             if isinstance(message, ModelResponse):
                 self.meter.reported(message)
                 return
+
+    def _shortened(self, history: list[ModelMessage], scaffold: Scaffold) -> tuple[list[ModelMessage], Reading]:
+        """The history with its old tool results made smaller, once the context is large enough for that."""
+        whole = self.meter.read(history, scaffold, self.window)
+        if whole.current_tokens < self.settings.shorten_from_share * self.window.tokens:
+            return history, whole
+        request = self._tool_outputs(history)
+        return request, self.meter.read(request, scaffold, self.window)
 
     def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         settings = self.settings
@@ -129,7 +135,8 @@ class Governor:
         compaction = self._replace(history, cut, waited, reading)
         freed = sum(self.meter.tokens(message) for message in history[compaction.start : compaction.stop])
         freed -= sum(self.meter.tokens(message) for message in compaction.replacement)
-        if freed < LEAST_FREED * max(1, reading.conversation_tokens):
+        guarded = self.settings.compaction in ("background", "compress")
+        if guarded and freed < LEAST_FREED * max(1, reading.conversation_tokens):
             self._resist = len(history) + self.settings.min_compaction_messages
             return None
         return compaction

@@ -10,6 +10,9 @@ from co_tui.context.shape import content_text, latest_prompt
 RECENT_MESSAGES = 2
 """The current exchange: never trimmed."""
 
+SMALLEST_ENDS_CHARS = 200
+"""Below this the notice would take more room than the ends."""
+
 Shorten = Callable[[ToolReturnPart, str], str | None]
 """What a result becomes; None leaves it as it is."""
 
@@ -40,6 +43,7 @@ def keep_ends(messages: Sequence[ModelMessage], limit_chars: int) -> list[ModelM
 
 def ends_of(text: str, limit_chars: int) -> str | None:
     """Beginning and end with a notice between them, within the limit; None when it fits as it is."""
+    limit_chars = max(limit_chars, SMALLEST_ENDS_CHARS)
     if len(text) <= limit_chars:
         return None
     notice = f"\n[… {len(text)} chars in all; the middle is left out …]\n"

@@ -258,6 +258,14 @@ class PromptQueued(Record):
     ahead: int
 
 
+class PromptReturned(Record):
+    """A prompt that waited will not be said; it goes back to its writer. Announced, not logged."""
+
+    TYPE: ClassVar[str] = "prompt.returned"
+    VERSION: ClassVar[int] = 1
+    prompt: str
+
+
 class Unknown(Record):
     """An event this version does not know, kept exactly as it was written."""
 
@@ -272,7 +280,7 @@ Life: TypeAlias = SessionStart | SessionResume | SessionFork | SessionRename | S
 Rewrite: TypeAlias = CompactionComplete | CompactionUndone | Clear | Rewind
 Change: TypeAlias = ModelChange | PolicyChange
 Happening: TypeAlias = ArtifactStored | MemoryWritten | HookRun | SessionError | SessionInterrupted
-Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | PromptQueued
+Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | PromptQueued | PromptReturned
 Fact: TypeAlias = (
     Life | Message | UsageInfo | Truncation | CompactionStart | Rewrite | Change | Happening | Transient | Unknown
 )
@@ -293,7 +301,7 @@ def is_durable(fact: Fact) -> bool:
             return True
         case Unknown():
             return True
-        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued():
+        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned():
             return False
         case _:
             assert_never(fact)

@@ -104,7 +104,9 @@ async def _print(session: Session, listener: Listener, show: Callable[[Event], N
             continue
         try:
             show(event)
-        except BrokenPipeError:
+        except OSError as error:  # a reader that left, or a disk that is full
+            if not isinstance(error, BrokenPipeError):
+                say(f"The output cannot be written: {error.strerror or error}.")
             silence_stdout()
             reader_left = True
             session.interrupt()

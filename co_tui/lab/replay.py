@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor, Prepared
+from co_tui.context.shape import kept_by_rule
 from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.lab.chat import Conversation
 from co_tui.lab.check import breaches
@@ -100,5 +101,5 @@ def replay(
 
 
 def _is_smallest(prepared: Prepared) -> bool:
-    """Nothing but system messages and the latest prompt is left."""
-    return not any(isinstance(message, ModelResponse) for message in prepared.messages)
+    """Only what no stage may remove is left."""
+    return kept_by_rule(prepared.messages) == set(range(len(prepared.messages)))

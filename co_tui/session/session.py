@@ -22,6 +22,7 @@ from co_tui.events import (
     Message,
     ModelChange,
     PromptQueued,
+    PromptReturned,
     SessionEnd,
     SessionRename,
     SessionResume,
@@ -78,6 +79,9 @@ class Session:
         self._history = ParsedHistory()
         self._waiting: deque[_Waiting] = deque()
         self._turn: Turn | None = None
+        self._stop_next = False
+        self._retired: list[Answerer] = []
+        """Models that were replaced while they may still be answering."""
         self._worker: asyncio.Task[None] | None = None
         self._governor = Governor(desk.settings, window)
         self.resumed_from = recorder.state
@@ -90,14 +94,18 @@ class Session:
         `listener` hears the events from the very first on.
         """
         answerer = await desk.open_model(model)
+        lock: SessionLock | None = None
         try:
             window = await _window(answerer, desk.settings)
             session_id = new_session_id()
             recorder = Recorder(session_id, desk.writer, SessionState())
             recorder.listen(listener)
-            session = cls(desk, _locked(desk, session_id), recorder, answerer, window)
+            lock = _locked(desk, session_id)
+            session = cls(desk, lock, recorder, answerer, window)
             await recorder.record(SessionStart(**session._place()))
         except BaseException:
+            if lock is not None:
+                lock.release()
             await answerer.close()
             raise
         return session
@@ -108,7 +116,7 @@ class Session:
         lock = _locked(desk, session_id)
         answerer: Answerer | None = None
         try:
-            await asyncio.wrap_future(desk.writer.recover(session_id))
+            await asyncio.shield(asyncio.wrap_future(desk.writer.recover(session_id)))
             state = await asyncio.to_thread(_replayed, desk.paths.database, session_id)
             answerer = await desk.open_model(model or state.model)
             window = await _window(answerer, desk.settings)
@@ -147,7 +155,7 @@ class Session:
         """Say something and wait for the end of its turn. While a turn runs, prompts wait in order."""
         if not prompt.strip():
             raise ValueError("A prompt needs some text.")
-        waiting = _Waiting(prompt)
+        waiting = _Waiting(_storable(prompt))
         if self.busy:
             self._recorder.announce(PromptQueued(prompt=prompt, ahead=len(self._waiting) + (self._turn is not None)))
         self._waiting.append(waiting)
@@ -158,13 +166,14 @@ class Session:
 
     def interrupt(self) -> bool:
         """Stop the running turn, keeping what came. False when none runs."""
-        if self._turn is None:
-            return False
-        self._turn.interrupt()
-        return True
+        if self._turn is not None:
+            self._turn.interrupt()
+        elif self._worker is not None:
+            self._stop_next = True
+        return self._worker is not None
 
     async def clear(self) -> None:
-        """Empty what the model sees; the transcript keeps everything."""
+        """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
         await self._stop_turns()
         await self._recorder.record(Clear(messages_removed=len(self.state.history)))
         await self._report()
@@ -175,23 +184,33 @@ class Session:
     async def switch_model(self, name: str) -> None:
         """Let another model answer from the next turn on. Raises `ModelUnusable`, changing nothing."""
         answerer = await self._desk.open_model(name)
-        window = await _window(answerer, self._desk.settings)
+        try:
+            window = await _window(answerer, self._desk.settings)
+        except BaseException:
+            await answerer.close()
+            raise
         before, previous = self._window, self._answerer
         self._answerer, self._window = answerer, window
         self._governor = Governor(self._desk.settings, window)
-        await previous.close()
+        self._retired.append(previous)
+        if not self.busy:
+            await self._close_retired()
         await self._record_model_change(previous.name, before.tokens)
         await self._report()
 
-    async def close(self, reason: str = "closed") -> None:
-        """End the session in this process: stop its turns, log the end, let go of everything."""
-        await self._stop_turns()
+    async def close(self, reason: str = "closed") -> list[str]:
+        """End the session in this process: stop its turns, log the end, let go of everything.
+
+        Returns the prompts that were waiting and never became part of the conversation.
+        """
+        unsaid = await self._stop_turns()
         try:
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
         finally:
             self._recorder.close()
             await self._answerer.close()
             self._lock.release()
+        return unsaid
 
     async def _work(self) -> None:
         try:
@@ -207,12 +226,22 @@ class Session:
                         waiting.done.set_result(outcome)
         finally:
             self._worker = None
+            await self._close_retired()
+
+    async def _close_retired(self) -> None:
+        while self._retired:
+            await self._retired.pop().close()
 
     async def _one_turn(self, prompt: str) -> Outcome:
         request = ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))
-        await self._recorder.record(Message(turn=self.state.turn + 1, message=to_json(request)))
-        self._turn = Turn(self._turn_context())
+        number = self.state.turn + 1
+        # Made before the prompt is logged, so that it can be stopped from the first moment on.
+        self._turn = Turn(self._turn_context(), number)
+        if self._stop_next:
+            self._turn.interrupt()
+        self._stop_next = False
         try:
+            await self._recorder.record(Message(turn=number, message=to_json(request)))
             return await self._turn.run()
         finally:
             self._turn = None
@@ -235,14 +264,18 @@ class Session:
     def _instructions(self) -> str:
         return EMBEDDED_INSTRUCTIONS if self._answerer.name == EMBEDDED else INSTRUCTIONS
 
-    async def _stop_turns(self) -> None:
-        """Interrupt the running turn and drop the prompts behind it."""
+    async def _stop_turns(self) -> list[str]:
+        """Interrupt the running turn; returns the prompts that waited behind it."""
+        unsaid = [waiting.prompt for waiting in self._waiting]
         for waiting in self._waiting:
-            waiting.done.set_result(Outcome.INTERRUPTED)
+            if not waiting.done.done():
+                waiting.done.set_result(Outcome.INTERRUPTED)
+            self._recorder.announce(PromptReturned(prompt=waiting.prompt))
         self._waiting.clear()
         self.interrupt()
         if self._worker is not None:
             await asyncio.wait([self._worker])
+        return unsaid
 
     async def _report(self) -> None:
         """Measure the context as it is now, outside of any request."""
@@ -270,6 +303,14 @@ class Session:
             "repository": repository,
             "branch": branch,
         }
+
+
+def _storable(prompt: str) -> str:
+    """Bytes that are no text, as a shell can hand them in, would make the history unsendable for ever."""
+    try:
+        return prompt.encode(errors="surrogateescape").decode(errors="replace")
+    except UnicodeEncodeError:  # surrogates that stand for no byte
+        return prompt.encode(errors="replace").decode()
 
 
 def _locked(desk: Desk, session_id: str) -> SessionLock:

@@ -18,6 +18,7 @@ from co_tui.events import (
     ModelChange,
     PolicyChange,
     PromptQueued,
+    PromptReturned,
     Ref,
     Rewind,
     SessionEnd,
@@ -109,7 +110,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
     """The state after `event`. Announcements that are not logged leave it as it was."""
     fact = event.fact
     match fact:
-        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued():
+        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned():
             return state
         case SessionStart() | SessionResume() | SessionFork():
             state = _placed(state, fact).but(started=True, ended=False)

@@ -114,10 +114,10 @@ class PromptTooLong(Exception):
 class Turn:
     """Asks the model until the turn is over; every message is logged as soon as it is whole."""
 
-    def __init__(self, context: TurnContext) -> None:
+    def __init__(self, context: TurnContext, number: int) -> None:
         self._context = context
         self._recorder = context.recorder
-        self._number = context.recorder.state.turn
+        self._number = number
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
         self._draft = self._new_draft()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from co_tui.events import Event, UsageInfo
+from co_tui.events import Event, Unknown, UsageInfo
 from co_tui.events.event import build
 from co_tui.store.connect import connect_for_reading
 from co_tui.store.errors import SessionNotFound, explained
@@ -179,7 +179,12 @@ class Reader:
 
 def _event(row: tuple[Any, ...]) -> Event:
     session_id, seq, kind, timestamp, version, payload = row
-    return build(session_id, seq, kind, timestamp, version, json.loads(payload))
+    try:
+        return build(session_id, seq, kind, timestamp, version, json.loads(payload))
+    except ValueError:
+        # One damaged record must not take the rest of the session with it.
+        fact = Unknown(type=kind, version=version, payload={"unreadable": payload})
+        return Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact)
 
 
 def _like(text: str) -> str:

@@ -97,16 +97,18 @@ class Writer:
         self._connection.close()
 
     def _commit(self, batch: list[_Job[Any]]) -> None:
+        # Nobody waits any more for a job that was cancelled before its turn; one that begins is finished.
+        batch = [job for job in batch if job.done.set_running_or_notify_cancel()]
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in batch:
                 self._perform(job)
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except Exception as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            failure = explained(error, self._path)
+            failure = explained(error, self._path) if isinstance(error, sqlite3.Error | OSError) else error
             for job in batch:
                 job.done.set_exception(failure)
             return

@@ -12,6 +12,7 @@ from co_tui.ui.themes import DARK, LIGHT
 if TYPE_CHECKING:
     from co_tui.ui.app import CoTui
 
+_OPENS_A_SCREEN = {"help", "sessions", "model", "rename", "resume"}
 NO_SESSION = "There is no session yet: the first prompt starts one."
 
 
@@ -23,10 +24,14 @@ class Actions:
         self._chat = app.chat
 
     async def do(self, name: str, arguments: str) -> None:
+        if self._app.screen is not self._chat and name in _OPENS_A_SCREEN and not arguments:
+            return  # one at a time: a key pressed twice must not stack them
         try:
             await getattr(self, f"do_{name}")(arguments)
         except StoreError as error:
             self._fail(str(error))
+        except Exception as error:  # a worker's exception would otherwise vanish
+            self._fail(f"/{name} failed: {type(error).__name__}: {error}")
 
     def _say(self, text: str) -> None:
         self._chat.feed.note(text)
@@ -128,7 +133,7 @@ class Actions:
 
     def _model_chosen(self, name: str | None) -> None:
         if name:
-            self._app.run_command("model", name)
+            self._app.call_later(self._app.run_command, "model", name)
 
     async def _switch_model(self, name: str) -> None:
         if not self._app.engine.ready:
@@ -155,7 +160,7 @@ class Actions:
 
     def _session_chosen(self, session_id: str | None) -> None:
         if session_id:
-            self._app.run_command("resume", session_id)
+            self._app.call_later(self._app.run_command, "resume", session_id)
 
     async def do_resume(self, name: str) -> None:
         if not name:
@@ -180,4 +185,4 @@ class Actions:
 
     def _title_given(self, title: str | None) -> None:
         if title and title.strip():
-            self._app.run_command("rename", title.strip())
+            self._app.call_later(self._app.run_command, "rename", title.strip())

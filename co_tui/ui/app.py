@@ -1,6 +1,7 @@
 """The app: owns the engine and the session, and does what commands ask for."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,7 +10,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
-from co_tui.events import Event
+from co_tui.events import Event, PromptReturned
 from co_tui.inert import one_line
 from co_tui.session.place import repository_of
 from co_tui.session.state import SessionState
@@ -43,7 +44,8 @@ class CoTui(App[None]):
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_hint", show=False, priority=True)]
 
-    def __init__(self, launch: Launch, *, dark: bool = True) -> None:
+    def __init__(self, launch: Launch, *, dark: bool = True, typed_ahead: str = "") -> None:
+        """`typed_ahead` is what was typed while the terminal was being asked for its colours."""
         super().__init__()
         self.launch = launch
         self.animation_level = "none"
@@ -65,22 +67,31 @@ class CoTui(App[None]):
         self._unsent: list[str] = []
         self.opening = False
         self._draft_timer: Any = None
-        self._early_keys: list[str] | None = []
+        self._early_keys: list[str] | None = list(typed_ahead.replace("\r", "\n"))
+        self._trouble = ""
+        """Why nothing can be sent at all."""
+        self._parting_words = ""
 
     # Starting
 
     async def on_event(self, event: events.Event) -> None:
         """Keys typed before the prompt has the focus are kept for it: nothing typed is lost."""
         if isinstance(event, events.Key) and self._early_keys is not None:
-            if event.key == "enter":
-                self._early_keys.append("\n")
+            if event.key in ("enter", "ctrl+q"):
+                self._early_keys.append("\n" if event.key == "enter" else "\x11")
+            elif event.key == "backspace":
+                self._early_keys = self._early_keys[:-1]
             elif event.character is not None and event.is_printable:
                 self._early_keys.append(event.character)
             return
         await super().on_event(event)
 
     def _give_early_keys(self) -> None:
+        self.chat.set_focus(self.chat.prompt)
         early, self._early_keys = self._early_keys or [], None
+        if "\x11" in early:  # already leaving
+            self.call_later(self.action_quit)
+            return
         for line in "".join(early).splitlines(keepends=True):
             self.chat.prompt.insert(line.rstrip("\n"))
             if line.endswith("\n"):
@@ -107,12 +118,13 @@ class CoTui(App[None]):
 
     def _show_stored(self, session_id: str) -> None:
         """The end of a stored session, read with plain SQLite; an empty chat without one."""
-        trouble = ""
+        trouble, state = "", SessionState()
         try:
             self._stored = StoredSession(self.launch.paths.database, session_id) if session_id else None
+            state = self._stored.glimpse() if self._stored else state
         except StoreError as error:
             self._stored, self._session_id, trouble = None, "", str(error)
-        self.bridge.begin(self._stored.glimpse() if self._stored else SessionState())
+        self.bridge.begin(state)
         self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
         draft = self.drafts.read(self._session_id)
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
@@ -127,9 +139,11 @@ class CoTui(App[None]):
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
         try:
             await asyncio.to_thread(self.engine.load, model)
-        except StoreError as error:
-            self.chat.feed.note(str(error), "error")
-            self.chat.set_busy(False, "nothing can be saved")
+        except Exception as error:
+            self._trouble = str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}"
+            self.chat.feed.note(self._trouble, "error")
+            self.chat.set_busy(False, "nothing can be sent")
+            self._give_back_unsent()
             return
         await self._remember_prompts()
         if self._session_id:
@@ -139,8 +153,8 @@ class CoTui(App[None]):
         self._send_waiting()
 
     async def _remember_prompts(self) -> None:
-        prompts = await asyncio.to_thread(lambda: self.reader().prompts(limit=100))
-        self.chat.prompt.remember(prompts)
+        with contextlib.suppress(StoreError):  # a comfort, not a need
+            self.chat.prompt.remember(await asyncio.to_thread(lambda: self.reader().prompts(limit=100)))
 
     # The session
 
@@ -157,13 +171,16 @@ class CoTui(App[None]):
                 self._show_replayed(session.resumed_from)
             else:
                 session = await self.engine.start(listener)
+                self.drafts.write("", "")
         except (StoreError, ModelUnusable) as error:
             self.chat.feed.note(str(error), "error")
+            return False
+        except Exception as error:  # whatever it is, the person at the keyboard must hear of it
+            self.chat.feed.note(f"The session could not be opened: {type(error).__name__}: {error}", "error")
             return False
         finally:
             self.opening = False
         self.session, self._session_id = session, session.id
-        self.drafts.write("", "")
         self.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
         return True
 
@@ -176,10 +193,16 @@ class CoTui(App[None]):
         self.chat.show_state(state)
 
     def _heard(self, event: Event, state: SessionState) -> None:
+        if isinstance(event.fact, PromptReturned):
+            self.give_back(event.fact.prompt)
         self.chat.hear(event, state)
 
     def send(self, prompt: str) -> None:
         """Say something; before the engine is there, it waits and says so."""
+        if self._trouble:
+            self.chat.feed.note(self._trouble, "error")
+            self.give_back(prompt)
+            return
         if self.engine.ready and self.session is not None and not self.opening:
             self.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
             return
@@ -194,11 +217,9 @@ class CoTui(App[None]):
             self.run_worker(self._start_and_send(), group="start", exclusive=True, exit_on_error=False)
 
     async def _start_and_send(self) -> None:
-        if self.session is None and not await self._open(""):
-            for prompt in self._unsent:
-                self.chat.feed.give_back(prompt)
-            self.chat.prompt.set_text("\n".join(self._unsent))
-            self._unsent.clear()
+        # A session that could not be opened before is tried again: a prompt must not end up in another one.
+        if self.session is None and not await self._open(self._session_id, self.launch.model):
+            self._give_back_unsent()
             self.chat.set_busy(False)
             return
         waiting, self._unsent = self._unsent, []
@@ -209,19 +230,39 @@ class CoTui(App[None]):
         session = self.session
         assert session is not None
         self.chat.set_busy(True)
+        turns = session.state.turn
         try:
             await session.submit(prompt)
-        except StoreError as error:
-            self.chat.feed.note(str(error), "error")
+        except Exception as error:
+            self.chat.feed.note(str(error) if isinstance(error, StoreError) else f"The turn failed: {error!r}", "error")
+            if session.state.turn == turns:  # it never became part of the conversation
+                self.give_back(prompt)
         finally:
             self.chat.set_busy(session is self.session and session.busy)
+
+    def give_back(self, prompt: str) -> None:
+        """Return a prompt that was not said to its writer."""
+        self.chat.feed.give_back(prompt)
+        self.chat.prompt.set_text("\n".join(filter(None, (self.chat.prompt.text, prompt))))
+
+    def _give_back_unsent(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        for prompt in unsent:
+            self.give_back(prompt)
 
     @property
     def session_id(self) -> str:
         return self._session_id
 
     async def choose_model(self, name: str) -> None:
-        """Let this model answer in the session the first prompt will start. Raises `ModelUnusable`."""
+        """Let this model answer in the session the first prompt will start, or in one that did not open.
+
+        Raises `ModelUnusable`.
+        """
+        if self._session_id:
+            self.launch = self.launch.but(model=name)
+            await self._open(self._session_id, name)
+            return
         await self.engine.choose(name)
         self.launch = self.engine.launch
         self.chat.show_state(self.bridge.state)
@@ -232,8 +273,8 @@ class CoTui(App[None]):
 
     async def switch_session(self, session_id: str) -> None:
         """Leave this session for another; an empty id begins a new one."""
-        self.drafts.write(self._session_id, self.chat.prompt.text)
         await self._leave()
+        self.drafts.write(self._session_id, self.chat.prompt.text)
         self.chat.prompt.text = ""
         self._session_id = session_id
         self._show_stored(session_id)
@@ -242,14 +283,30 @@ class CoTui(App[None]):
         self.chat.prompt.focus()
 
     async def _leave(self) -> None:
+        """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
         session, self.session = self.session, None
+        self._give_back_unsent()
         if session is not None:
-            await session.close("left")
+            try:
+                self.bridge.begin(self.bridge.state)  # its last words are no news to the screen
+                for prompt in await session.close("left"):
+                    self.give_back(prompt)
+            except StoreError as error:
+                self.chat.feed.note(str(error), "error")
+                self._parting_words = str(error)
         self.chat.set_busy(False)
 
     def load_older(self) -> None:
         """More of a long session, when the reader comes near its loaded beginning."""
-        if self._stored is not None and (blocks := self._stored.older()):
+        if self._stored is None:
+            return
+        try:
+            blocks = self._stored.older()
+        except StoreError as error:
+            self._stored = None
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if blocks:
             self.chat.show_older(blocks)
 
     def draft_changed(self, text: str) -> None:
@@ -296,10 +353,10 @@ class CoTui(App[None]):
 
     async def action_quit(self) -> None:
         """Leave; a running turn is stopped and kept as far as it came."""
-        self.drafts.write(self._session_id, self.chat.prompt.text)
         await self._leave()
+        self.drafts.write(self._session_id, self.chat.prompt.text)
         await self.engine.close()
-        self.exit()
+        self.exit(message=self._parting_words or None, return_code=1 if self._parting_words else 0)
 
     def action_copy_or_hint(self) -> None:
         selected = self.screen.get_selected_text()

@@ -1,6 +1,15 @@
 """Keeps the transcript in step with the session's events, streamed ones included."""
 
-from co_tui.events import Event, Message, PromptQueued, SessionError, StreamDelta, StreamReset, ToolActivity
+from co_tui.events import (
+    Event,
+    Message,
+    PromptQueued,
+    PromptReturned,
+    SessionError,
+    StreamDelta,
+    StreamReset,
+    ToolActivity,
+)
 from co_tui.events.messages import prompt_of
 from co_tui.inert import inert
 from co_tui.ui.widgets.blocks import Block, BlockBuilder, Kind, clock
@@ -56,6 +65,8 @@ class Feed:
                     self._transcript.changed(block)
             case PromptQueued(prompt=prompt):
                 self.wait(prompt, QUEUED)
+            case PromptReturned():
+                pass
             case Message() as message:
                 self._message(event, message)
             case SessionError(retry_in_s=float() as delay, what=what):

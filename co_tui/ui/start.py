@@ -8,10 +8,10 @@ from co_tui.ui.launch import Launch
 def start(launch: Launch) -> int:
     """Run the app until it is left; returns the exit code."""
     from co_tui.ui.app import CoTui
-    from co_tui.ui.terminal import is_dark
+    from co_tui.ui.terminal import look_at
 
-    dark = is_dark(launch.environ.get("COLORFGBG", "")) if launch.settings.theme == "auto" else True
-    app = CoTui(launch, dark=dark)
+    dark, typed = look_at(launch.environ.get("COLORFGBG", "")) if launch.settings.theme == "auto" else (True, "")
+    app = CoTui(launch, dark=dark, typed_ahead=typed)
     gc.enable()
     app.run()
     return app.return_code or 0

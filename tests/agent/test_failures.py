@@ -77,3 +77,22 @@ def test_the_default_model() -> None:
     assert both.model.startswith("anthropic:") and "ANTHROPIC_API_KEY" in both.reason
     assert choose("", "default", {"OPENAI_BASE_URL": "http://x"}).model == "openai-chat:"
     assert choose("", "default", {"OPENAI_API_KEY": ""}).model == "embedded"
+
+
+async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path) -> None:
+    import socket
+    import threading
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            for _ in range(2):
+                connection, _ = server.accept()
+                connection.sendall(b"SSH-2.0-OpenSSH\r\n")
+                connection.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        for base_url in (url, "http://127.0.0.1:9/v 1"):
+            with pytest.raises(ModelUnusable, match="does not tell its models"):
+                await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=base_url))

@@ -14,6 +14,7 @@ from co_tui.events import (
     Message,
     ModelChange,
     PromptQueued,
+    PromptReturned,
     SessionError,
     SessionInterrupted,
     StreamDelta,
@@ -283,4 +284,52 @@ async def test_a_tool_that_crashes_leaves_a_session_that_goes_on(home: Path) -> 
     assert await session.submit("use it") is Outcome.FAILED
     assert session.state.history[-1].message["parts"][0]["part_kind"] == "tool-return"
     assert await session.submit("never mind") is Outcome.DONE
+    await session.close()
+
+
+async def test_interrupting_right_after_submitting_stops_the_turn(home: Path) -> None:
+    session = await Session.start(desk_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
+    turn = asyncio.create_task(session.submit("hi"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert session.interrupt()
+    assert await asyncio.wait_for(turn, 5) is Outcome.INTERRUPTED
+    assert [entry.message["parts"][0]["content"] for entry in session.state.transcript] == ["hi"]
+    await session.close()
+
+
+async def test_prompts_that_waited_are_given_back_when_the_session_closes_or_clears(home: Path) -> None:
+    session = await Session.start(desk_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
+    listener = session.events()
+    turns = [asyncio.create_task(session.submit(text)) for text in ("one", "two")]
+    await asyncio.sleep(0.2)
+    await session.clear()
+    assert await asyncio.gather(*turns) == [Outcome.INTERRUPTED] * 2
+    turns = [asyncio.create_task(session.submit(text)) for text in ("three", "four", "five")]
+    await asyncio.sleep(0.2)
+    assert await session.close() == ["four", "five"]
+    await asyncio.gather(*turns)
+    assert [returned.prompt for returned in facts(await heard(listener), PromptReturned)] == ["two", "four", "five"]
+
+
+async def test_switching_models_in_a_turn_lets_the_turn_finish(home: Path) -> None:
+    first = ScriptedAnswerer(says("slow ", "answer", pause_s=0.2))
+    desk = desk_for(home, first, ScriptedAnswerer(says("b"), name="other"))
+    session = await Session.start(desk, "scripted")
+    turn = asyncio.create_task(session.submit("hi"))
+    await asyncio.sleep(0.1)
+    await session.switch_model("other")
+    assert not first.closed
+    assert await turn is Outcome.DONE
+    assert session.state.transcript[-1].message["parts"][0]["content"] == "slow answer"
+    await asyncio.sleep(0.05)
+    assert first.closed
+    await session.close()
+
+
+async def test_bytes_that_are_no_text_do_not_spoil_the_session(home: Path) -> None:
+    session = await Session.start(desk_for(home, ScriptedAnswerer(says("ok"))), "scripted")
+    for prompt in ("caf\udcff", "odd \ud800 one"):
+        assert await session.submit(prompt) is Outcome.DONE
+        session.state.transcript[-2].message["parts"][0]["content"].encode()
     await session.close()

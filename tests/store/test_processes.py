@@ -69,3 +69,28 @@ def test_processes_that_create_the_database_at_the_same_moment_all_succeed(tmp_p
     assert [failures.get(timeout=60) for _ in openers] == [""] * 4
     for opener in openers:
         opener.join(10)
+
+
+def _write_and_leave(path: Path) -> None:
+    writer = Writer(path)
+    writer.append("other", [SessionStart()]).result()
+    writer.close()
+
+
+def test_another_process_that_leaves_does_not_take_the_write_ahead_log_along(tmp_path: Path) -> None:
+    """Opening and closing the database file beside SQLite would drop its locks, and with them this promise."""
+    path = tmp_path / "data" / "co-tui.db"
+    Writer(path).close()
+    reader = Reader(path)
+    assert reader.sessions() == []
+    writer = Writer(path)
+    writer.append("mine", [SessionStart()]).result()
+    other = multiprocessing.get_context("spawn").Process(target=_write_and_leave, args=(path,))
+    other.start()
+    other.join(60)
+    writer.append("mine", [SessionStart()]).result()
+    assert path.with_name("co-tui.db-wal").exists()
+    assert len(list(Reader(path).events("mine"))) == 2
+    assert len(list(reader.events("mine"))) == 2
+    writer.close()
+    assert len(list(Reader(path).events("mine"))) == 2

@@ -193,3 +193,17 @@ def test_a_lock_is_exclusive_and_released(tmp_path: Path) -> None:
     second.acquire()
     second.release()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cancelled_append_does_not_stop_the_writer(writer: Writer) -> None:
+    for _ in range(200):
+        writer.append("s", [said("maybe")]).cancel()
+    assert writer.append("s", [said("surely")]).result(timeout=10)
+
+
+def test_one_damaged_record_does_not_take_the_session_with_it(writer: Writer, path: Path) -> None:
+    writer.append("s", [SessionStart(), said("one"), said("two", 2)]).result()
+    with sqlite3.connect(path) as connection:
+        connection.execute('UPDATE events SET payload = \'{"turn": 1, "mess\' WHERE seq = 2')
+    kinds = [type(event.fact).__name__ for event in Reader(path).events("s")]
+    assert kinds == ["SessionStart", "Unknown", "Message"]

@@ -153,6 +153,10 @@ async def test_a_session_open_elsewhere_is_said(home: Path, provider: Provider) 
         async with running(launch_for(home, provider, session_id=app.session_id), ready=False) as (other, second):
             await until(second, lambda: "open in another co-tui" in transcript_text(other))
             assert "mine" in transcript_text(other)
+            await type_text(second, "not elsewhere\n")
+            await until(second, lambda: other.chat.prompt.text == "not elsewhere")
+        assert len(app.reader().sessions()) == 1, "a prompt must not end up in another session"
+        assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
@@ -171,3 +175,32 @@ async def test_a_tiny_terminal_says_so_and_recovers(home: Path, provider: Provid
         await pilot.resize_terminal(100, 30)
         await until(pilot, lambda: "Write a message" in screen_text(app))
         assert "needs a terminal" not in screen_text(app)
+
+
+async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="slow " * 100, delay_s=0.1)]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "first\n")
+        await until(pilot, lambda: "slow" in transcript_text(app))
+        await type_text(pilot, "second\n")
+        await until(pilot, lambda: "waits for the turn" in screen_text(app))
+        session_id = app.session_id
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        assert app.chat.prompt.text == "second"
+
+
+async def test_a_prompt_the_database_could_not_take_comes_back(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "first")
+        app.engine._writer._connection.execute("PRAGMA query_only=ON")
+        await type_text(pilot, "second\n")
+        await until(pilot, lambda: "read-only" in transcript_text(app))
+        await until(pilot, lambda: app.chat.prompt.text == "second")
+        app.engine._writer._connection.execute("PRAGMA query_only=OFF")
+
+
+def test_what_is_typed_while_the_terminal_is_asked_is_kept() -> None:
+    from co_tui.ui.terminal import _REPLIES
+
+    answer = b"he\x1b]11;rgb:ffff/ffff/ffff\x07l\x1b[?62;22clo\r"
+    assert _REPLIES.sub(b"", answer) == b"hello\r"

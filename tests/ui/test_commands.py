@@ -41,9 +41,29 @@ async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Pro
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/cleer \n")
         await until(pilot, lambda: "There is no command /cleer; did you mean /clear?" in transcript_text(app))
+        assert app.chat.prompt.text == "/cleer ", "to be mended, not typed again"
+        app.chat.prompt.text = ""
         await type_text(pilot, "/xyzzy \n")
         await until(pilot, lambda: "/help lists them" in transcript_text(app))
         assert provider.requests == []
+
+
+async def test_a_prompt_that_begins_with_a_path_is_a_prompt(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "/etc/hosts is what")
+        assert provider.requests[0]["messages"][-1]["content"] == "/etc/hosts is what"
+
+
+async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("f1", "f1", "f1")
+        await pilot.pause(0.2)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        await pilot.press("f6")
+        await until(pilot, lambda: type(app.screen).__name__ == "ModelScreen")
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: app.screen is app.chat)
 
 
 async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider) -> None:

@@ -192,6 +192,9 @@ class ChatScreen(Screen[None]):
         self._close_completions()
         if text.startswith("/") and "\n" not in text:
             name, _, arguments = text[1:].partition(" ")
+            if commands.find(name) is None and "/" not in name:
+                self.prompt.set_text(event.text)  # to be mended, not typed again
+        if text.startswith("/") and "\n" not in text and "/" not in name:
             self.app.run_command(name, arguments.strip())
         else:
             self.transcript.follow_end()

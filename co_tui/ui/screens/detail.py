@@ -7,24 +7,23 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from co_tui.events import Event, Message
 from co_tui.events.event import payload_of
 from co_tui.events.messages import pieces
 from co_tui.inert import inert
+from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.blocks import clock
 
 
-class EventScreen(ModalScreen[None]):
+class EventScreen(Dialog[None]):
     """Everything an event says."""
 
-    CSS_PATH = "dialogs.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
     def __init__(self, event: Event) -> None:
-        super().__init__(classes="dialog -tall")
+        super().__init__(tall=True)
         self._event = event
 
     def compose(self) -> ComposeResult:
@@ -36,6 +35,9 @@ class EventScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        self.answer(None)
 
 
 def _text(event: Event) -> Text:

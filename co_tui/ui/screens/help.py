@@ -7,10 +7,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from co_tui.ui.commands import COMMANDS
+from co_tui.ui.screens.dialog import Dialog
 
 _KEYS = (
     ("enter", "send"),
@@ -30,12 +30,11 @@ _GAUGE = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
-    CSS_PATH = "dialogs.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Back")]
+class HelpScreen(Dialog[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "close", "Back")]
 
     def __init__(self) -> None:
-        super().__init__(classes="dialog -tall")
+        super().__init__(tall=True)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -52,6 +51,9 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        self.answer(None)
 
 
 def _section(title: str, rows: object) -> Table:

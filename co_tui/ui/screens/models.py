@@ -9,20 +9,19 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS
 from co_tui.ui.figures import tokens
+from co_tui.ui.screens.dialog import Dialog
 
 MAX_SHOWN = 200
 
 
-class ModelScreen(ModalScreen[str]):
+class ModelScreen(Dialog[str]):
     """Type to filter, or to name any model string; Enter chooses."""
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Back"),
         Binding("down", "move(1)", show=False, priority=True),
@@ -30,7 +29,7 @@ class ModelScreen(ModalScreen[str]):
     ]
 
     def __init__(self, environ: Mapping[str, str], present: str) -> None:
-        super().__init__(classes="dialog")
+        super().__init__()
         self._environ = environ
         self._present = present
         self._models: list[tuple[str, int | None]] = [(EMBEDDED, 8192)]
@@ -92,13 +91,13 @@ class ModelScreen(ModalScreen[str]):
     def _typed(self, event: Input.Submitted) -> None:
         options = self.query_one(OptionList)
         if options.highlighted is not None and options.option_count:
-            self.dismiss(options.get_option_at_index(options.highlighted).id or "")
+            self.answer(options.get_option_at_index(options.highlighted).id or "")
         elif event.value.strip():
-            self.dismiss(event.value.strip())
+            self.answer(event.value.strip())
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_id or "")
+        self.answer(event.option_id or "")
 
     def action_cancel(self) -> None:
-        self.dismiss("")
+        self.answer("")

@@ -6,21 +6,21 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from co_tui.ui.screens.dialog import Dialog
 
-class ConfirmScreen(ModalScreen[bool]):
+
+class ConfirmScreen(Dialog[bool]):
     """A question that is answered with y or n."""
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "Yes"),
-        Binding("n,escape", "answer(False)", "No"),
+        Binding("y", "say(True)", "Yes"),
+        Binding("n,escape", "say(False)", "No"),
     ]
 
     def __init__(self, question: str) -> None:
-        super().__init__(classes="dialog")
+        super().__init__()
         self._question = question
 
     def compose(self) -> ComposeResult:
@@ -28,18 +28,17 @@ class ConfirmScreen(ModalScreen[bool]):
             yield Static(self._question, markup=False)
             yield Static("y yes   n no", classes="keys", markup=False)
 
-    def action_answer(self, answer: bool) -> None:
-        self.dismiss(answer)
+    def action_say(self, answer: bool) -> None:
+        self.answer(answer)
 
 
-class AskScreen(ModalScreen[str]):
+class AskScreen(Dialog[str]):
     """Asks for a line of text; Esc gives none."""
 
-    CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Back")]
 
     def __init__(self, title: str, present: str = "") -> None:
-        super().__init__(classes="dialog")
+        super().__init__()
         self._title, self._present = title, present
 
     def compose(self) -> ComposeResult:
@@ -50,7 +49,7 @@ class AskScreen(ModalScreen[str]):
 
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value)
+        self.answer(event.value)
 
     def action_cancel(self) -> None:
-        self.dismiss("")
+        self.answer("")

@@ -54,6 +54,7 @@ class SessionsScreen(Screen[str]):
         self._cwd = cwd
         self._present = present
         self._rows: dict[str, SessionRow] = {}
+        self._closed_already = False
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="columns"):
@@ -73,9 +74,13 @@ class SessionsScreen(Screen[str]):
     def _fill(self) -> None:
         """List what fits; instant also among ten thousand."""
         kept = self._highlighted()
-        rows = self._reader.browse(self.filter.value.strip(), self._cwd)
+        try:
+            rows = self._reader.browse(self.filter.value.strip(), self._cwd)
+        except StoreError as error:
+            self.notify(str(error), severity="error", markup=False)
+            rows = []
         self._rows = {row.id: row for row in rows}
-        self.query_one("#left").border_title = f"Sessions · {self._reader.count():,}"
+        self.query_one("#left").border_title = f"Sessions · {self._count():,}"
         self.options.clear_options()
         group = ""
         entries: list[Option] = []
@@ -92,6 +97,12 @@ class SessionsScreen(Screen[str]):
         wanted = kept.id if kept and kept.id in ids else next((name for name in ids if name), None)
         self.options.highlighted = ids.index(wanted) if wanted else None
         self._preview()
+
+    def _count(self) -> int:
+        try:
+            return self._reader.count()
+        except StoreError:
+            return 0
 
     def _group(self, row: SessionRow) -> str:
         where = "" if row.cwd == self._cwd else "Elsewhere · "
@@ -120,7 +131,11 @@ class SessionsScreen(Screen[str]):
     @on(OptionList.OptionHighlighted)
     def _preview(self) -> None:
         row = self._highlighted()
-        self.query_one("#preview-text", Static).update(self._preview_text(row) if row else "")
+        try:
+            text = self._preview_text(row) if row else Text()
+        except StoreError as error:
+            text = Text(str(error))
+        self.query_one("#preview-text", Static).update(text)
 
     def _preview_text(self, row: SessionRow) -> Text:
         text = Text.assemble((f"{inert(row.title)}\n", "bold"))
@@ -148,14 +163,19 @@ class SessionsScreen(Screen[str]):
 
     def action_resume(self) -> None:
         if (row := self._highlighted()) is not None:
-            self.dismiss(row.id)
+            self._close(row.id)
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_id or "")
+        self._close(event.option_id or "")
+
+    def _close(self, session_id: str) -> None:
+        if not self._closed_already:
+            self._closed_already = True
+            self.dismiss(session_id)
 
     def action_back(self) -> None:
-        self.dismiss("")
+        self._close("")
 
     def action_rename(self) -> None:
         row = self._highlighted()

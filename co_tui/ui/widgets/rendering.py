@@ -215,7 +215,11 @@ def _spread(left: Segment, right: Segment, width: int) -> Strip:
 
 def _user(block: Block, look: Look, width: int) -> list[Strip]:
     bar = Segment(BAR, look.you)
-    return [_prefixed(bar, line) for line in look.plain(block.text, width - len(BAR))]
+    lines = [_prefixed(bar, line) for line in look.plain(block.text[:MAX_RESULT_CHARS], width - len(BAR))]
+    if len(block.text) > MAX_RESULT_CHARS:
+        more = f"… {len(block.text) - MAX_RESULT_CHARS:,} more characters were sent and are in the log"
+        lines += [_prefixed(bar, line) for line in look.plain(more, width - len(BAR), look.muted)]
+    return lines
 
 
 def _foldable(block: Block, look: Look, width: int) -> list[Strip]:

@@ -21,6 +21,7 @@ from co_tui.events import (
     ModelChange,
     PolicyChange,
     PromptQueued,
+    PromptReturned,
     Rewind,
     SessionEnd,
     SessionError,
@@ -138,7 +139,7 @@ def told(event: Event) -> tuple[str, str] | None:
             return "+", f"{one_line(fact.what, 60)}\n{one_line(fact.outcome, 60)}"
         case Unknown():
             return "?", fact.type
-        case UsageInfo() | StreamDelta() | StreamReset() | ToolActivity() | PromptQueued():
+        case UsageInfo() | StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned():
             return None
         case _:
             assert_never(fact)

@@ -1,0 +1,23 @@
+"""What all dialogs share: they answer once."""
+
+from typing import Generic, TypeVar
+
+from textual.screen import ModalScreen
+
+T = TypeVar("T")
+
+
+class Dialog(ModalScreen[T], Generic[T]):
+    """A modal screen in a box."""
+
+    CSS_PATH = "dialogs.tcss"
+
+    def __init__(self, *, tall: bool = False) -> None:
+        super().__init__(classes="dialog -tall" if tall else "dialog")
+        self._answered = False
+
+    def answer(self, result: T) -> None:
+        """Close with a result. A second Enter that was already on its way finds the dialog answered."""
+        if not self._answered:
+            self._answered = True
+            self.dismiss(result)
