@@ -12,7 +12,7 @@ from co_tui.context.meter import Meter
 from co_tui.context.repair import repair_traced
 from co_tui.context.shape import cut_before, latest_prompt, turn_starts
 from co_tui.context.summary import Summarise, summarise_offline
-from co_tui.context.tool_outputs import archive, keep_ends, trim
+from co_tui.context.tool_outputs import Memo, archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.settings import Settings
 
@@ -70,7 +70,7 @@ class Governor:
         settings: Settings,
         window: Window,
         *,
-        summarise: Summarise = summarise_offline,
+        summarise: Summarise | None = summarise_offline,
         keep: Keep | None = None,
         meter: Meter | None = None,
     ) -> None:
@@ -79,6 +79,8 @@ class Governor:
         self.meter = meter or Meter()
         self._summarise = summarise
         self._keep = keep or _reference
+        self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}}
+        self._clipped: dict[int, Memo] = {}
         self._started_at: int | None = None
         """How long the history was when a background compaction began; it is applied before the next request."""
         self._resist: int = 0
@@ -119,9 +121,10 @@ class Governor:
 
     def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         settings = self.settings
-        result = trim(messages, settings.tool_output_trim_chars)
-        result = keep_ends(result, settings.head_tail_chars)
-        return archive(result, settings.archive_over_chars, self._keep, latest_prompt(result) or 0)
+        result = trim(messages, settings.tool_output_trim_chars, self._memos["trim"])
+        result = keep_ends(result, settings.head_tail_chars, self._memos["ends"])
+        upto = latest_prompt(result) or 0
+        return archive(result, settings.archive_over_chars, self._keep, upto, self._memos["archive"])
 
     # Compaction
 
@@ -154,7 +157,7 @@ class Governor:
                 return (cut, True) if cut else None
             case "compress":
                 if share >= settings.compression_threshold:
-                    cut = cuts.share_cut(history, "blocking")
+                    cut = cuts.share_cut(history, "blocking", keep_from=self._fallback_start(history))
                 return (cut, True) if cut else None
             case "turns":
                 return self._choose_turns(history, reading)
@@ -162,6 +165,18 @@ class Governor:
                 return self._choose_background(history, share)
             case _:
                 return None
+
+    def _fallback_start(self, history: list[ModelMessage]) -> int | None:
+        """Without a summariser, the newest messages within fixed limits stay; with one, only the current turn does."""
+        if self._summarise is not None:
+            return None
+        start, tokens = len(history), 0.0
+        while start > 0 and len(history) - start < self.settings.fallback_messages:
+            tokens += self.meter.tokens(history[start - 1])
+            if tokens > self.settings.fallback_tokens:
+                break
+            start -= 1
+        return start
 
     def _choose_background(self, history: list[ModelMessage], share: float) -> tuple[Cut, bool] | None:
         settings = self.settings
@@ -207,9 +222,8 @@ class Governor:
         if few:
             summary, rewritten = "", cuts.first_and_last_texts(history)
         else:
-            budget = int(min(settings.summary_share * self.window.tokens, LARGEST_SUMMARY_TOKENS))
-            summary = self._summarise([history[index] for index in cut.replaced], budget)
-            rewritten = self._rewritten(history, cut, summary)
+            found = self._summary([history[index] for index in cut.replaced])
+            summary, rewritten = found or "", self._rewritten(history, cut, found)
         start, stop, stop_after = _difference(history, rewritten)
         return Compaction(
             start=start,
@@ -223,7 +237,19 @@ class Governor:
             waited=waited,
         )
 
-    def _rewritten(self, history: list[ModelMessage], cut: Cut, summary: str) -> list[ModelMessage]:
+    def _summary(self, messages: list[ModelMessage]) -> str | None:
+        """None when nobody can summarise; a summariser that fails is nobody."""
+        if self._summarise is None:
+            return None
+        budget = int(min(self.settings.summary_share * self.window.tokens, LARGEST_SUMMARY_TOKENS))
+        try:
+            return self._summarise(messages, budget).strip() or None
+        except Exception:
+            return None
+
+    def _rewritten(self, history: list[ModelMessage], cut: Cut, summary: str | None) -> list[ModelMessage]:
+        if summary is None:
+            return replacement.one_message(history, cut, replacement.window_marker(len(cut.replaced), None))
         match self.settings.summary_form:
             case "marker":
                 return replacement.one_message(history, cut, replacement.window_marker(len(cut.replaced), summary))
@@ -244,7 +270,7 @@ class Governor:
             return request, reading, None, max(0, reading.current_tokens - limit)
         target = limit * (1 - self.settings.truncation_headroom)
         room = target - sum(self.meter.fixed(scaffold)) - self.meter.unseen
-        shorter = truncate(request, int(room), self.meter.tokens)
+        shorter = truncate(request, int(room), self.meter.tokens, self._clipped)
         after = self.meter.read(shorter.messages, scaffold, self.window)
         told = Truncation(reading.current_tokens, after.current_tokens, len(request), len(shorter.messages))
         return shorter.messages, after, told, max(0, after.current_tokens - limit)

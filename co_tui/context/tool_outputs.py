@@ -17,7 +17,11 @@ Shorten = Callable[[ToolReturnPart, str], str | None]
 """What a result becomes; None leaves it as it is."""
 
 
-def trim(messages: Sequence[ModelMessage], limit_chars: int) -> list[ModelMessage]:
+Memo = dict[int, tuple[ModelMessage, ModelMessage]]
+"""What each message became under one stage: id → (the message, its shorter form). Work is done once a message."""
+
+
+def trim(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None = None) -> list[ModelMessage]:
     """In all but the last two messages, long results become their beginning and a note of their length."""
     if not limit_chars:
         return list(messages)
@@ -27,10 +31,10 @@ def trim(messages: Sequence[ModelMessage], limit_chars: int) -> list[ModelMessag
             return None
         return f"{text[:limit_chars]}\n[…truncated, {len(text)} chars total]"
 
-    return shortened(messages, len(messages) - RECENT_MESSAGES, shorten)
+    return shortened(messages, len(messages) - RECENT_MESSAGES, shorten, memo)
 
 
-def keep_ends(messages: Sequence[ModelMessage], limit_chars: int) -> list[ModelMessage]:
+def keep_ends(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None = None) -> list[ModelMessage]:
     """In earlier turns, long results keep their beginning and end; the current turn is untouched."""
     if not limit_chars:
         return list(messages)
@@ -38,7 +42,7 @@ def keep_ends(messages: Sequence[ModelMessage], limit_chars: int) -> list[ModelM
     def shorten(_: ToolReturnPart, text: str) -> str | None:
         return ends_of(text, limit_chars)
 
-    return shortened(messages, latest_prompt(messages) or 0, shorten)
+    return shortened(messages, latest_prompt(messages) or 0, shorten, memo)
 
 
 def ends_of(text: str, limit_chars: int) -> str | None:
@@ -52,23 +56,33 @@ def ends_of(text: str, limit_chars: int) -> str | None:
 
 
 def archive(
-    messages: Sequence[ModelMessage], over_chars: int, keep: Callable[[ToolReturnPart, str], str], upto: int
+    messages: Sequence[ModelMessage],
+    over_chars: int,
+    keep: Callable[[ToolReturnPart, str], str],
+    upto: int,
+    memo: Memo | None = None,
 ) -> list[ModelMessage]:
     """Before `upto`, large results are stored whole by `keep`, and a reference it returns stands for them."""
 
     def shorten(part: ToolReturnPart, text: str) -> str | None:
         return keep(part, text) if len(text) > over_chars else None
 
-    return shortened(messages, upto, shorten) if over_chars else list(messages)
+    return shortened(messages, upto, shorten, memo) if over_chars else list(messages)
 
 
-def shortened(messages: Sequence[ModelMessage], upto: int, shorten: Shorten) -> list[ModelMessage]:
+def shortened(
+    messages: Sequence[ModelMessage], upto: int, shorten: Shorten, memo: Memo | None = None
+) -> list[ModelMessage]:
     """The messages with the results before `upto` made shorter; the others are the same objects."""
+    memo = {} if memo is None else memo
     result = list(messages)
     for index in range(min(max(0, upto), len(result))):
         message = result[index]
         if isinstance(message, ModelRequest):
-            result[index] = _shortened(message, shorten)
+            known = memo.get(id(message))
+            if known is None or known[0] is not message:
+                known = memo[id(message)] = (message, _shortened(message, shorten))
+            result[index] = known[1]
     return result
 
 

@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.repair import repair
 from co_tui.context.shape import kept_by_rule, latest_prompt, steps, turn_starts
-from co_tui.context.tool_outputs import ends_of, shortened
+from co_tui.context.tool_outputs import Memo, Shorten, ends_of, shortened
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
 """How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""
@@ -21,7 +21,12 @@ class Truncated(NamedTuple):
     fits: bool
 
 
-def truncate(messages: Sequence[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float]) -> Truncated:
+def truncate(
+    messages: Sequence[ModelMessage],
+    room_tokens: int,
+    tokens: Callable[[ModelMessage], float],
+    memos: dict[int, Memo] | None = None,
+) -> Truncated:
     """Within `room_tokens`: first older replies with their results go, then older prompts, oldest first.
 
     System messages and the latest prompt always stay. When all that is older is gone, the results of the
@@ -55,18 +60,22 @@ def truncate(messages: Sequence[ModelMessage], room_tokens: int, tokens: Callabl
     if total > room_tokens:
         leave_out([index for index in range(border) if not isinstance(messages[index], ModelResponse)])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
-    return _current_turn(left, room_tokens, tokens, len(messages))
+    return _current_turn(left, room_tokens, tokens, len(messages), {} if memos is None else memos)
 
 
 def _current_turn(
-    messages: list[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float], before: int
+    messages: list[ModelMessage],
+    room_tokens: int,
+    tokens: Callable[[ModelMessage], float],
+    before: int,
+    memos: dict[int, Memo],
 ) -> Truncated:
     """Make the turn under way fit, when it alone is too long."""
     for limit_chars in CLIPPED_RESULT_CHARS:
         if _fits(messages, room_tokens, tokens):
             break
-        clip = limit_chars
-        messages = shortened(messages, len(messages), lambda _, text, clip=clip: ends_of(text, clip))  # type: ignore[misc]
+        memo = memos.setdefault(limit_chars, {})
+        messages = shortened(messages, len(messages), _clip_to(limit_chars), memo)
     prompt = latest_prompt(messages)
     turn = steps(messages, prompt + 1 if prompt is not None else 0, len(messages))
     gone: set[int] = set()
@@ -79,6 +88,10 @@ def _current_turn(
             total -= tokens(messages[index])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
     return Truncated(left, before - len(left), _fits(left, room_tokens, tokens))
+
+
+def _clip_to(limit_chars: int) -> Shorten:
+    return lambda _, text: ends_of(text, limit_chars)
 
 
 def _fits(messages: Sequence[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float]) -> bool:

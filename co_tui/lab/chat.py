@@ -138,7 +138,10 @@ def _assistant(message: ModelResponse) -> dict[str, Any]:
         {
             "id": part.tool_call_id,
             "type": "function",
-            "function": {"name": part.tool_name, "arguments": part.args_as_json_str()},
+            "function": {
+                "name": part.tool_name,
+                "arguments": part.args if isinstance(part.args, str) else part.args_as_json_str(),
+            },
         }
         for part in message.parts
         if isinstance(part, ToolCallPart)

@@ -16,11 +16,13 @@ from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
 from co_tui.agent.models import Answerer
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window
+from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
 from co_tui.events import (
     Clear,
     Message,
     ModelChange,
+    PolicyChange,
     PromptQueued,
     PromptReturned,
     SessionEnd,
@@ -31,6 +33,7 @@ from co_tui.events import (
 from co_tui.paths import Paths
 from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.place import repository_of
+from co_tui.session.ratios import Ratios
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
 from co_tui.session.state import SessionState
@@ -83,7 +86,9 @@ class Session:
         self._retired: list[Answerer] = []
         """Models that were replaced while they may still be answering."""
         self._worker: asyncio.Task[None] | None = None
-        self._governor = Governor(desk.settings, window)
+        self._settings = desk.settings
+        self._ratios = Ratios(desk.paths.state / "token-ratios.json")
+        self._governor = self._new_governor()
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
@@ -191,12 +196,26 @@ class Session:
             raise
         before, previous = self._window, self._answerer
         self._answerer, self._window = answerer, window
-        self._governor = Governor(self._desk.settings, window)
+        self._ratios.learn(previous.name, self._governor.meter.ratio)
+        self._governor = self._new_governor()
         self._retired.append(previous)
         if not self.busy:
             await self._close_retired()
         await self._record_model_change(previous.name, before.tokens)
         await self._report()
+
+    async def switch_policy(self, settings: Settings) -> None:
+        """Let another policy govern the context from the next request on."""
+        before, self._settings = self._settings.policy, settings
+        self._governor = self._new_governor(self._governor.meter)
+        tokens = self._window.tokens
+        await self._recorder.record(
+            PolicyChange(from_=before, to=settings.policy, window_before=tokens, window_after=tokens)
+        )
+
+    def _new_governor(self, meter: Meter | None = None) -> Governor:
+        meter = meter or Meter(self._ratios.of(self._answerer.name))
+        return Governor(self._settings, self._window, meter=meter)
 
     async def close(self, reason: str = "closed") -> list[str]:
         """End the session in this process: stop its turns, log the end, let go of everything.
@@ -204,6 +223,7 @@ class Session:
         Returns the prompts that were waiting and never became part of the conversation.
         """
         unsaid = await self._stop_turns()
+        self._ratios.learn(self._answerer.name, self._governor.meter.ratio)
         try:
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
         finally:
@@ -255,8 +275,8 @@ class Session:
             governor=self._governor,
             instructions=self._instructions,
             toolsets=self._desk.toolsets,
-            max_steps=self._desk.settings.agent_max_steps,
-            max_retries=self._desk.settings.max_retries,
+            max_steps=self._settings.agent_max_steps,
+            max_retries=self._settings.max_retries,
             first_backoff_s=self._desk.first_backoff_s,
         )
 
@@ -298,7 +318,7 @@ class Session:
         repository, branch = repository_of(self._desk.cwd)
         return {
             "model": self._answerer.name,
-            "policy": self._desk.settings.policy,
+            "policy": self._settings.policy,
             "cwd": str(self._desk.cwd),
             "repository": repository,
             "branch": branch,

@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -36,6 +37,7 @@ from pydantic_ai.usage import UsageLimits
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Failure, read_failure
 from co_tui.agent.models import Answerer
+from co_tui.context import overflow
 from co_tui.context.count import Reading, Scaffold, Window
 from co_tui.context.pipeline import Compaction, Governor, Truncation
 from co_tui.context.repair import repair
@@ -147,7 +149,7 @@ class Turn:
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
-                failure = read_failure(error, self._context.answerer.asked)
+                failure = _understood(error, read_failure(error, self._context.answerer.asked))
             if self._steps > steps_before:
                 attempt = 1  # the failure before this one was overcome
             if not failure.retryable or attempt > self._context.max_retries:
@@ -356,6 +358,15 @@ class _Governor(AbstractCapability[Any]):
     ) -> ModelResponse:
         await self._turn.after_response(request_context.messages, self._scaffold, response)
         return response
+
+
+def _understood(error: Exception, failure: Failure) -> Failure:
+    """The library knows about half of the ways in which providers say that the window is exceeded."""
+    body = getattr(error, "body", None)
+    text = body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else str(error)
+    if failure.kind == "context_limit" or overflow.read(failure.status, text) is None:
+        return failure
+    return replace(failure, kind="context_limit", retryable=False)
 
 
 def _truncation(truncation: Truncation) -> TruncationFact:

@@ -151,6 +151,27 @@ class Actions:
         else:
             self._say(f"{one_line(name, 60)} answers from now on.")
 
+    async def do_policy(self, name: str) -> None:
+        launch = self._app.launch
+        if not name:
+            present = launch.settings.policy
+            numbers = "\n".join(
+                f"  {key} = {origin.value}"
+                for key, origin in launch.loaded.origins.items()
+                if origin.source == f"policy {present}"
+            )
+            names = ", ".join(settings.policy_names(launch.paths))
+            self._say(f"Policy {present}:\n{numbers}\nAll policies: {names}. /policy NAME chooses one.")
+            return
+        changed = settings.load(
+            paths=launch.paths, cwd=launch.cwd, environ=launch.environ, command_line={"policy": name}
+        )
+        if changed.problems:
+            self._fail(" ".join(changed.problems))
+            return
+        await self._app.choose_policy(changed)
+        self._say(f"Policy {name} governs the context from now on.")
+
     async def do_sessions(self, _: str) -> None:
         from co_tui.ui.screens.sessions import SessionsScreen
 

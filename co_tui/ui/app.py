@@ -14,6 +14,7 @@ from co_tui.events import Event, PromptReturned
 from co_tui.inert import one_line
 from co_tui.session.place import repository_of
 from co_tui.session.state import SessionState
+from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader
 from co_tui.ui import commands
@@ -265,6 +266,13 @@ class CoTui(App[None]):
             return
         await self.engine.choose(name)
         self.launch = self.engine.launch
+        self.chat.show_state(self.bridge.state)
+
+    async def choose_policy(self, loaded: Loaded) -> None:
+        """Let another policy govern this session, and those started after it."""
+        self.launch = self.engine.govern(loaded)
+        if self.session is not None:
+            await self.session.switch_policy(loaded.settings)
         self.chat.show_state(self.bridge.state)
 
     def interrupt(self) -> None:

@@ -36,6 +36,7 @@ COMMANDS = (
     Command("history", "How many turns and messages there are"),
     Command("context", "What the context is made of; `clear` empties it", "[clear]"),
     Command("config", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
+    Command("policy", "Show what governs the context, or choose another policy", "[POLICY]"),
     Command("resume", "Open a past session", "[ID]"),
     Command("rename", "Give this session a name", "[TITLE]"),
     Command("theme", "Switch between dark and light"),

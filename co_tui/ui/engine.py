@@ -8,6 +8,7 @@ import gc
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from co_tui.settings import Loaded
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -64,6 +65,13 @@ class Engine:
         answerer = await self._take_warm(model)
         self._warm = (model, asyncio.create_task(_already(answerer)))
         self.launch = self.launch.with_model(model)
+
+    def govern(self, loaded: Loaded) -> Launch:
+        """Take other settings for the sessions opened from now on."""
+        self.launch = self.launch.but(loaded=loaded)
+        if self._desk is not None:
+            self._desk.settings = loaded.settings
+        return self.launch
 
     def warm_up(self, model: str) -> None:
         """Reach for the model before the first prompt does, so that nobody waits for it twice."""

@@ -2,9 +2,9 @@
 
 import sys
 
-from tests.benchmarks import app, foundation
+from tests.benchmarks import app, foundation, pipeline
 
-BENCHMARKS = {"foundation": foundation.main, "app": app.main}
+BENCHMARKS = {"foundation": foundation.main, "app": app.main, "pipeline": pipeline.main}
 
 
 def main() -> None:

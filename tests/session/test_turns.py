@@ -8,9 +8,11 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.function import DeltaToolCall
 
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.models import ModelConfig, open_model
 from co_tui.context.repair import INTERRUPTED
 from co_tui.events import (
     Clear,
+    CompactionComplete,
     Message,
     ModelChange,
     PromptQueued,
@@ -29,6 +31,7 @@ from co_tui.session.turn import Outcome
 from co_tui.store.errors import SessionBusy
 from co_tui.store.reader import Reader
 from tests.support.desks import ScriptedAnswerer, desk_for, facts, says
+from tests.support.provider import Provider, Reply
 
 
 async def heard(listener: Listener):
@@ -332,4 +335,38 @@ async def test_bytes_that_are_no_text_do_not_spoil_the_session(home: Path) -> No
     for prompt in ("caf\udcff", "odd \ud800 one"):
         assert await session.submit(prompt) is Outcome.DONE
         session.state.transcript[-2].message["parts"][0]["content"].encode()
+    await session.close()
+
+
+async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    provider.default = Reply(text="An answer about src/module.py. " * 15, prompt_tokens=-1, completion_tokens=110)
+    desk = desk_for(home)
+    config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
+    desk.open_model = lambda name: open_model(name, config)
+    session = await Session.start(desk, "openai-chat:scripted")
+    for n in range(30):
+        assert await session.submit(f"Question {n}: what about function_{n}? " + "more words " * 30) is Outcome.DONE
+        usage = session.state.usage
+        assert usage is not None and usage.current_tokens <= 3_000
+    compactions = facts(list(session.state.timeline), CompactionComplete)
+    assert compactions and all(done.success and done.summarised_by == "offline" for done in compactions)
+    assert all(done.tokens_removed > 0 and done.replaced and done.replacement for done in compactions)
+    assert len(session.state.transcript) == 60
+    assert max(len(request["messages"]) for request in provider.requests) < 40
+    await session.close()
+    again = await Session.resume(desk, session.id)
+    assert list(again.state.history) == list(session.state.history)
+    assert await again.submit("and after resuming?") is Outcome.DONE
+    await again.close()
+    assert replay(Reader(desk.paths.database).events(session.id)) == again.state
+
+
+async def test_a_prompt_that_cannot_fit_is_told_by_how_much_and_the_session_goes_on(home: Path) -> None:
+    session = await Session.start(desk_for(home, ScriptedAnswerer(says("ok"), window=1_000)), "scripted")
+    assert await session.submit("word " * 3_000) is Outcome.FAILED
+    error = facts(list(session.state.timeline), SessionError)[-1]
+    assert error.kind == "context_limit" and "tokens over the window of 1,000" in error.what
+    await session.clear()
+    assert await session.submit("short") is Outcome.DONE
     await session.close()

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -18,6 +18,7 @@ class Reply:
 
     text: str = "Hello from the provider."
     prompt_tokens: int = 100
+    """What is reported; -1 counts the request, four characters a token."""
     completion_tokens: int = 10
     status: int = 200
     body: str = ""
@@ -58,6 +59,8 @@ class Provider:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 provider.requests.append(asked)
                 reply = provider.script.pop(0) if provider.script else provider.default
+                if reply.prompt_tokens < 0:
+                    reply = replace(reply, prompt_tokens=len(json.dumps(asked["messages"])) // 4)
                 if reply.status != 200:
                     self._send(reply.status, reply.body.encode(), reply.headers)
                 else:

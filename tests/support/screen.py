@@ -43,7 +43,7 @@ async def running(
         await app.action_quit()
 
 
-async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 15) -> None:
+async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 40) -> None:
     """Wait for something to become true on the screen."""
     for _ in range(int(seconds / 0.02)):
         if condition():

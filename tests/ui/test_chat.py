@@ -48,7 +48,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
 
 
 async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: Provider) -> None:
-    provider.script = [Reply(text="slow " * 20, delay_s=0.05), Reply(text="second answer")]
+    provider.script = [Reply(text="slow " * 100, delay_s=0.05), Reply(text="second answer")]
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "first\n")
         await until(pilot, lambda: "slow" in transcript_text(app))

@@ -152,6 +152,19 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         assert "A better name" not in screen_text(app)
 
 
+async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/policy \n")
+        await until(pilot, lambda: "Policy balanced:" in transcript_text(app) and "co-cli" in transcript_text(app))
+        await ask(app, pilot, "hi")
+        await type_text(pilot, "/policy co-cli\n")
+        await until(pilot, lambda: app.bridge.state.policy == "co-cli")
+        assert "⇄ policy" in screen_text(app) and "co-cli" in screen_text(app).splitlines()[0]
+        await type_text(pilot, "/policy nonsense\n")
+        await until(pilot, lambda: "is not allowed: one of balanced" in transcript_text(app))
+        assert app.bridge.state.policy == "co-cli"
+
+
 async def test_timeline_entries_open(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hi")

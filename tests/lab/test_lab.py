@@ -1,0 +1,143 @@
+"""`co-tui lab`: recorded conversations under policies."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import ModelResponse
+
+from co_tui.context.count import Scaffold, Window
+from co_tui.context.meter import Meter
+from co_tui.lab.chat import BadInput, load, to_chat, to_message
+from co_tui.lab.replay import Tally, replay
+from tests.context.test_pipeline import LOADED, POLICIES
+from tests.support.command import Command
+from tests.support.shared import DATA, lines, needs_data
+
+CALL = {"name": "read", "arguments": '{"path": "src/config_loader.py"}'}
+CHAT = [
+    {"role": "system", "content": "Be exact."},
+    {"role": "user", "content": "Read src/config_loader.py"},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": CALL}]},
+    {"role": "tool", "tool_call_id": "c1", "name": "read", "content": "def load_config(): return 4711\n" * 40},
+    {
+        "role": "assistant",
+        "content": "load_config returns 4711.",
+        "usage": {"prompt_tokens": 700, "completion_tokens": 9},
+    },
+    {"role": "user", "content": "Why 4711?"},
+    {"role": "assistant", "content": "Because load_config in src/config_loader.py says so."},
+]
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({"id": "talk/1 of 2", "messages": CHAT}) + "\n")
+    return file
+
+
+def test_chat_messages_come_back_as_they_were() -> None:
+    back = to_chat(to_message(message) for message in CHAT)
+    assert back == [{key: value for key, value in message.items() if key != "usage"} for message in CHAT]
+
+
+def test_every_reply_gets_a_request_and_is_judged_by_what_it_needed(recording: Path) -> None:
+    (conversation,) = load(recording)
+    requests = list(replay(conversation, LOADED["off"], Window(tokens=8000, known=True)))
+    assert [request.input_messages for request in requests] == [2, 4, 6]
+    assert requests[-1].needed >= 2 and requests[-1].kept == requests[-1].needed
+    assert all(request.breaches == [] for request in requests)
+
+
+def test_the_command_prints_a_table_or_json_and_dumps_requests(
+    co_tui: Command, recording: Path, tmp_path: Path
+) -> None:
+    options = ["--input", str(recording), "--policy", "balanced", "--policy", "co-cli", "--window", "8000"]
+    table = co_tui("lab", *options)
+    assert table.code == 0 and "balanced" in table.out and "co-cli" in table.out
+    rows = co_tui("lab", *options, "--json", "--dump", str(tmp_path / "dump")).objects
+    assert [(row["policy"], row["requests"], row["breaches"]) for row in rows] == [("balanced", 3, 0), ("co-cli", 3, 0)]
+    files = sorted((tmp_path / "dump" / "balanced").rglob("*.json"))
+    assert [file.name for file in files] == ["00001.json", "00002.json", "00003.json"]
+    assert files[0].parent.name == "1-talk_1_of_2"
+    last = json.loads(files[-1].read_text())
+    assert set(last) == {
+        "id",
+        "policy",
+        "request",
+        "input_messages",
+        "limit_tokens",
+        "tokens",
+        "compactions",
+        "truncated",
+        "messages",
+    }
+    assert last["messages"][-1] == {"role": "user", "content": "Why 4711?"} and last["limit_tokens"] == 8000
+    # 700 + 9 were reported; the question after them is estimated.
+    assert 709 < last["tokens"] < 725
+
+
+@pytest.mark.parametrize(
+    "line", ["{", '{"id": 1}', '{"messages": [{"role": "oracle", "content": "?"}]}', '{"messages": [3]}', "[]"]
+)
+def test_a_line_that_is_no_conversation_is_named(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text(json.dumps({"id": "ok", "messages": CHAT}) + "\n" + line + "\n")
+    with pytest.raises(BadInput, match="line 2"):
+        list(load(file))
+
+
+def test_a_stored_session_can_be_replayed(served: Command) -> None:
+    served("run", "-p", "one")
+    served("run", "--continue", "-p", "two")
+    session = served("sessions", "--json").objects[0]["id"]
+    (row,) = served("lab", session, "--policy", "balanced", "--json").objects
+    assert row["requests"] == 2 and row["breaches"] == 0
+
+
+@needs_data
+@pytest.mark.parametrize("window", [8_000, 32_000])
+def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) -> None:
+    """Every eighth conversation; the benchmark `lab` runs them all."""
+    conversations = list(load(DATA / "conversations.jsonl"))[::8]
+    tallies = {}
+    for name in POLICIES:
+        tally = tallies[name] = Tally(name)
+        for conversation in conversations:
+            for request in replay(conversation, LOADED[name], Window(tokens=window, known=True)):
+                tally.add(request)
+        assert tally.breaches == 0, name
+    assert tallies["off"].kept_share == 1.0
+    assert tallies["balanced"].total_tokens < tallies["off"].total_tokens
+
+
+@needs_data
+def test_counts_follow_what_providers_reported() -> None:
+    conversations = {conversation.id: conversation for conversation in load(DATA / "conversations.jsonl")}
+    rows: dict[tuple[str, str], list[dict]] = {}
+    for row in lines("token_counts.jsonl"):
+        rows.setdefault((row["conversation"], row["model"]), []).append(row)
+    errors, naive = [], []
+    for (name, _), reported in rows.items():
+        messages = list(conversations[name].messages)
+        meter, first = Meter(), True
+        for row in sorted(reported, key=lambda row: row["upto_index"]):
+            upto = row["upto_index"]
+            request = messages[:upto]
+            if not first:
+                counted = meter.read(request, Scaffold(), Window(tokens=1_000_000, known=True)).current_tokens
+                errors.append(counted / row["prompt_tokens"] - 1)
+                characters = sum(len(json.dumps(chat, ensure_ascii=False)) for chat in to_chat(request))
+                naive.append(characters / 4 / row["prompt_tokens"] - 1)
+            first = False
+            meter.sent(request, Scaffold())
+            reply = messages[upto]
+            assert isinstance(reply, ModelResponse)
+            usage = {"prompt_tokens": row["prompt_tokens"], "completion_tokens": row["completion_tokens"]}
+            messages[upto] = to_message({**to_chat([reply])[0], "usage": usage})
+            meter.reported(messages[upto])
+    middle = sorted(map(abs, errors))[len(errors) // 2]
+    print(f"{len(errors)} requests: median error {middle:.2%}, worst {min(errors):.1%} to {max(errors):.1%}; "
+          f"chars/4: median {sorted(map(abs, naive))[len(naive) // 2]:.1%}, worst {min(naive):.1%}")  # fmt: skip
+    assert middle <= 0.05 and min(errors) >= -0.10
