@@ -20,6 +20,7 @@ from co_tui.agent.catalogue import BASE_URL_VARIABLE, EMBEDDED, PROVIDERS, provi
 from co_tui.agent.embedded import ALIAS, EmbeddedServer
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
+from co_tui.settings import Settings
 
 ASK_SERVER_TIMEOUT_S = 3.0
 EMBEDDED_REPLY_TOKENS = 512
@@ -59,6 +60,17 @@ class ModelConfig:
     base_url: str = ""
     context_window: int = 0
     request_timeout_s: float = 300.0
+
+
+def config_for(settings: Settings, environ: Mapping[str, str], fetched_models: Path) -> ModelConfig:
+    """What the settings say about reaching models."""
+    return ModelConfig(
+        environ=environ,
+        fetched_models=fetched_models,
+        base_url=settings.base_url,
+        context_window=settings.context_window,
+        request_timeout_s=settings.request_timeout_s,
+    )
 
 
 async def open_model(name: str, config: ModelConfig) -> Answerer:

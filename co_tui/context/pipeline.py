@@ -121,10 +121,11 @@ class Governor:
 
     def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         settings = self.settings
-        result = trim(messages, settings.tool_output_trim_chars, self._memos["trim"])
-        result = keep_ends(result, settings.head_tail_chars, self._memos["ends"])
-        upto = latest_prompt(result) or 0
-        return archive(result, settings.archive_over_chars, self._keep, upto, self._memos["archive"])
+        upto = latest_prompt(messages) or 0
+        # First of all, since a reference names the result as it is in the log.
+        result = archive(messages, settings.archive_over_chars, self._keep, upto, self._memos["archive"])
+        result = trim(result, settings.tool_output_trim_chars, self._memos["trim"])
+        return keep_ends(result, settings.head_tail_chars, self._memos["ends"])
 
     # Compaction
 

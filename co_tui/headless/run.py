@@ -9,7 +9,7 @@ from pathlib import Path
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.models import Answerer, ModelConfig, open_model
+from co_tui.agent.models import Answerer, config_for, open_model
 from co_tui.events import Event, Message, SessionError, SessionInterrupted, StreamDelta, StreamReset, ToolActivity
 from co_tui.events.event import to_json
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say, silence_stdout
@@ -46,13 +46,7 @@ def run(options: RunOptions, ground: Ground, environ: Mapping[str, str], cwd: Pa
 
 async def _run(options: RunOptions, ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
     settings = ground.loaded.settings
-    config = ModelConfig(
-        environ=environ,
-        fetched_models=ground.paths.models,
-        base_url=settings.base_url,
-        context_window=settings.context_window,
-        request_timeout_s=settings.request_timeout_s,
-    )
+    config = config_for(settings, environ, ground.paths.models)
 
     async def open_(name: str) -> Answerer:
         return await open_model(name, config)

@@ -19,11 +19,20 @@ class ParsedHistory:
 
     def __init__(self) -> None:
         self._parsed: dict[Ref, ModelMessage] = {}
+        self._places: dict[int, tuple[object, Ref, int]] = {}
 
     def messages(self, state: SessionState) -> list[ModelMessage]:
         """What the model would be sent now, before any stage."""
         missing = [entry for entry in state.history if entry.ref not in self._parsed]
         if missing:
             parsed = ModelMessagesTypeAdapter.validate_python([entry.message for entry in missing])
-            self._parsed.update(zip((entry.ref for entry in missing), parsed, strict=True))
+            for entry, message in zip(missing, parsed, strict=True):
+                self._parsed[entry.ref] = message
+                for index, part in enumerate(message.parts):
+                    self._places[id(part)] = (part, entry.ref, index)
         return [self._parsed[entry.ref] for entry in state.history]
+
+    def place_of(self, part: object) -> tuple[int, int, int] | None:
+        """Where in the log a part is: seq, message, part. None for a part that is not of the log."""
+        found = self._places.get(id(part))
+        return (*found[1], found[2]) if found is not None and found[0] is part else None

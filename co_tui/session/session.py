@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
@@ -31,6 +31,7 @@ from co_tui.events import (
     SessionStart,
 )
 from co_tui.paths import Paths
+from co_tui.session.archive import Archive
 from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.place import repository_of
 from co_tui.session.ratios import Ratios
@@ -86,6 +87,7 @@ class Session:
         self._retired: list[Answerer] = []
         """Models that were replaced while they may still be answering."""
         self._worker: asyncio.Task[None] | None = None
+        self._archive = Archive(recorder, self._history)
         self._settings = desk.settings
         self._ratios = Ratios(desk.paths.state / "token-ratios.json")
         self._governor = self._new_governor()
@@ -215,7 +217,14 @@ class Session:
 
     def _new_governor(self, meter: Meter | None = None) -> Governor:
         meter = meter or Meter(self._ratios.of(self._answerer.name))
-        return Governor(self._settings, self._window, meter=meter)
+        return Governor(self._settings, self._window, meter=meter, keep=self._archive.keep)
+
+    @property
+    def _toolsets(self) -> Sequence[AbstractToolset[Any]]:
+        """The desk's tools, and the one that opens what the policy archives."""
+        if not self._settings.archive_over_chars:
+            return self._desk.toolsets
+        return (*self._desk.toolsets, FunctionToolset([self._archive.read_artifact]))
 
     async def close(self, reason: str = "closed") -> list[str]:
         """End the session in this process: stop its turns, log the end, let go of everything.
@@ -274,7 +283,8 @@ class Session:
             window=self._window,
             governor=self._governor,
             instructions=self._instructions,
-            toolsets=self._desk.toolsets,
+            toolsets=self._toolsets,
+            archive=self._archive,
             max_steps=self._settings.agent_max_steps,
             max_retries=self._settings.max_retries,
             first_backoff_s=self._desk.first_backoff_s,

@@ -53,6 +53,7 @@ from co_tui.events import (
 )
 from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import text_of
+from co_tui.session.archive import Archive
 from co_tui.session.draft import Draft
 from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.recorder import Recorder
@@ -84,6 +85,7 @@ class TurnContext:
     governor: Governor
     instructions: str
     toolsets: Sequence[AbstractToolset[Any]]
+    archive: Archive
     max_steps: int
     max_retries: int
     first_backoff_s: float = FIRST_BACKOFF_S
@@ -192,6 +194,9 @@ class Turn:
         # The log's own history, not the run's: the library joins requests that stand side by side.
         history = self._context.history.messages(self._recorder.state)
         prepared = self._context.governor.prepare(history, scaffold)
+        if self._context.archive.new:
+            stored, self._context.archive.new = self._context.archive.new, []
+            await self._recorder.record(*stored)
         if prepared.compaction is not None:
             await self._compacted(prepared.compaction, len(history), len(prepared.history))
         if prepared.truncation is not None:

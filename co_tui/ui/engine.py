@@ -34,20 +34,14 @@ class Engine:
         # Collecting garbage while thousands of classes are made finds none and takes a tenth of the time.
         gc.disable()
         try:
-            from co_tui.agent.models import ModelConfig, open_model, preload
+            from co_tui.agent.models import config_for, open_model, preload
             from co_tui.session.session import Desk
             from co_tui.store.writer import Writer
 
             launch = self.launch
             self._writer = Writer(launch.paths.database)
             preload(model)
-            config = ModelConfig(
-                environ=launch.environ,
-                fetched_models=launch.paths.models,
-                base_url=launch.settings.base_url,
-                context_window=launch.settings.context_window,
-                request_timeout_s=launch.settings.request_timeout_s,
-            )
+            config = config_for(launch.settings, launch.environ, launch.paths.models)
             self._open_model = lambda name: open_model(name, config)
             self._desk = Desk(
                 paths=launch.paths,

@@ -29,7 +29,7 @@ def main() -> None:
         appends = times_ms(lambda: writer.append("appending", [message(next(numbers))]).result(), 2000)
 
         for start in range(0, SESSIONS, 500):
-            facts = [SessionStart(model="m", cwd=f"/work/{start % 7}"), message(start)]
+            facts = [SessionStart(model="m", cwd=f"/projects/{start % 7}"), message(start)]
             for done in [writer.append(f"s{n:06}", facts) for n in range(start, start + 500)]:
                 done.result()
         listing = times_ms(lambda: Reader(path).sessions(limit=50), 50)

@@ -1,6 +1,8 @@
 """A conversation through its front door: prompts in, events out."""
 
 import asyncio
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.context.repair import INTERRUPTED
 from co_tui.events import (
+    ArtifactStored,
     Clear,
     CompactionComplete,
     Message,
@@ -369,4 +372,34 @@ async def test_a_prompt_that_cannot_fit_is_told_by_how_much_and_the_session_goes
     assert error.kind == "context_limit" and "tokens over the window of 1,000" in error.what
     await session.clear()
     assert await session.submit("short") is Outcome.DONE
+    await session.close()
+
+
+async def test_archived_results_can_be_opened_again(home: Path) -> None:
+    def read_log() -> str:
+        return "\n".join(f"line {n}: {'ERROR disk full' if n == 777 else 'all well'}" for n in range(1000))
+
+    opened: list[str] = []
+
+    async def script(messages, info):
+        last = messages[-1].parts[-1]
+        if "read it" in str(last):
+            yield {0: DeltaToolCall(name="read_log", json_args="{}", tool_call_id="c1")}
+        elif "again" in str(last):
+            reference = re.search(r"artifact-[\d-]+\d", str(messages))
+            assert reference is not None and "line 999" not in str(messages)
+            arguments = json.dumps({"reference": reference[0], "pattern": "ERROR"})
+            yield {0: DeltaToolCall(name="read_artifact", json_args=arguments, tool_call_id="c2")}
+        else:
+            opened.append(str(getattr(last, "content", "")))
+            yield "ok"
+
+    desk = desk_for(home, ScriptedAnswerer(script), tools=[read_log], archive_over_chars=5_000)
+    session = await Session.start(desk, "scripted")
+    await session.submit("read it")
+    await session.submit("again please")
+    assert opened[-1] == "778: line 777: ERROR disk full"
+    stored = facts(list(session.state.timeline), ArtifactStored)
+    assert len(stored) == 1 and stored[0].where.startswith("artifact-")
+    assert "line 999" in str(session.state.transcript[2].message), "the log keeps it whole"
     await session.close()

@@ -1,0 +1,75 @@
+"""Large tool results that stand as references: the log has them whole, and the model can open them again."""
+
+import re
+
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import ToolReturnPart
+
+from co_tui.context.shape import content_text
+from co_tui.events import ArtifactStored
+from co_tui.session.history import ParsedHistory
+from co_tui.session.recorder import Recorder
+
+PAGE_CHARS = 4_000
+SHOWN_CHARS = 300
+MAX_MATCHES = 40
+
+
+class Archive:
+    """One session's archived results. Nothing is stored twice: a reference names a part of a logged message."""
+
+    def __init__(self, recorder: Recorder, history: ParsedHistory) -> None:
+        self._recorder = recorder
+        self._history = history
+        self._known: set[str] = set()
+        self.new: list[ArtifactStored] = []
+        """Archived since the last request, to be told as events."""
+
+    def keep(self, part: ToolReturnPart, text: str) -> str:
+        """The reference that stands for a result."""
+        place = self._history.place_of(part)
+        if place is None:
+            return text
+        reference = f"artifact-{place[0]}-{place[1]}-{place[2]}"
+        if reference not in self._known:
+            self._known.add(reference)
+            what = f"{part.tool_name}: {len(text)} characters"
+            self.new.append(ArtifactStored(what=what, where=reference, outcome="replaced by a reference"))
+        return (
+            f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) opens them again]\n"
+            f"{text[:SHOWN_CHARS]}"
+        )
+
+    async def read_artifact(self, reference: str, page: int = 1, pattern: str = "") -> str:
+        """Open an archived tool result again.
+
+        Args:
+            reference: The name the archived result stands under.
+            page: Which page of it, from 1 up.
+            pattern: Only lines that hold this text (or match it as a regular expression).
+        """
+        text = self._text(reference)
+        if pattern:
+            return _matching(text, pattern)
+        pages = max(1, -(-len(text) // PAGE_CHARS))
+        if not 1 <= page <= pages:
+            raise ModelRetry(f"{reference} has the pages 1 to {pages}.")
+        return f"[page {page} of {pages}]\n{text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]}"
+
+    def _text(self, reference: str) -> str:
+        found = re.fullmatch(r"artifact-(\d+)-(\d+)-(\d+)", reference.strip())
+        entry = self._recorder.state.entry((int(found[1]), int(found[2]))) if found else None
+        parts = entry.message.get("parts", []) if entry else []
+        if not found or int(found[3]) >= len(parts):
+            raise ModelRetry(f"There is no artifact {reference!r}.")
+        return content_text(parts[int(found[3])].get("content", ""))
+
+
+def _matching(text: str, pattern: str) -> str:
+    try:
+        wanted = re.compile(pattern, re.IGNORECASE)
+    except re.error:
+        wanted = re.compile(re.escape(pattern), re.IGNORECASE)
+    lines = [f"{n}: {line[:400]}" for n, line in enumerate(text.splitlines(), 1) if wanted.search(line)]
+    more = f"\n… {len(lines) - MAX_MATCHES} more lines match" if len(lines) > MAX_MATCHES else ""
+    return "\n".join(lines[:MAX_MATCHES]) + more if lines else f"No line matches {pattern!r}."
