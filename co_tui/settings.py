@@ -110,8 +110,6 @@ class Settings(Record):
     """How much of the window a summary may take."""
     keep_recent_share: Annotated[float, _number(0, 0.9)] = 0.25
     """How much of the window the newest messages keep, word for word, through a compaction."""
-    shorten_from_share: Annotated[float, _number(0, 1)] = 0.0
-    """Old tool results are left whole while the context is below this share of the window."""
     head_tail_chars: Annotated[int, _whole(0, "switches it off")] = 0
     """Results of earlier turns longer than this keep their beginning and end."""
     archive_over_chars: Annotated[int, _whole(0, "switches it off")] = 0

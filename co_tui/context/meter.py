@@ -27,11 +27,15 @@ class Meter:
     def __init__(self, ratio: float = 1.0) -> None:
         self.ratio = ratio
         self.unseen = 0.0
-        self._counts: dict[int, tuple[ModelMessage, int]] = {}
-        self._sent: list[ModelMessage] = []
+        self._counts: dict[int, tuple[ModelMessage, int, int]] = {}
+        self._sums: list[int] = []
+        self._system_sums: list[int] = []
+        """Of the list measured last, up to each of its messages: so that a longer one costs what was added."""
+        self._sent: Sequence[ModelMessage] = ()
         self._sent_estimate = 0.0
         self._last_reported: tuple[int, int] | None = None
         self._last_level = 0.0
+        self._last_reply_estimate = 0
 
     def tokens(self, message: ModelMessage) -> float:
         """One message, system parts included, in the model's tokens."""
@@ -45,9 +49,9 @@ class Meter:
         )
 
     def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold) -> None:
-        """Remember what was sent, so that the report on it can be understood."""
-        self._sent = list(messages)
-        self._sent_estimate = sum(self._estimate(message) for message in messages)
+        """Remember what was sent, which was measured last, so that the report on it can be understood."""
+        self._sent = messages
+        self._sent_estimate = self._sums[-1] if self._sums else 0
         self._sent_estimate += estimate_text(scaffold.instructions) + estimate_tools(scaffold.tools)
 
     def reported(self, response: ModelResponse) -> None:
@@ -57,7 +61,7 @@ class Meter:
             return
         if self._last_reported is not None:
             grown = usage.input_tokens - self._last_reported[0] - self._last_reported[1]
-            estimated = self._sent_estimate - self._last_level - self._estimate_of_last_reply
+            estimated = self._sent_estimate - self._last_level - self._last_reply_estimate
             if grown > 0 and estimated >= SMALLEST_SAMPLE_TOKENS:
                 low, high = RATIO_RANGE
                 sample = min(high, max(low, grown / estimated))
@@ -65,19 +69,22 @@ class Meter:
         self.unseen = max(0.0, usage.input_tokens - self.ratio * self._sent_estimate)
         self._last_reported = (usage.input_tokens, usage.output_tokens)
         self._last_level = self._sent_estimate
-        self._estimate_of_last_reply = self._estimate(response)
+        self._last_reply_estimate = self._estimate(response)
 
-    _estimate_of_last_reply = 0
+    def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
+        """The context right after a reply to the request sent last."""
+        return self.read([*self._sent, response], scaffold, window, same=len(self._sent))
 
-    def read(self, messages: Sequence[ModelMessage], scaffold: Scaffold, window: Window) -> Reading:
-        """The one measurement of a request."""
+    def read(self, messages: Sequence[ModelMessage], scaffold: Scaffold, window: Window, *, same: int = 0) -> Reading:
+        """The one measurement of a request. Its first `same` messages are those of the list measured last."""
+        estimate, system_estimate = self._level(messages, same)
         instructions, tools = self.fixed(scaffold)
-        system = instructions + round(self.unseen + self.ratio * sum(system_tokens(message) for message in messages))
-        anchored = self._anchored(messages)
+        system = instructions + round(self.unseen + self.ratio * system_estimate)
+        anchored = self._anchored(messages, same)
         if anchored is not None:
             total, exact = anchored
         else:
-            total = self.unseen + instructions + tools + sum(self.tokens(message) for message in messages)
+            total = self.unseen + instructions + tools + self.ratio * estimate
             exact = False
         total = max(total, system + tools)
         return Reading(
@@ -89,22 +96,40 @@ class Meter:
             measured="provider" if exact else "estimate",
         )
 
-    def _anchored(self, messages: Sequence[ModelMessage]) -> tuple[float, bool] | None:
+    def _level(self, messages: Sequence[ModelMessage], same: int) -> tuple[int, int]:
+        """All our estimates added up, and those of system parts; only what follows `same` is looked at."""
+        same = min(same, len(self._sums))
+        del self._sums[same:], self._system_sums[same:]
+        total = self._sums[-1] if self._sums else 0
+        system = self._system_sums[-1] if self._system_sums else 0
+        for index in range(same, len(messages)):
+            whole, of_system = self._count(messages[index])
+            total, system = total + whole, system + of_system
+            self._sums.append(total)
+            self._system_sums.append(system)
+        return total, system
+
+    def _anchored(self, messages: Sequence[ModelMessage], same: int) -> tuple[float, bool] | None:
         """The reported level plus what came after it, when the request only continues what was sent."""
         known = len(self._sent)
         if self._last_reported is None or not known or len(messages) <= known:
             return None
-        if any(messages[index] is not self._sent[index] for index in range(known)):
+        if any(messages[index] is not self._sent[index] for index in range(min(same, known), known)):
             return None
         reply = messages[known]
         if not isinstance(reply, ModelResponse) or reply.usage.input_tokens != self._last_reported[0]:
             return None
-        after = sum(self.tokens(message) for message in messages[known + 1 :])
+        after = self.ratio * (self._sums[len(messages) - 1] - self._sums[known])
         return sum(self._last_reported) + after, len(messages) == known + 1
 
     def _estimate(self, message: ModelMessage) -> int:
+        return self._count(message)[0]
+
+    def _count(self, message: ModelMessage) -> tuple[int, int]:
+        """One message's estimate, and how much of it are system parts; worked out once."""
         found = self._counts.get(id(message))
         if found is None or found[0] is not message:
-            found = (message, estimate_message(message) + system_tokens(message))
+            system = system_tokens(message)
+            found = (message, estimate_message(message) + system, system)
             self._counts[id(message)] = found
-        return found[1]
+        return found[1], found[2]

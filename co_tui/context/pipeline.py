@@ -9,10 +9,10 @@ from co_tui.context import cuts, replacement
 from co_tui.context.count import Reading, Scaffold, Window
 from co_tui.context.cuts import Cut
 from co_tui.context.meter import Meter
-from co_tui.context.repair import repair_traced
+from co_tui.context.repair import Repaired, repair_traced
 from co_tui.context.shape import cut_before, latest_prompt, turn_starts
 from co_tui.context.summary import Summarise, summarise_offline
-from co_tui.context.tool_outputs import Memo, archive, keep_ends, trim
+from co_tui.context.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.settings import Settings
 
@@ -52,6 +52,7 @@ class Prepared(NamedTuple):
     messages: list[ModelMessage]
     reading: Reading
     history: list[ModelMessage]
+    """The history as it stands now, repaired and compacted; valid until the next request is prepared."""
     compaction: Compaction | None = None
     truncation: Truncation | None = None
     overshoot_tokens: int = 0
@@ -60,6 +61,31 @@ class Prepared(NamedTuple):
 
 Keep = Callable[[ToolReturnPart, str], str]
 """Stores a tool result and gives the reference that stands for it."""
+
+
+class _Past(NamedTuple):
+    """What the request before this one leaves for it."""
+
+    lineage: object = None
+    repaired: list[ModelMessage] = []
+    origins: list[int | None] = []
+    request: list[ModelMessage] = []
+    stable: tuple[int, int] | None = None
+    """The last reply: its index in the history, and in the repaired one. What stands before it stays as it is."""
+    final: int = 0
+    """So many messages at the beginning of the request no stage will change any more."""
+
+    @classmethod
+    def after(
+        cls, history: Sequence[ModelMessage], repaired: Repaired, request: list[ModelMessage], lineage: object
+    ) -> "_Past":
+        last = next((n for n in range(len(history) - 1, -1, -1) if isinstance(history[n], ModelResponse)), None)
+        if last is None or lineage is None:
+            return cls()
+        place = next(n for n in range(len(repaired.origins) - 1, -1, -1) if repaired.origins[n] == last)
+        prompt = latest_prompt(repaired.messages) or 0
+        final = min(place, prompt, max(0, len(request) - RECENT_MESSAGES))
+        return cls(lineage, repaired.messages, repaired.origins, request, (last, place), final)
 
 
 class Governor:
@@ -81,28 +107,50 @@ class Governor:
         self._keep = keep or _reference
         self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}}
         self._clipped: dict[int, Memo] = {}
+        self._past = _Past()
         self._started_at: int | None = None
         """How long the history was when a background compaction began; it is applied before the next request."""
         self._resist: int = 0
         """No automatic compaction until the history is longer than this: the last one freed too little."""
 
-    def prepare(self, history: Sequence[ModelMessage], scaffold: Scaffold) -> Prepared:
-        """The next request, from the history as it is now."""
-        if history and isinstance(history[-1], ModelResponse):
-            self.meter.reported(history[-1])
-        else:
-            self._learn(history)
-        history, origins = repair_traced(history)
-        request, reading = self._shortened(history, scaffold)
-        compaction = self._compact(history, request, reading)
+    def prepare(self, history: Sequence[ModelMessage], scaffold: Scaffold, lineage: object = None) -> Prepared:
+        """The next request, from the history as it is now.
+
+        Histories of the same `lineage` only ever grow at their end: then this costs what was added since
+        the last request, not what the whole is long.
+        """
+        self._learn(history)
+        past = self._past if lineage is not None and self._past.lineage is lineage else _Past()
+        repaired = self._repaired(history, past)
+        request = self._tool_outputs(repaired.messages, past)
+        reading = self.meter.read(request, scaffold, self.window, same=past.final)
+        self._past = _Past.after(history, repaired, request, lineage)
+        live = repaired.messages
+        compaction = self._compact(live, request, reading)
         if compaction is not None:
-            history = [*history[: compaction.start], *compaction.replacement, *history[compaction.stop :]]
-            request, reading = self._shortened(history, scaffold)
-            gone = tuple(index for index in origins[compaction.start : compaction.stop] if index is not None)
-            compaction = compaction._replace(post_tokens=reading.current_tokens, replaced=gone)
+            live = [*live[: compaction.start], *compaction.replacement, *live[compaction.stop :]]
+            request = self._tool_outputs(live, _Past())
+            reading = self.meter.read(request, scaffold, self.window)
+            gone = (index for index in repaired.origins[compaction.start : compaction.stop] if index is not None)
+            compaction = compaction._replace(post_tokens=reading.current_tokens, replaced=tuple(gone))
+            self._past = _Past()
         request, reading, truncation, overshoot = self._truncate(request, reading, scaffold)
+        if truncation is not None:
+            self._past = _Past()  # what was measured last is not what the next request begins with
+        request = list(request)  # the next request will be made in what is ours
         self.meter.sent(request, scaffold)
-        return Prepared(request, reading, history, compaction, truncation, overshoot)
+        return Prepared(request, reading, live, compaction, truncation, overshoot)
+
+    def _repaired(self, history: Sequence[ModelMessage], past: _Past) -> Repaired:
+        """Only what follows the last reply of the request before can have changed."""
+        if not past.stable:
+            return repair_traced(history)
+        start, place = past.stable
+        tail = repair_traced(history[start:])
+        # In place: copying what did not change would cost what the whole is long.
+        past.repaired[place:] = tail.messages
+        past.origins[place:] = [None if index is None else index + start for index in tail.origins]
+        return Repaired(past.repaired, past.origins)
 
     def _learn(self, history: Sequence[ModelMessage]) -> None:
         """The reply to the last request is the newest one; what follows it are results and prompts."""
@@ -111,21 +159,19 @@ class Governor:
                 self.meter.reported(message)
                 return
 
-    def _shortened(self, history: list[ModelMessage], scaffold: Scaffold) -> tuple[list[ModelMessage], Reading]:
-        """The history with its old tool results made smaller, once the context is large enough for that."""
-        whole = self.meter.read(history, scaffold, self.window)
-        if whole.current_tokens < self.settings.shorten_from_share * self.window.tokens:
-            return history, whole
-        request = self._tool_outputs(history)
-        return request, self.meter.read(request, scaffold, self.window)
-
-    def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    def _tool_outputs(self, messages: list[ModelMessage], past: _Past) -> list[ModelMessage]:
+        """Old tool results made smaller; what is final from the request before is taken over as it is."""
         settings = self.settings
-        upto = latest_prompt(messages) or 0
+        rest = messages[past.final :]
+        upto = latest_prompt(rest) or 0
         # First of all, since a reference names the result as it is in the log.
-        result = archive(messages, settings.archive_over_chars, self._keep, upto, self._memos["archive"])
-        result = trim(result, settings.tool_output_trim_chars, self._memos["trim"])
-        return keep_ends(result, settings.head_tail_chars, self._memos["ends"])
+        rest = archive(rest, settings.archive_over_chars, self._keep, upto, self._memos["archive"])
+        rest = trim(rest, settings.tool_output_trim_chars, self._memos["trim"])
+        rest = keep_ends(rest, settings.head_tail_chars, self._memos["ends"])
+        if not past.final:
+            return rest
+        past.request[past.final :] = rest
+        return past.request
 
     # Compaction
 

@@ -29,6 +29,11 @@ class Growing(Sequence[T], Generic[T]):
         grown._length = self._length + 1
         return grown
 
+    @property
+    def lineage(self) -> object:
+        """The same object for all sequences of which one is the beginning of the other, by appending."""
+        return self._items
+
     @overload
     def __getitem__(self, index: int) -> T: ...
     @overload

@@ -193,7 +193,8 @@ class Turn:
         self._draft = self._new_draft()
         # The log's own history, not the run's: the library joins requests that stand side by side.
         history = self._context.history.messages(self._recorder.state)
-        prepared = self._context.governor.prepare(history, scaffold)
+        lineage = self._recorder.state.history.lineage
+        prepared = self._context.governor.prepare(history, scaffold, lineage)
         if self._context.archive.new:
             stored, self._context.archive.new = self._context.archive.new, []
             await self._recorder.record(*stored)
@@ -237,7 +238,7 @@ class Turn:
         self._draft = self._new_draft()
         meter = self._context.governor.meter
         meter.reported(response)
-        await self._context.report(meter.read([*messages, response], scaffold, self._context.window), response)
+        await self._context.report(meter.read_reply(response, scaffold, self._context.window), response)
 
     def _beyond_log(self, run_messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
         return run_messages[self._in_log :] if self._in_log is not None else ()

@@ -33,13 +33,13 @@ def main() -> None:
         governor = Governor(Settings(), Window(tokens=10_000_000, known=True))
         live = [*history(size), ModelRequest(parts=[UserPromptPart("And now?")])]
         start = time.perf_counter()
-        governor.prepare(live, Scaffold())
+        governor.prepare(live, Scaffold(), live)
         first = (time.perf_counter() - start) * 1000
         later = []
         for n in range(15):
             live += [ModelResponse(parts=[TextPart("An answer.")]), ModelRequest(parts=[UserPromptPart(f"More {n}?")])]
             start = time.perf_counter()
-            governor.prepare(live, Scaffold())
+            governor.prepare(live, Scaffold(), live)
             later.append((time.perf_counter() - start) * 1000)
         next_ms[size] = median(later)
         rows.append((f"{size:,} live messages", f"first {first:.1f} ms, next {next_ms[size]:.2f} ms"))

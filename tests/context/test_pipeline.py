@@ -40,6 +40,22 @@ def policy(name: str) -> Settings:
 LOADED = {name: policy(name) for name in POLICIES}
 
 
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(histories, st.sampled_from(POLICIES), st.sampled_from([4_000, 16_000, 1_000_000]))
+def test_a_growing_history_gives_the_same_requests_as_one_looked_at_anew(history, name, window) -> None:
+    growing = Governor(LOADED[name], Window(tokens=window, known=True))
+    anew = Governor(LOADED[name], Window(tokens=window, known=True))
+    live: list = []
+    lineage = object()
+    for message in history:
+        live.append(message)
+        if isinstance(message, ModelRequest):
+            fast, slow = growing.prepare(live, Scaffold(), lineage), anew.prepare(live, Scaffold())
+            assert fast.messages == slow.messages and fast.reading == slow.reading
+            if fast.compaction is not None:
+                live, lineage = list(fast.history), object()
+
+
 def smallest(messages) -> bool:
     """Only what no stage may remove is left."""
     return kept_by_rule(messages) == set(range(len(messages)))

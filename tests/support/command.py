@@ -35,7 +35,7 @@ class Command:
     def database(self) -> Path:
         return self.home / "data" / "co-tui.db"
 
-    def __call__(self, *arguments: str, stdin: str | None = "", timeout: float = 90) -> Result:
+    def __call__(self, *arguments: str, stdin: str | None = "", timeout: float = 240) -> Result:
         done = subprocess.run(
             [sys.executable, "-m", "co_tui", *arguments],
             input=stdin,
