@@ -16,7 +16,7 @@ from co_tui.context.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_end
 from co_tui.context.truncate import truncate
 from co_tui.settings import Settings
 
-LARGEST_SUMMARY_TOKENS = 12_000
+LARGEST_SUMMARY_TOKENS = 20_000
 LARGEST_QUOTE_CHARS = 600
 """How much of each original user message a compaction keeps."""
 LEAST_FREED = 0.1

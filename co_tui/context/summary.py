@@ -21,12 +21,19 @@ Summarise = Callable[[Sequence[ModelMessage], int], str]
 """Turns messages into a summary of at most so many tokens."""
 
 LINE_CHARS: Final = 220
+MENTIONS_AT_ONCE: Final = 150
+RESULT_CHARS: Final = 12_000
+"""How much of one message is looked through for names."""
 _PATH: Final = re.compile(
     r"(?<![\w/.])(?:~|\.{1,2})?/?(?:[\w.@-]+/)+[\w.@-]+\b"
     r"|\b[\w-]+\.(?:py|ts|tsx|js|rs|go|java|c|h|cpp|rb|md|toml|ya?ml|json|sql|sh|css|html|txt|cfg|ini)\b"
 )
 _IDENTIFIER: Final = re.compile(
-    r"\b(?:[a-z]+_[a-z0-9_]+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+|[A-Z]{2,}[A-Z0-9_-]*\d\w*|#\d+|\w*\d{3,}\w*)\b"
+    r"\b[a-zA-Z]+(?:_[a-zA-Z0-9]+)+\b"  # snake_case, CONSTANTS
+    r"|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+"  # camelCase
+    r"|\b\w+\.[a-z]\w{0,12}\b"  # dotted names
+    r"|\b(?=\w*\d)(?=\w*[a-zA-Z])\w{4,}\b|#\d+|\b\d{3,}\b"  # codes and numbers
+    r"|(?<=[a-z,] )[A-Z][a-z]{2,}\b"  # names within a sentence
 )
 _RULE: Final = re.compile(
     r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
@@ -87,7 +94,7 @@ def _read_request(message: ModelRequest, notes: dict[str, dict[str, None]]) -> N
             text = content_text(part.content)
             _add(notes, "errors", [line for line in _sentences(text[:6000]) if _ERROR.search(line)][:2])
             _add(notes, "results", [f"{part.tool_name}: {_line(text)}"])
-            _mentions(text[:8000], notes)
+            _mentions(text[:RESULT_CHARS], notes)
 
 
 def _read_response(message: ModelResponse, notes: dict[str, dict[str, None]]) -> None:
@@ -115,8 +122,8 @@ def _call(part: ToolCallPart) -> str:
 
 
 def _mentions(text: str, notes: dict[str, dict[str, None]]) -> None:
-    _add(notes, "files", _PATH.findall(text)[:40])
-    _add(notes, "identifiers", _IDENTIFIER.findall(text)[:60])
+    _add(notes, "files", _PATH.findall(text)[:MENTIONS_AT_ONCE])
+    _add(notes, "identifiers", _IDENTIFIER.findall(text)[:MENTIONS_AT_ONCE])
 
 
 def _add(notes: dict[str, dict[str, None]], key: str, lines: Iterable[str]) -> None:

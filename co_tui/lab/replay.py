@@ -76,12 +76,14 @@ def replay(
     governor = Governor(settings, window, summarise=summarise, meter=Meter(ratio))
     details = Details()
     history: list[ModelMessage] = []
+    lineage = object()
     seen: set[str] = set()
     number = compactions = 0
     for index, message in enumerate(conversation.messages):
         if isinstance(message, ModelResponse) and index:
-            prepared = governor.prepare(history, Scaffold())
-            history = list(prepared.history)
+            prepared = governor.prepare(history, Scaffold(), lineage)
+            if prepared.compaction is not None:
+                history, lineage = list(prepared.history), object()
             number += 1
             compactions += prepared.compaction is not None
             needed = details.of(message) & seen

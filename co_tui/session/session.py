@@ -130,6 +130,7 @@ class Session:
             recorder = Recorder(session_id, desk.writer, state)
             recorder.listen(listener)
             session = cls(desk, lock, recorder, answerer, window)
+            await asyncio.to_thread(session._history.messages, state)  # a long one takes a while to parse
             before = state.usage.token_limit if state.usage else None
             place = {**session._place(), "model": state.model}
             await session._recorder.record(SessionResume(**place))

@@ -194,7 +194,8 @@ class Turn:
         # The log's own history, not the run's: the library joins requests that stand side by side.
         history = self._context.history.messages(self._recorder.state)
         lineage = self._recorder.state.history.lineage
-        prepared = self._context.governor.prepare(history, scaffold, lineage)
+        # The first request of a long session counts every message: beside the loop, so that keys go on working.
+        prepared = await asyncio.to_thread(self._context.governor.prepare, history, scaffold, lineage)
         if self._context.archive.new:
             stored, self._context.archive.new = self._context.archive.new, []
             await self._recorder.record(*stored)

@@ -2,9 +2,9 @@
 
 import sys
 
-from tests.benchmarks import app, foundation, pipeline
+from tests.benchmarks import app, foundation, lab, pipeline
 
-BENCHMARKS = {"foundation": foundation.main, "app": app.main, "pipeline": pipeline.main}
+BENCHMARKS = {"foundation": foundation.main, "app": app.main, "pipeline": pipeline.main, "lab": lab.main}
 
 
 def main() -> None:
