@@ -51,6 +51,12 @@ class Feed:
         self._transcript.append(block)
         return block
 
+    def drop(self, block: Block) -> None:
+        """Take a note away again."""
+        if block in self._builder.blocks:
+            self._builder.blocks.remove(block)
+        self._transcript.drop(block)
+
     def hear(self, event: Event) -> None:
         """Show what an event brings."""
         match event.fact:
@@ -130,8 +136,6 @@ class Feed:
         self._streaming.clear()
 
     def _forget(self, block: Block) -> None:
-        if block in self._builder.blocks:
-            self._builder.blocks.remove(block)
         if block.first_of_reply:
             self._builder.end_reply()
-        self._transcript.drop(block)
+        self.drop(block)

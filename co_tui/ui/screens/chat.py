@@ -127,7 +127,7 @@ class ChatScreen(Screen[None]):
     def hear(self, event: Event, state: SessionState) -> None:
         """One event of the running session."""
         if self._welcome is not None and event.type == "message":
-            self.transcript.drop(self._welcome)
+            self.feed.drop(self._welcome)
             self._welcome = None
         self.feed.hear(event)
         if event.seq is not None:
