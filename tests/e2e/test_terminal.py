@@ -21,6 +21,10 @@ pytestmark = [
 ]
 
 
+REPLY_BEGAN = "│ co-tui"
+"""The name above a reply, which comes with its first word."""
+
+
 class Terminal:
     """A tmux session of our own, on a server of our own."""
 
@@ -130,8 +134,8 @@ def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: Command) -> None
     terminal.wait("Write a message")
     terminal.type("Tell me a very long story about the mountains.")
     terminal.press("Enter")
-    terminal.wait("answering · esc stops")
-    time.sleep(1.5)
+    terminal.wait("answering · esc stops", REPLY_BEGAN)
+    time.sleep(0.5)
     subprocess.run(["tmux", "-L", terminal._socket, "kill-session"], check=True)
     time.sleep(1.0)
     terminal._tmux("-f", "/dev/null", "new-session", "-d", "sh")
