@@ -51,7 +51,7 @@ class Actions:
         self._chat.do_folds()
 
     async def do_find(self, text: str) -> None:
-        self._chat.do_find(text)
+        await self._chat.do_find(text)
 
     async def do_theme(self, _: str) -> None:
         self._app.theme = LIGHT.name if self._app.current_theme.dark else DARK.name

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.store.reader import Reader
 from co_tui.ui.actions import Actions
+from co_tui.ui.app import CoTui
 from co_tui.ui.commands import COMMANDS
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -206,3 +208,37 @@ async def test_a_draft_is_kept_for_the_next_start(home: Path, provider: Provider
         await until(pilot, lambda: len(app.bridge.state.transcript) == 2)
     async with running(launch_for(home, provider)) as (app, pilot):
         assert app.chat.prompt.text == ""
+
+
+async def test_find_and_folds_work_from_the_prompt_and_by_key(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "where is the needle")
+        await type_text(pilot, "/find needle\n")
+        await until(pilot, lambda: app.chat.transcript._needle == "needle")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.chat.transcript._needle == "")
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: "Search in this conversation" in screen_text(app))
+        await type_text(pilot, "haystack\n")
+        # Pilot shows no toasts; that one was raised is what can be seen.
+        await until(pilot, lambda: any("does not occur" in note.message for note in app._notifications))
+        await pilot.press("escape")
+        thought = app.chat.feed._builder.part("thinking", "first line\nthe second line of a thought")
+        app.chat.transcript.append(thought)
+        await until(pilot, lambda: "▸ thinking" in screen_text(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "the second line of a thought" in screen_text(app))
+        await type_text(pilot, "/folds \n")
+        await until(pilot, lambda: "▸ thinking" in screen_text(app))
+
+
+async def test_ctrl_q_leaves_and_keeps_everything(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    app = CoTui(launch)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.engine.ready)
+        await ask(app, pilot, "hello")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running or app.session is None)
+    (row,) = Reader(launch.paths.database).sessions()
+    assert row.messages == 2

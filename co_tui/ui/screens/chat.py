@@ -245,11 +245,11 @@ class ChatScreen(Screen[None]):
     def action_command(self, name: str) -> None:
         self.app.run_command(name, "")
 
-    def action_escape(self) -> None:
+    async def action_escape(self) -> None:
         if self._offers:
             self._close_completions()
         elif self.query(FindBar):
-            self.query(FindBar).remove()
+            await self.query(FindBar).remove()
             self.transcript.find("")
             self.prompt.focus()
         elif self._busy:
@@ -278,9 +278,9 @@ class ChatScreen(Screen[None]):
     def do_folds(self) -> None:
         self.transcript.toggle_all()
 
-    def do_find(self, text: str) -> None:
+    async def do_find(self, text: str) -> None:
         if not self.query(FindBar):
-            self.mount(FindBar(text), before="#prompt")
+            await self.mount(FindBar(text), before="#prompt")
         self.query_one(FindBar).focus()
         self._find(text)
 
