@@ -12,7 +12,6 @@ from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
@@ -153,42 +152,6 @@ class Reading:
             model=model,
             **reported,
         )
-
-
-def read(messages: Sequence[ModelMessage], scaffold: Scaffold, window: Window) -> Reading:
-    """Measure a request. Only messages after the last reported usage are looked at."""
-    instructions = estimate_text(scaffold.instructions)
-    tools = estimate_tools(scaffold.tools)
-    anchor, after = 0, len(messages)
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if isinstance(message, ModelResponse) and message.usage.input_tokens:
-            anchor = message.usage.input_tokens + message.usage.output_tokens
-            after = index + 1
-            break
-    fresh = sum(estimate_message(message) for message in messages[after:]) if anchor else 0
-    if anchor:
-        # Our own figures for the fixed parts may not outgrow what the provider counted in all.
-        instructions, tools = _within(anchor, instructions, tools)
-        conversation = anchor - instructions - tools + fresh
-    else:
-        instructions += sum(system_tokens(message) for message in messages)
-        conversation = sum(estimate_message(message) for message in messages)
-    return Reading(
-        system_tokens=instructions,
-        conversation_tokens=conversation,
-        tool_definition_tokens=tools,
-        messages_count=len(messages),
-        window=window,
-        measured="provider" if anchor and not fresh else "estimate",
-    )
-
-
-def _within(total: int, system: int, tools: int) -> tuple[int, int]:
-    fixed = system + tools
-    if fixed <= total:
-        return system, tools
-    return system * total // fixed, tools * total // fixed
 
 
 def system_tokens(message: ModelMessage) -> int:

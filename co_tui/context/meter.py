@@ -86,7 +86,8 @@ class Meter:
         else:
             total = self.unseen + instructions + tools + self.ratio * estimate
             exact = False
-        total = max(total, system + tools)
+        # Our own figures for the fixed parts may not outgrow the whole, which may be the provider's.
+        system, tools = _within(round(total), system, tools)
         return Reading(
             system_tokens=system,
             conversation_tokens=round(total) - system - tools,
@@ -133,3 +134,10 @@ class Meter:
             found = (message, estimate_message(message) + system, system)
             self._counts[id(message)] = found
         return found[1], found[2]
+
+
+def _within(total: int, system: int, tools: int) -> tuple[int, int]:
+    fixed = system + tools
+    if fixed <= total:
+        return system, tools
+    return system * total // fixed, tools * total // fixed

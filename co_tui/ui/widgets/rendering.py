@@ -1,7 +1,7 @@
 """From blocks to lines on the screen, by way of Rich."""
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -281,7 +281,3 @@ def _trimmed(lines: list[Strip]) -> list[Strip]:
     while end > start and not lines[end - 1].text.strip():
         end -= 1
     return lines[start:end]
-
-
-def text_of_lines(lines: Iterable[Strip]) -> str:
-    return "\n".join(line.text.rstrip() for line in lines)
