@@ -4,6 +4,7 @@ Strongest first: command line, environment, the project's `.co-tui.toml`, the us
 the policy, the defaults. Nothing here reads the process environment by itself: `cli` hands it in.
 """
 
+import json
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -15,7 +16,12 @@ from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, write
 from co_tui.record import Record
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
+HOOKS: Final = ("preCompact",)
+"""Moments at which commands of the user's own can run."""
 BUILT_IN_POLICIES: Final = Path(__file__).parent / "context" / "policies"
+
+
+NO_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
 class SettingsError(Exception):
@@ -73,6 +79,23 @@ def _one_of(*words: str) -> _Rule:
     return _Rule("one of " + ", ".join(words), read)
 
 
+def _hooks() -> _Rule:
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            value = json.loads(value)
+        if not isinstance(value, Mapping) or not set(value) <= set(HOOKS):
+            raise ValueError
+        read_hooks = {}
+        for name, commands in value.items():
+            commands = [commands] if isinstance(commands, str) else commands
+            if not isinstance(commands, list | tuple) or not all(isinstance(each, str) and each for each in commands):
+                raise ValueError
+            read_hooks[name] = tuple(commands)
+        return read_hooks
+
+    return _Rule(f"a table of commands for {', '.join(HOOKS)}", read, personal=True)
+
+
 class Settings(Record):
     """The values in force."""
 
@@ -122,6 +145,16 @@ class Settings(Record):
     """Tokens of them kept."""
     few_turns: Annotated[int, _whole(1)] = 5
     """With fewer turns than this, a token budget keeps texts instead of summarising, under `turns`."""
+    compaction_asks: Annotated[str, _one_of("on", "off")] = "off"
+    """Whether automatic compaction asks first."""
+    compaction_waits: Annotated[str, _one_of("no", "turn")] = "no"
+    """`turn` holds automatic compaction to the end of the turn, as long as the request still fits."""
+    compaction_review: Annotated[str, _one_of("on", "off")] = "off"
+    """Whether a summary can be read and edited before it is applied."""
+    compaction_timeout_s: Annotated[float, _number(1, 86_400)] = 120.0
+    """How long one summary may take before the offline summariser steps in."""
+    memory_limit_mb: Annotated[int, _whole(0, "switches it off")] = 2048
+    """Above so much memory of this process, garbage is collected and then the conversation compacted."""
     truncation: Annotated[str, _one_of("on", "off")] = "on"
     """Whether the last guard leaves out what does not fit."""
     truncation_headroom: Annotated[float, _number(0, 0.5)] = 0.05
@@ -134,6 +167,12 @@ class Settings(Record):
     """How long a provider may stay silent."""
     max_retries: Annotated[int, _whole(0, "gives up at once")] = 4
     """How often a request that failed for a passing reason is sent again."""
+    hooks: Annotated[Mapping[str, tuple[str, ...]], _hooks()] = NO_HOOKS
+    """Commands that run at certain moments; `preCompact` may veto a compaction or add to its focus."""
+    hook_timeout_s: Annotated[float, _number(0.1, 600)] = 10.0
+    """How long a hook may take."""
+    telemetry: Annotated[str, _text("off, or the address of an OpenTelemetry collector", personal=True)] = "off"
+    """Where compactions are reported to as OpenTelemetry spans."""
 
 
 class Origin(NamedTuple):
@@ -224,7 +263,7 @@ def write(key: str, value: str, paths: Paths) -> object:
         raise SettingsError(f"{file} cannot be read ({error}); mend it first, nothing was written.") from None
     changed = _with_key(text, key, kept)
     try:
-        if tomllib.loads(changed).get(key) != kept:
+        if rules()[key].read(tomllib.loads(changed).get(key)) != kept:
             raise ValueError
     except ValueError:
         raise SettingsError(f"{file} sets {key} in a way only you can change; edit it by hand.") from None
@@ -318,5 +357,9 @@ def _toml(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
     text = "".join(f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else "\\" + c if c in '"\\' else c for c in str(value))
     return f'"{text}"'
