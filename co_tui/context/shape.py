@@ -61,17 +61,26 @@ def cut_before(messages: Sequence[ModelMessage], index: int) -> int:
     return index
 
 
-def kept_by_rule(messages: Sequence[ModelMessage], pinned: Iterable[int] = ()) -> set[int]:
-    """What no stage may remove: system messages, the latest prompt, and what is pinned."""
+def kept_by_rule(messages: Sequence[ModelMessage], pinned: Iterable[int] = (), *, prompt: bool = True) -> set[int]:
+    """What no stage may remove: system messages, what is pinned, and the latest prompt unless it is answered."""
     kept = {index for index, message in enumerate(messages) if holds_system(message)}
     kept.update(pinned)
-    if (prompt := latest_prompt(messages)) is not None:
-        kept.add(prompt)
+    if prompt and (latest := latest_prompt(messages)) is not None:
+        kept.add(latest)
     for index in tuple(kept):
-        while index > 0 and answers_calls(messages[index]):  # what answers a call stays with the call
-            index -= 1
-            kept.add(index)
+        kept.update(step_around(messages, index))
     return kept
+
+
+def step_around(messages: Sequence[ModelMessage], index: int) -> range:
+    """The message with the call it answers, or the answers to what it calls: they stay together."""
+    start, stop = index, index + 1
+    while start > 0 and answers_calls(messages[start]):
+        start -= 1
+    if isinstance(messages[start], ModelResponse):
+        while stop < len(messages) and answers_calls(messages[stop]):
+            stop += 1
+    return range(start, stop)
 
 
 def content_text(content: object) -> str:
