@@ -1,0 +1,154 @@
+"""Checkpoints: each summary of a session as a file people can read, in the session's own folder."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from co_tui.inert import inert, one_line
+from co_tui.paths import write_atomically
+from co_tui.store.log import now
+
+SLUG_CHARS = 50
+TITLE_CHARS = 120
+_NAME = re.compile(r"(\d{3,})-(.+)\.md")
+
+
+class CheckpointFailed(Exception):
+    """A checkpoint could not be written; the text names the file and the reason. The session can go on."""
+
+
+class Checkpoint(NamedTuple):
+    """One summary that was kept."""
+
+    number: int
+    title: str
+    path: Path
+
+
+class Checkpoints:
+    """The checkpoints of one session. The files are the truth: the index is always written from them."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is the session's own; nothing is created before the first checkpoint."""
+        self._workspace = folder / "workspace.yaml"
+        self._folder = folder / "checkpoints"
+        self._index = self._folder / "index.md"
+
+    def write(
+        self, number: int, title: str, body: str, *, facts: Mapping[str, object], workspace: Mapping[str, str]
+    ) -> Checkpoint:
+        """Keep a summary under its number; raises `CheckpointFailed`, and then keeps nothing.
+
+        `facts` head the file, those without a value left out. `workspace` says where the session is at home.
+        """
+        title = one_line(title, TITLE_CHARS) or "Checkpoint"
+        path = self._folder / f"{number:03d}-{_slug(title)}.md"
+        try:
+            write_atomically(path, _text(title, body, facts))
+            self._drop_left_overs(number, path)
+            self._write_workspace(workspace)
+            write_atomically(self._index, _index_text(self.list()))
+        except OSError as error:
+            self._forget(path)
+            raise CheckpointFailed(f"The checkpoint {path} was not kept: {_reason(error)}.") from error
+        return Checkpoint(number, title, path)
+
+    def list(self) -> Sequence[Checkpoint]:
+        """What is there, by number; nothing when no checkpoint was ever written."""
+        found: dict[int, Path] = {}
+        for path in sorted(self._folder.glob("*.md"), key=_written):
+            if name := _NAME.fullmatch(path.name):
+                found[int(name[1])] = path
+        return [Checkpoint(number, _title(path), path) for number, path in sorted(found.items())]
+
+    def _drop_left_overs(self, number: int, path: Path) -> None:
+        """A crash before the event was logged leaves a file whose number is given out again."""
+        for pattern in (f"{number:03d}-*.md", f".{number:03d}-*.md.*"):
+            for other in self._folder.glob(pattern):
+                if other != path:
+                    other.unlink(missing_ok=True)
+
+    def _write_workspace(self, workspace: Mapping[str, str]) -> None:
+        values = {key: _quoted(value) for key, value in workspace.items()}
+        values |= {"summary_count": str(len(self.list())), "updated": _quoted(workspace.get("updated") or now())}
+        try:
+            before = self._workspace.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            before = ""
+        write_atomically(self._workspace, _merged(before, values))
+
+    def _forget(self, path: Path) -> None:
+        """What is not in the index must not be listed either."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            return
+
+
+def _reason(error: OSError) -> str:
+    where = error.filename2 or error.filename
+    return f"{error.strerror or error}" + (f" ({Path(where).name})" if where else "")
+
+
+def _slug(title: str) -> str:
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    return words[:SLUG_CHARS].rstrip("-") or "checkpoint"
+
+
+def _text(title: str, body: str, facts: Mapping[str, object]) -> str:
+    known = {name: value for name, value in facts.items() if value is not None and value != ""}
+    lines = [f"- {name.replace('_', ' ')}: {one_line(str(value), 200)}" for name, value in known.items()]
+    block = "\n".join(lines) + "\n\n" if lines else ""
+    return f"# {title}\n\n{block}{inert(body).strip()}\n"
+
+
+def _index_text(checkpoints: Sequence[Checkpoint]) -> str:
+    lines = [f"- {each.number:03d} [{_escaped(each.title)}]({each.path.name})" for each in checkpoints]
+    return "# Checkpoints\n\n" + "".join(f"{line}\n" for line in lines)
+
+
+def _escaped(title: str) -> str:
+    return re.sub(r"([\[\]\\])", r"\\\1", title)
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _title(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            first = stream.readline(4 * TITLE_CHARS)
+    except OSError:
+        first = ""
+    return one_line(first.removeprefix("#"), TITLE_CHARS) or path.stem
+
+
+def _quoted(value: str) -> str:
+    # A JSON string without escaped pairs is also a YAML string.
+    return json.dumps(inert(value), ensure_ascii=False)
+
+
+def _merged(before: str, values: Mapping[str, str]) -> str:
+    """The file with these keys set in their old places, new ones at the end, and all else as it was."""
+    missing = dict(values)
+    lines: list[str] = []
+    ours = False
+    for line in before.rstrip("\n").split("\n") if before.strip() else ():
+        # Indented lines and list items belong to the key above them.
+        if line[:1] not in ("", " ", "\t", "-"):
+            key = line.partition(":")[0].strip(" \"'")
+            ours = key in values
+            if key in missing:
+                lines.append(f"{key}: {missing.pop(key)}")
+        if not ours:
+            lines.append(line)
+    lines += [f"{key}: {value}" for key, value in missing.items()]
+    return "\n".join(lines) + "\n"
