@@ -139,6 +139,10 @@ class Settings(Record):
     """Results of earlier turns longer than this are stored whole and stand as a reference."""
     compression_threshold: Annotated[float, _number(0, 1)] = 0.5
     """Share of the window at which the conversation is compressed, under `compress`."""
+    run_compression_low: Annotated[float, _number(0, 1)] = 0.75
+    """Share of a small window at which the results of the running turn are compressed, under `compress`."""
+    run_compression_high: Annotated[float, _number(0, 1)] = 0.91
+    """The same for the largest windows; in between it grows with the window."""
     fallback_messages: Annotated[int, _whole(1)] = 50
     """Messages kept when nothing can summarise, under `compress`."""
     fallback_tokens: Annotated[int, _whole(1)] = 8000

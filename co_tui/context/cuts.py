@@ -1,14 +1,16 @@
 """Which messages a compaction would replace, by each system's own rule (G3). Pure: says what, not with what."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from co_tui.context.shape import cut_before, has_text, kept_by_rule, latest_prompt, turn_starts
+from co_tui.context.shape import cut_before, has_text, kept_by_rule, latest_prompt, steps, turn_starts
 
 SMALLEST_TAIL = 4
+
+Tokens = Callable[[ModelMessage], float]
 
 
 class Cut(NamedTuple):
@@ -18,33 +20,64 @@ class Cut(NamedTuple):
     trigger: str
 
 
-def window_cut(messages: Sequence[ModelMessage], max_messages: int) -> Cut | None:
+def window_cut(messages: Sequence[ModelMessage], max_messages: int, pinned: Collection[int] = ()) -> Cut | None:
     """Over `max_messages`: keep the first run and the newest half, replace what is between (G3a)."""
     if not max_messages or len(messages) <= max_messages:
         return None
     tail = cut_before(messages, len(messages) - max(SMALLEST_TAIL, max_messages // 2))
-    return _cut(messages, _first_run_end(messages), tail, "window")
+    return _cut(messages, range(_first_run_end(messages), tail), "window", pinned)
 
 
-def share_cut(messages: Sequence[ModelMessage], trigger: str, *, keep_from: int | None = None) -> Cut | None:
+def share_cut(
+    messages: Sequence[ModelMessage], trigger: str, *, keep_from: int | None = None, pinned: Collection[int] = ()
+) -> Cut | None:
     """Everything before the current turn, or before `keep_from`."""
     start = latest_prompt(messages) if keep_from is None else keep_from
-    return _cut(messages, 0, cut_before(messages, start or 0), trigger)
+    return _cut(messages, range(cut_before(messages, start or 0)), trigger, pinned)
 
 
-def turns_cut(messages: Sequence[ModelMessage], max_turns: int, trigger: str = "turns") -> Cut | None:
+def recent_start(messages: Sequence[ModelMessage], room_tokens: float, tokens: Tokens) -> int:
+    """Where the newest messages begin that fit into the room, without parting a pair."""
+    start = len(messages)
+    while start > 0 and (room_tokens := room_tokens - tokens(messages[start - 1])) >= 0:
+        start -= 1
+    return cut_before(messages, start)
+
+
+def newest_start(messages: Sequence[ModelMessage], max_messages: int, room_tokens: float, tokens: Tokens) -> int:
+    """As `recent_start`, with a limit on how many."""
+    return max(recent_start(messages, room_tokens, tokens), cut_before(messages, len(messages) - max_messages))
+
+
+def turns_cut(messages: Sequence[ModelMessage], max_turns: int, pinned: Collection[int] = ()) -> Cut | None:
     """Over `max_turns`: the oldest half of whole turns (G3e)."""
     starts = turn_starts(messages)
     if not max_turns or len(starts) <= max_turns:
         return None
-    return oldest_half(messages, trigger)
+    return oldest_half(messages, "turns", pinned)
 
 
-def oldest_half(messages: Sequence[ModelMessage], trigger: str) -> Cut | None:
+def oldest_half(messages: Sequence[ModelMessage], trigger: str, pinned: Collection[int] = ()) -> Cut | None:
     starts = turn_starts(messages)
     if len(starts) < 2:
         return None
-    return _cut(messages, starts[0], starts[len(starts) // 2], trigger)
+    return _cut(messages, range(starts[0], starts[len(starts) // 2]), trigger, pinned)
+
+
+def run_cut(messages: Sequence[ModelMessage], trigger: str, pinned: Collection[int] = ()) -> Cut | None:
+    """The steps of the run that is under way, but the newest: task and earlier conversation stay (G3c)."""
+    prompt = latest_prompt(messages)
+    done = steps(messages, prompt + 1 if prompt is not None else 0, len(messages))[:-1]
+    return _cut(messages, range(done[0][0], done[-1][1]), trigger, pinned) if done else None
+
+
+def whole_cut(
+    messages: Sequence[ModelMessage], trigger: str, *, upto: int | None = None, pinned: Collection[int] = ()
+) -> Cut | None:
+    """All that was said before `upto`, or to the end; a prompt that nobody answered yet stays."""
+    end = len(messages) if upto is None else cut_before(messages, upto)
+    answered = bool(messages) and isinstance(messages[-1], ModelResponse)
+    return _cut(messages, range(end), trigger, pinned, prompt=not answered)
 
 
 def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
@@ -64,9 +97,11 @@ def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]
     return result
 
 
-def _cut(messages: Sequence[ModelMessage], start: int, end: int, trigger: str) -> Cut | None:
-    kept = kept_by_rule(messages)
-    replaced = tuple(index for index in range(start, end) if index not in kept)
+def _cut(
+    messages: Sequence[ModelMessage], reach: range, trigger: str, pinned: Collection[int], *, prompt: bool = True
+) -> Cut | None:
+    kept = kept_by_rule(messages, pinned, prompt=prompt)
+    replaced = tuple(index for index in reach if index not in kept)
     return Cut(replaced, trigger) if replaced else None
 
 

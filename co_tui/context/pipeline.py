@@ -1,35 +1,32 @@
 """Runs the stages before a model request, in their one order: repair, tool outputs, compact, truncate, measure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
 
-from co_tui.context import cuts, replacement
+from co_tui.context import carried, cuts, replacement
 from co_tui.context.count import Reading, Scaffold, Window
-from co_tui.context.cuts import Cut
+from co_tui.context.due import LEAST_FREED, Due, Question, before_tail, due
 from co_tui.context.meter import Meter
 from co_tui.context.repair import Repaired, repair_traced
-from co_tui.context.shape import cut_before, latest_prompt, turn_starts
+from co_tui.context.replacement import Replacement
+from co_tui.context.shape import latest_prompt
 from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.context.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.settings import Settings
 
 LARGEST_SUMMARY_TOKENS = 20_000
-LARGEST_QUOTE_CHARS = 600
-"""How much of each original user message a compaction keeps."""
-LEAST_FREED = 0.1
-"""A compaction that frees less of the history than this is not worth its loss."""
+USER_WORDS_SHARE = 0.4
+"""Of what a compaction may leave behind: as much as this for the user's own words."""
 
 
 class Compaction(NamedTuple):
-    """A rewrite of the history: messages `start` to `stop` became `replacement`."""
+    """A rewrite of the history."""
 
-    start: int
-    stop: int
     replaced: tuple[int, ...]
-    """The messages of the input that are gone; those between that repair had added count for nothing."""
+    """The messages of the input that are gone; those that repair had added count for nothing."""
     replacement: list[ModelMessage]
     trigger: str
     summary: str
@@ -44,6 +41,18 @@ class Truncation(NamedTuple):
     post_tokens: int
     pre_messages: int
     post_messages: int
+
+
+class Measured(NamedTuple):
+    """A history after repair and tool outputs, with its measurement; valid until the next one is measured."""
+
+    live: list[ModelMessage]
+    origins: list[int | None]
+    """Which message of the history each one is; None for those that repair added."""
+    request: list[ModelMessage]
+    reading: Reading
+    pinned: Collection[int] = ()
+    """Indexes in `live` of what every stage keeps."""
 
 
 class Prepared(NamedTuple):
@@ -89,7 +98,11 @@ class _Past(NamedTuple):
 
 
 class Governor:
-    """Governs one conversation's context under a policy's settings."""
+    """Governs one conversation's context under a policy's settings.
+
+    A live session asks for each step by itself, since its summaries take time: `measure`, `due`, `fit`.
+    `prepare` does them all in one go, with a summariser that answers at once.
+    """
 
     def __init__(
         self,
@@ -108,13 +121,49 @@ class Governor:
         self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}}
         self._clipped: dict[int, Memo] = {}
         self._past = _Past()
+        self._pinned: list[ModelMessage] = []
         self._started_at: int | None = None
         """How long the history was when a background compaction began; it is applied before the next request."""
         self._resist: int = 0
         """No automatic compaction until the history is longer than this: the last one freed too little."""
 
-    def prepare(self, history: Sequence[ModelMessage], scaffold: Scaffold, lineage: object = None) -> Prepared:
-        """The next request, from the history as it is now.
+    def prepare(
+        self,
+        history: Sequence[ModelMessage],
+        scaffold: Scaffold,
+        lineage: object = None,
+        pinned: Collection[int] = (),
+    ) -> Prepared:
+        """The next request, from the history as it is now."""
+        measured = self.measure(history, scaffold, lineage, pinned)
+        found = self._due_now(measured)
+        done = self._compact(measured, found) if found else None
+        if done is None:
+            return self.fit(measured, scaffold)
+        live = done.applied(measured.live)
+        before = measured
+        measured = self.measure(live, scaffold)
+        compaction = Compaction(
+            replaced=self.replaced_of(before, done),
+            replacement=done.messages,
+            trigger=found.cut.trigger if found else "",
+            summary=carried.earlier_summary(done.messages),
+            pre_tokens=before.reading.current_tokens,
+            post_tokens=measured.reading.current_tokens,
+            waited=found is not None and found.waits,
+        )
+        return self.fit(measured, scaffold)._replace(compaction=compaction)
+
+    # The steps
+
+    def measure(
+        self,
+        history: Sequence[ModelMessage],
+        scaffold: Scaffold,
+        lineage: object = None,
+        pinned: Collection[int] = (),
+    ) -> Measured:
+        """Repair the history, make its tool outputs smaller, and measure the request that gives.
 
         Histories of the same `lineage` only ever grow at their end: then this costs what was added since
         the last request, not what the whole is long.
@@ -122,24 +171,82 @@ class Governor:
         self._learn(history)
         past = self._past if lineage is not None and self._past.lineage is lineage else _Past()
         repaired = self._repaired(history, past)
+        kept = self._pin(repaired, pinned)
+        if kept is None:
+            past, kept = _Past(), {n for n, origin in enumerate(repaired.origins) if origin in pinned}
         request = self._tool_outputs(repaired.messages, past)
         reading = self.meter.read(request, scaffold, self.window, same=past.final)
         self._past = _Past.after(history, repaired, request, lineage)
-        live = repaired.messages
-        compaction = self._compact(live, request, reading)
-        if compaction is not None:
-            live = [*live[: compaction.start], *compaction.replacement, *live[compaction.stop :]]
-            request = self._tool_outputs(live, _Past())
-            reading = self.meter.read(request, scaffold, self.window)
-            gone = (index for index in repaired.origins[compaction.start : compaction.stop] if index is not None)
-            compaction = compaction._replace(post_tokens=reading.current_tokens, replaced=tuple(gone))
-            self._past = _Past()
-        request, reading, truncation, overshoot = self._truncate(request, reading, scaffold)
-        if truncation is not None:
+        return Measured(repaired.messages, repaired.origins, request, reading, kept)
+
+    def due(self, measured: Measured) -> Due | None:
+        """What the policy wants summarised now."""
+        return due(self.question(measured)) if len(measured.live) > self._resist else None
+
+    def question(self, measured: Measured) -> Question:
+        return Question(
+            measured.live,
+            measured.reading,
+            self.settings,
+            self.meter.tokens,
+            measured.pinned,
+            summarises=self._summarise is not None,
+        )
+
+    def resist(self, messages: int) -> None:
+        """Leave a conversation alone that could not be made smaller, until something was added to it."""
+        self._resist = messages + self.settings.min_compaction_messages
+
+    @property
+    def summary_tokens(self) -> int:
+        """How much a compaction may leave behind."""
+        return int(min(self.settings.summary_share * self.window.tokens, LARGEST_SUMMARY_TOKENS))
+
+    def words_of(self, messages: Sequence[ModelMessage]) -> carried.Carried | None:
+        """What of the user's words goes on beside the summary, when the policy's form has a place for them."""
+        if self.settings.summary_form != "full":
+            return None
+        return carried.within(carried.carried(messages), USER_WORDS_SHARE * self.summary_tokens)
+
+    def replace(
+        self, live: Sequence[ModelMessage], found: Due, summary: str | None, extras: Mapping[str, str] | None = None
+    ) -> Replacement:
+        """What stands in place of what is due, with that summary."""
+        if found.texts_only:
+            return replacement.difference(live, cuts.first_and_last_texts(live))
+        words = self.words_of([live[index] for index in found.cut.replaced])
+        return replacement.build(self.settings.summary_form, live, found.cut, summary, words=words, extras=extras)
+
+    def frees_enough(self, measured: Measured, done: Replacement) -> bool:
+        """A compaction that frees less than a tenth is not worth its loss."""
+        freed = sum(self.meter.tokens(measured.live[index]) for index in done.replaced)
+        freed -= sum(self.meter.tokens(message) for message in done.messages)
+        return freed >= LEAST_FREED * max(1, measured.reading.conversation_tokens)
+
+    @staticmethod
+    def replaced_of(measured: Measured, done: Replacement) -> tuple[int, ...]:
+        """The replaced messages as indexes of the history that was measured."""
+        gone = (measured.origins[index] for index in done.replaced)
+        return tuple(index for index in gone if index is not None)
+
+    def fit(self, measured: Measured, scaffold: Scaffold) -> Prepared:
+        """The last guard: what does not fit is left out of this request."""
+        limit = self.window.tokens
+        request, reading, truncation = measured.request, measured.reading, None
+        if self.settings.truncation == "on" and reading.current_tokens > limit:
+            target = limit * (1 - self.settings.truncation_headroom)
+            room = target - sum(self.meter.fixed(scaffold)) - self.meter.unseen
+            shorter = truncate(request, int(room), self.meter.tokens, self._clipped, measured.pinned)
+            before, reading = reading, self.meter.read(shorter.messages, scaffold, self.window)
+            truncation = Truncation(before.current_tokens, reading.current_tokens, len(request), len(shorter.messages))
+            request = shorter.messages
             self._past = _Past()  # what was measured last is not what the next request begins with
         request = list(request)  # the next request will be made in what is ours
         self.meter.sent(request, scaffold)
-        return Prepared(request, reading, live, compaction, truncation, overshoot)
+        over = max(0, reading.current_tokens - limit)
+        return Prepared(request, reading, measured.live, None, truncation, over)
+
+    # Inside
 
     def _repaired(self, history: Sequence[ModelMessage], past: _Past) -> Repaired:
         """Only what follows the last reply of the request before can have changed."""
@@ -151,6 +258,21 @@ class Governor:
         past.repaired[place:] = tail.messages
         past.origins[place:] = [None if index is None else index + start for index in tail.origins]
         return Repaired(past.repaired, past.origins)
+
+    def _pin(self, repaired: Repaired, pinned: Collection[int]) -> Collection[int] | None:
+        """Where the pinned messages stand, known to all stages; None when that changed what was known before."""
+        if not pinned and not self._pinned:
+            return ()
+        kept = {n for n, origin in enumerate(repaired.origins) if origin in pinned}
+        messages = [repaired.messages[n] for n in sorted(kept)]
+        if len(messages) == len(self._pinned) and all(a is b for a, b in zip(messages, self._pinned, strict=True)):
+            return kept
+        for memo in self._memos.values():
+            for message in self._pinned:
+                memo.pop(id(message), None)
+            memo.update({id(message): (message, message) for message in messages})  # no stage makes it shorter
+        self._pinned = messages
+        return None
 
     def _learn(self, history: Sequence[ModelMessage]) -> None:
         """The reply to the last request is the newest one; what follows it are results and prompts."""
@@ -173,165 +295,43 @@ class Governor:
         past.request[past.final :] = rest
         return past.request
 
-    # Compaction
+    # Compaction at once, with a summariser that does not keep anyone waiting
 
-    def _compact(self, history: list[ModelMessage], request: list[ModelMessage], reading: Reading) -> Compaction | None:
-        if len(history) <= self._resist or len(history) < self.settings.min_compaction_messages:
-            return None
-        found = self._choose(history, request, reading)
-        if found is None:
-            return None
-        cut, waited = found
-        compaction = self._replace(history, cut, waited, reading)
-        freed = sum(self.meter.tokens(message) for message in history[compaction.start : compaction.stop])
-        freed -= sum(self.meter.tokens(message) for message in compaction.replacement)
-        guarded = self.settings.compaction in ("background", "compress")
-        if guarded and freed < LEAST_FREED * max(1, reading.conversation_tokens):
-            self._resist = len(history) + self.settings.min_compaction_messages
-            return None
-        return compaction
-
-    def _choose(
-        self, history: list[ModelMessage], request: list[ModelMessage], reading: Reading
-    ) -> tuple[Cut, bool] | None:
-        """What is to be summarised now, and whether the request waits for it."""
-        settings = self.settings
-        share = reading.current_tokens / max(1, self.window.tokens)
-        cut: Cut | None = None
-        match settings.compaction:
-            case "window":
-                cut = cuts.window_cut(history, settings.max_history_messages)
-                return (cut, True) if cut else None
-            case "compress":
-                if share >= settings.compression_threshold:
-                    cut = cuts.share_cut(history, "blocking", keep_from=self._fallback_start(history))
-                return (cut, True) if cut else None
-            case "turns":
-                return self._choose_turns(history, reading)
-            case "background":
-                return self._choose_background(history, share)
-            case _:
-                return None
-
-    def _fallback_start(self, history: list[ModelMessage]) -> int | None:
-        """Without a summariser, the newest messages within fixed limits stay; with one, only the current turn does."""
-        if self._summarise is not None:
-            return None
-        start, tokens = len(history), 0.0
-        while start > 0 and len(history) - start < self.settings.fallback_messages:
-            tokens += self.meter.tokens(history[start - 1])
-            if tokens > self.settings.fallback_tokens:
-                break
-            start -= 1
-        return start
-
-    def _choose_background(self, history: list[ModelMessage], share: float) -> tuple[Cut, bool] | None:
-        settings = self.settings
+    def _due_now(self, measured: Measured) -> Due | None:
+        """What is applied before this request: what waits, and what began beside the request before."""
         if self._started_at is not None:
             started, self._started_at = self._started_at, None
-            cut = self._before_tail(history[:started], "background", history)
-            return (cut, False) if cut else None
-        if share >= settings.buffer_exhaustion_threshold:
-            cut = self._before_tail(history, "blocking", history)
-            return (cut, True) if cut else None
-        if share >= settings.background_compaction_threshold:
-            self._started_at = len(history)
-        return None
+            asked = self.question(measured)
+            cut = before_tail(asked, "background")
+            early = tuple(index for index in cut.replaced if index < started) if cut else ()
+            return Due(cuts.Cut(early, "background"), waits=False) if early else None
+        found = self.due(measured)
+        if found and not found.waits and self.settings.compaction == "background":
+            self._started_at = len(measured.live)
+            return None
+        return found
 
-    def _before_tail(self, considered: list[ModelMessage], trigger: str, history: list[ModelMessage]) -> Cut | None:
-        """Everything but the newest messages that fit into the share kept word for word."""
-        room = self.settings.keep_recent_share * self.window.tokens
-        if not room:
-            return cuts.share_cut(history, trigger)
-        start = len(history)
-        while start > 0 and (room := room - self.meter.tokens(history[start - 1])) >= 0:
-            start -= 1
-        border = min(cut_before(history, start), len(considered))
-        return cuts.share_cut(history, trigger, keep_from=border)
-
-    def _choose_turns(self, history: list[ModelMessage], reading: Reading) -> tuple[Cut, bool] | None:
-        settings = self.settings
-        cut = cuts.turns_cut(history, settings.agent_max_context_turns)
-        if (
-            cut is None
-            and settings.agent_max_context_tokens < reading.current_tokens
-            and settings.agent_max_context_tokens
-        ):
-            if len(turn_starts(history)) < settings.few_turns:
-                cut = cuts.share_cut(history, "budget")
-            else:
-                cut = cuts.oldest_half(history, "budget")
-        return (cut, False) if cut else None
-
-    def _replace(self, history: list[ModelMessage], cut: Cut, waited: bool, reading: Reading) -> Compaction:
-        settings = self.settings
-        few = cut.trigger == "budget" and len(turn_starts(history)) < settings.few_turns
-        if few:
-            summary, rewritten = "", cuts.first_and_last_texts(history)
-        else:
-            found = self._summary([history[index] for index in cut.replaced])
-            summary, rewritten = found or "", self._rewritten(history, cut, found)
-        start, stop, stop_after = _difference(history, rewritten)
-        return Compaction(
-            start=start,
-            stop=stop,
-            replaced=(),
-            replacement=rewritten[start:stop_after],
-            trigger=cut.trigger,
-            summary=summary,
-            pre_tokens=reading.current_tokens,
-            post_tokens=0,
-            waited=waited,
-        )
+    def _compact(self, measured: Measured, found: Due) -> Replacement | None:
+        summary = None if found.texts_only else self._summary([measured.live[index] for index in found.cut.replaced])
+        done = self.replace(measured.live, found, summary)
+        guarded = self.settings.compaction in ("background", "compress")
+        if guarded and not self.frees_enough(measured, done):
+            self.resist(len(measured.live))
+            return None
+        return done
 
     def _summary(self, messages: list[ModelMessage]) -> str | None:
         """None when nobody can summarise; a summariser that fails is nobody."""
         if self._summarise is None:
             return None
-        budget = int(min(self.settings.summary_share * self.window.tokens, LARGEST_SUMMARY_TOKENS))
+        words = self.words_of(messages)
+        budget = self.summary_tokens
+        if words is not None:
+            budget -= int(self.meter.ratio * carried.tokens(words))
         try:
-            return self._summarise(messages, budget).strip() or None
+            return self._summarise(messages, budget, user_words=words is None).strip() or None
         except Exception:
             return None
-
-    def _rewritten(self, history: list[ModelMessage], cut: Cut, summary: str | None) -> list[ModelMessage]:
-        if summary is None:
-            return replacement.one_message(history, cut, replacement.window_marker(len(cut.replaced), None))
-        match self.settings.summary_form:
-            case "marker":
-                return replacement.one_message(history, cut, replacement.window_marker(len(cut.replaced), summary))
-            case "pair":
-                return replacement.two_messages(history, cut, summary)
-            case "prompt":
-                return replacement.into_first_prompt(history, cut, summary)
-            case _:
-                return replacement.one_message(history, cut, f"{replacement.EARLIER}\n{summary}")
-
-    # Truncation
-
-    def _truncate(
-        self, request: list[ModelMessage], reading: Reading, scaffold: Scaffold
-    ) -> tuple[list[ModelMessage], Reading, Truncation | None, int]:
-        limit = self.window.tokens
-        if self.settings.truncation == "off" or reading.current_tokens <= limit:
-            return request, reading, None, max(0, reading.current_tokens - limit)
-        target = limit * (1 - self.settings.truncation_headroom)
-        room = target - sum(self.meter.fixed(scaffold)) - self.meter.unseen
-        shorter = truncate(request, int(room), self.meter.tokens, self._clipped)
-        after = self.meter.read(shorter.messages, scaffold, self.window)
-        told = Truncation(reading.current_tokens, after.current_tokens, len(request), len(shorter.messages))
-        return shorter.messages, after, told, max(0, after.current_tokens - limit)
-
-
-def _difference(before: Sequence[ModelMessage], after: Sequence[ModelMessage]) -> tuple[int, int, int]:
-    """Where two histories begin to differ, and where each is the same again."""
-    start = 0
-    while start < min(len(before), len(after)) and before[start] is after[start]:
-        start += 1
-    same = 0
-    while same < min(len(before), len(after)) - start and before[-1 - same] is after[-1 - same]:
-        same += 1
-    return start, len(before) - same, len(after) - same
 
 
 def _reference(part: ToolReturnPart, text: str) -> str:

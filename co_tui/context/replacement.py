@@ -1,17 +1,63 @@
-"""What stands in place of messages that were summarised. Pure."""
+"""What stands in place of messages that were summarised (C5). Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
+from co_tui.context import carried
 from co_tui.context.cuts import Cut
-from co_tui.context.shape import STANDS_FOR, is_prompt
+from co_tui.context.shape import EARLIER, STANDS_FOR, SUMMARY, is_prompt
 
 COMPACTED = "[Compacted conversation summary]"
 UNDERSTOOD = "Understood. I have the conversation context."
-EARLIER = "[Earlier conversation, summarised]"
+
+
+class Replacement(NamedTuple):
+    """The messages that go, and those that stand where the first of them stood."""
+
+    replaced: tuple[int, ...]
+    messages: list[ModelMessage]
+
+    def applied(self, history: Sequence[ModelMessage]) -> list[ModelMessage]:
+        gone = set(self.replaced)
+        result: list[ModelMessage] = []
+        for index, message in enumerate(history):
+            if index == self.replaced[0]:
+                result.extend(self.messages)
+            if index not in gone:
+                result.append(message)
+        return result
+
+
+def build(
+    form: str,
+    history: Sequence[ModelMessage],
+    cut: Cut,
+    summary: str | None,
+    *,
+    words: carried.Carried | None = None,
+    extras: Mapping[str, str] | None = None,
+) -> Replacement:
+    """What a policy's form puts in place of the cut; without a summary, a marker that says what is gone."""
+    count = len(cut.replaced)
+    if summary is None:
+        return _one(history, cut, window_marker(count, None))
+    match form:
+        case "marker":
+            return _one(history, cut, window_marker(count, summary), {SUMMARY: summary})
+        case "pair":
+            said = _said(history, cut, f"{COMPACTED}\n{summary}", {SUMMARY: summary})
+            reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
+            return Replacement(cut.replaced, [said, reply])
+        case "prompt":
+            return _into_first_prompt(history, cut, summary)
+        case _:
+            words = words or carried.Carried()
+            text = "\n\n".join(filter(None, (f"{EARLIER}\n{summary}", carried.written(words, extras))))
+            return _one(history, cut, text, words.as_metadata(summary))
 
 
 def window_marker(count: int, summary: str | None) -> str:
@@ -21,52 +67,50 @@ def window_marker(count: int, summary: str | None) -> str:
     return f"[Summary of {count} earlier messages]\n{summary}"
 
 
-def one_message(messages: Sequence[ModelMessage], cut: Cut, text: str) -> list[ModelMessage]:
-    """The history with one user-role message where the replaced ones stood."""
-    return spliced(messages, cut, [_said(messages, cut, text)])
+def difference(before: Sequence[ModelMessage], after: Sequence[ModelMessage]) -> Replacement:
+    """A rewrite of a whole history, as what goes and what stands there: all between the first and last change."""
+    start = 0
+    while start < min(len(before), len(after)) and before[start] is after[start]:
+        start += 1
+    same = 0
+    while same < min(len(before), len(after)) - start and before[-1 - same] is after[-1 - same]:
+        same += 1
+    return Replacement(tuple(range(start, len(before) - same)), list(after[start : len(after) - same]))
 
 
-def two_messages(messages: Sequence[ModelMessage], cut: Cut, summary: str) -> list[ModelMessage]:
-    """The summary and an acknowledgement, as if they had been said."""
-    said = _said(messages, cut, f"{COMPACTED}\n{summary}")
-    reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(messages, cut))
-    return spliced(messages, cut, [said, reply])
+def _one(
+    history: Sequence[ModelMessage], cut: Cut, text: str, metadata: Mapping[str, Any] | None = None
+) -> Replacement:
+    return Replacement(cut.replaced, [_said(history, cut, text, metadata)])
 
 
-def into_first_prompt(messages: Sequence[ModelMessage], cut: Cut, summary: str) -> list[ModelMessage]:
-    """The summary joins the first user message that is kept."""
-    kept = spliced(messages, cut, [])
-    for index, message in enumerate(kept):
-        if is_prompt(message) and isinstance(message, ModelRequest):
-            note = UserPromptPart(f"{EARLIER}\n{summary}", timestamp=message.timestamp or _time(messages, cut))
-            first = next(place for place, part in enumerate(message.parts) if isinstance(part, UserPromptPart))
-            parts = [*message.parts[:first], note, *message.parts[first:]]
-            kept[index] = replace(message, parts=parts)
-            return kept
-    return one_message(messages, cut, f"{EARLIER}\n{summary}")
+def _into_first_prompt(history: Sequence[ModelMessage], cut: Cut, summary: str) -> Replacement:
+    """The summary joins the first user message that is kept; apart from it when something kept stands between."""
+    after = cut.replaced[-1] + 1
+    text = f"{EARLIER}\n{summary}"
+    contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
+    if not contiguous or after >= len(history) or not is_prompt(history[after]):
+        return _one(history, cut, text, {SUMMARY: summary})
+    prompt = history[after]
+    assert isinstance(prompt, ModelRequest)
+    note = UserPromptPart(text, timestamp=prompt.timestamp or _time(history, cut))
+    first = next(place for place, part in enumerate(prompt.parts) if isinstance(part, UserPromptPart))
+    parts = [*prompt.parts[:first], note, *prompt.parts[first:]]
+    joined = replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), SUMMARY: summary})
+    return Replacement((*cut.replaced, after), [joined])
 
 
-def spliced(messages: Sequence[ModelMessage], cut: Cut, replacement: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The messages with the replaced ones gone and the replacement where the first of them stood."""
-    gone = set(cut.replaced)
-    result: list[ModelMessage] = []
-    for index, message in enumerate(messages):
-        if index == cut.replaced[0]:
-            result.extend(replacement)
-        if index not in gone:
-            result.append(message)
-    return result
-
-
-def _said(messages: Sequence[ModelMessage], cut: Cut, text: str) -> ModelRequest:
-    when = _time(messages, cut)
+def _said(
+    history: Sequence[ModelMessage], cut: Cut, text: str, metadata: Mapping[str, Any] | None = None
+) -> ModelRequest:
+    when = _time(history, cut)
     part = UserPromptPart(text, timestamp=when)
-    return ModelRequest(parts=[part], timestamp=when, metadata={STANDS_FOR: len(cut.replaced)})
+    return ModelRequest(parts=[part], timestamp=when, metadata={STANDS_FOR: len(cut.replaced), **(metadata or {})})
 
 
-def _time(messages: Sequence[ModelMessage], cut: Cut) -> datetime:
+def _time(history: Sequence[ModelMessage], cut: Cut) -> datetime:
     """The time of what is replaced: a stage run twice must give the same."""
     for index in reversed(cut.replaced):
-        if (stamp := messages[index].timestamp) is not None:
+        if (stamp := history[index].timestamp) is not None:
             return stamp
     return datetime(1970, 1, 1, tzinfo=UTC)

@@ -15,6 +15,9 @@ from pydantic_core import to_json
 
 STANDS_FOR = "co_tui_stands_for"
 """Metadata of a message that stands in place of others: user-role, but nobody said it."""
+SUMMARY = "co_tui_summary"
+"""Metadata of a message that holds a summary: the summary alone."""
+EARLIER = "[Earlier conversation, summarised]"
 
 
 def is_prompt(message: ModelMessage) -> bool:

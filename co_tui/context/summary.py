@@ -1,8 +1,8 @@
 """The offline summariser (C14): extractive, deterministic, fast. Serves when no model may, and when one fails."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -15,10 +15,14 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import estimate_text
-from co_tui.context.shape import content_text
+from co_tui.context.shape import EARLIER, STANDS_FOR, SUMMARY, content_text
 
-Summarise = Callable[[Sequence[ModelMessage], int], str]
-"""Turns messages into a summary of at most so many tokens."""
+
+class Summarise(Protocol):
+    """Turns messages into a summary of at most so many tokens; without the user's words when these stand beside it."""
+
+    def __call__(self, messages: Sequence[ModelMessage], budget_tokens: int, *, user_words: bool = True) -> str: ...
+
 
 LINE_CHARS: Final = 220
 MENTIONS_AT_ONCE: Final = 150
@@ -57,6 +61,7 @@ class _Section(NamedTuple):
 
 
 _SECTIONS: Final = {
+    "earlier": _Section("From an earlier summary", 0.3),
     "rules": _Section("Standing rules of the user", 0.12),
     "requests": _Section("What the user asked", 0.26),
     "decisions": _Section("Decisions and outcomes", 0.2),
@@ -70,7 +75,7 @@ _SECTIONS: Final = {
 _TITLES: Final = {section.title: key for key, section in _SECTIONS.items()}
 
 
-def summarise_offline(messages: Sequence[ModelMessage], budget_tokens: int) -> str:
+def summarise_offline(messages: Sequence[ModelMessage], budget_tokens: int, *, user_words: bool = True) -> str:
     """A summary by sections within the budget; an earlier summary among the messages is taken over, not summarised."""
     notes: dict[str, dict[str, None]] = {key: {} for key in _SECTIONS}
     for message in messages:
@@ -78,21 +83,35 @@ def summarise_offline(messages: Sequence[ModelMessage], budget_tokens: int) -> s
             _read_request(message, notes)
         else:
             _read_response(message, notes)
+    if not user_words:
+        notes["rules"], notes["requests"] = {}, {}
     return _written(notes, budget_tokens)
 
 
+def states_rule(sentence: str) -> bool:
+    """Whether the user seems to lay down how things are to be done."""
+    return _RULE.search(sentence) is not None
+
+
 def _read_request(message: ModelRequest, notes: dict[str, dict[str, None]]) -> None:
+    metadata = message.metadata or {}
+    if (summary := metadata.get(SUMMARY)) and not _take_over(summary, notes):
+        _add(notes, "earlier", (line.removeprefix("- ") for line in summary.splitlines()))
+    if summary and STANDS_FOR in metadata:
+        return
     for part in message.parts:
         if isinstance(part, UserPromptPart):
             text = part.content if isinstance(part.content, str) else content_text(part.content)
+            if summary and text.startswith(EARLIER):
+                continue
             if not _take_over(text, notes):
                 _add(notes, "requests", [_line(text)])
-                _add(notes, "rules", (line for line in _sentences(text) if _RULE.search(line)))
-                _add(notes, "open", (line for line in _sentences(text) if _OPEN.search(line)))
+                _add(notes, "rules", (line for line in sentences(text) if _RULE.search(line)))
+                _add(notes, "open", (line for line in sentences(text) if _OPEN.search(line)))
                 _mentions(text, notes)
         elif isinstance(part, ToolReturnPart):
             text = content_text(part.content)
-            _add(notes, "errors", [line for line in _sentences(text[:6000]) if _ERROR.search(line)][:2])
+            _add(notes, "errors", [line for line in sentences(text[:6000]) if _ERROR.search(line)][:2])
             _add(notes, "results", [f"{part.tool_name}: {_line(text)}"])
             _mentions(text[:RESULT_CHARS], notes)
 
@@ -100,7 +119,7 @@ def _read_request(message: ModelRequest, notes: dict[str, dict[str, None]]) -> N
 def _read_response(message: ModelResponse, notes: dict[str, dict[str, None]]) -> None:
     for part in message.parts:
         if isinstance(part, TextPart):
-            lines = _sentences(part.content)
+            lines = sentences(part.content)
             chosen = [line for line in lines if _DECIDED.search(line)] or lines[:1]
             _add(notes, "decisions", chosen[:3])
             _add(notes, "open", (line for line in lines if _OPEN.search(line)))
@@ -172,7 +191,8 @@ def _take_over(text: str, notes: dict[str, dict[str, None]]) -> bool:
     return True
 
 
-def _sentences(text: str) -> list[str]:
+def sentences(text: str) -> list[str]:
+    """The text in lines and sentences, each on one line and of bounded length."""
     return [_line(piece) for piece in re.split(r"(?<=[.!?。！？])\s+|\n+", text[:20_000]) if piece.strip()]
 
 

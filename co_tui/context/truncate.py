@@ -1,12 +1,12 @@
 """The last guard before sending (G4): leaves out of one request what does not fit. The log keeps everything."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from co_tui.context.repair import repair
-from co_tui.context.shape import kept_by_rule, latest_prompt, steps, turn_starts
+from co_tui.context.shape import STANDS_FOR, kept_by_rule, latest_prompt, steps, turn_starts
 from co_tui.context.tool_outputs import Memo, Shorten, ends_of, shortened
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
@@ -26,17 +26,18 @@ def truncate(
     room_tokens: int,
     tokens: Callable[[ModelMessage], float],
     memos: dict[int, Memo] | None = None,
+    pinned: Collection[int] = (),
 ) -> Truncated:
     """Within `room_tokens`: first older replies with their results go, then older prompts, oldest first.
 
-    System messages and the latest prompt always stay. When all that is older is gone, the results of the
-    current turn are clipped, then its oldest steps go.
+    System messages, the latest prompt and what is pinned always stay. When all that is older is gone, the
+    results of the current turn are clipped, then its oldest steps go.
     """
     sizes = [tokens(message) for message in messages]
     total = sum(sizes)
     if total <= room_tokens:
         return Truncated(list(messages), 0, True)
-    kept = kept_by_rule(messages)
+    kept = kept_by_rule(messages, pinned)
     prompt = latest_prompt(messages)
     border = prompt if prompt is not None else len(messages)
     gone: set[int] = set()
@@ -60,7 +61,8 @@ def truncate(
     if total > room_tokens:
         leave_out([index for index in range(border) if not isinstance(messages[index], ModelResponse)])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
-    return _current_turn(left, room_tokens, tokens, len(messages), {} if memos is None else memos)
+    fixed = {id(messages[index]) for index in pinned}
+    return _current_turn(left, room_tokens, tokens, len(messages), {} if memos is None else memos, fixed)
 
 
 def _current_turn(
@@ -69,25 +71,36 @@ def _current_turn(
     tokens: Callable[[ModelMessage], float],
     before: int,
     memos: dict[int, Memo],
+    fixed: Collection[int],
 ) -> Truncated:
     """Make the turn under way fit, when it alone is too long."""
     for limit_chars in CLIPPED_RESULT_CHARS:
         if _fits(messages, room_tokens, tokens):
             break
         memo = memos.setdefault(limit_chars, {})
+        memo.update({id(message): (message, message) for message in messages if id(message) in fixed})
         messages = shortened(messages, len(messages), _clip_to(limit_chars), memo)
     prompt = latest_prompt(messages)
-    turn = steps(messages, prompt + 1 if prompt is not None else 0, len(messages))
+    begin = prompt + 1 if prompt is not None else 0
+    turn = steps(messages, begin, len(messages))
+    # What stands for earlier steps of the turn goes last of all.
+    turn += [(n, n + 1) for n in range(begin, len(messages)) if _stands_in(messages[n])]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
     for start, stop in turn:
         if total <= room_tokens:
             break
+        if any(id(messages[index]) in fixed for index in range(start, stop)):
+            continue
         for index in range(start, stop):
             gone.add(index)
             total -= tokens(messages[index])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
     return Truncated(left, before - len(left), _fits(left, room_tokens, tokens))
+
+
+def _stands_in(message: ModelMessage) -> bool:
+    return isinstance(message, ModelRequest) and STANDS_FOR in (message.metadata or {})
 
 
 def _clip_to(limit_chars: int) -> Shorten:

@@ -1,0 +1,120 @@
+"""The user's own words that a compaction carries on: standing rules, and what was asked, each clipped (C5, C16).
+
+Kept as data beside the text of the message that stands for the replaced ones, so that the next compaction
+takes them over as they are instead of summarising them again.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+
+from co_tui.context.count import estimate_text
+from co_tui.context.shape import STANDS_FOR, SUMMARY, content_text, is_prompt
+from co_tui.context.summary import sentences, states_rule
+
+QUOTE_CHARS: Final = 600
+"""How much of each message of the user is quoted."""
+RULES_SHARE: Final = 0.4
+"""Of the room for the user's words: as much as this for standing rules, the rest for quotes."""
+RULES, SAID, UNSAID = "co_tui_rules", "co_tui_said", "co_tui_unsaid"
+_STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
+
+
+class Carried(NamedTuple):
+    """What the user said, oldest first."""
+
+    rules: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    unsaid: int = 0
+    """Messages of the user that are not quoted; the transcript has them."""
+
+    def as_metadata(self, summary: str) -> dict[str, Any]:
+        return {SUMMARY: summary, RULES: list(self.rules), SAID: list(self.said), UNSAID: self.unsaid}
+
+
+def carried(replaced: Iterable[ModelMessage]) -> Carried:
+    """All the user's words among the messages, earlier compactions' included."""
+    rules: dict[str, None] = {}
+    said: list[str] = []
+    unsaid = 0
+    for message in replaced:
+        if not isinstance(message, ModelRequest):
+            continue
+        earlier = message.metadata or {}
+        if STANDS_FOR in earlier:
+            rules.update(dict.fromkeys(earlier.get(RULES, ())))
+            said.extend(earlier.get(SAID, ()))
+            unsaid += earlier.get(UNSAID, 0)
+        elif is_prompt(message):
+            text = "\n".join(_texts(message))
+            rules.update(dict.fromkeys(line for line in sentences(text) if states_rule(line)))
+            said.append(clipped(text))
+    return Carried(tuple(rules), tuple(said), unsaid)
+
+
+def earlier_summary(messages: Iterable[ModelMessage]) -> str:
+    """The newest summary among the messages: to be updated, not summarised again."""
+    found = ""
+    for message in messages:
+        if isinstance(message, ModelRequest) and message.metadata:
+            found = message.metadata.get(SUMMARY) or found
+    return found
+
+
+def within(words: Carried, room_tokens: float) -> Carried:
+    """As many of the words as there is room for: rules first, then the newest quotes and the very first one."""
+    rules_room = RULES_SHARE * room_tokens
+    strong = [rule for rule in words.rules if _STRONG.search(rule)]
+    weak = [rule for rule in reversed(words.rules) if not _STRONG.search(rule)]
+    chosen, _ = _fitting([*strong, *weak], rules_room)
+    rules = tuple(rule for rule in words.rules if rule in chosen)
+    room = room_tokens - sum(map(_cost, rules))
+    said, _ = _fitting([*words.said[:1], *reversed(words.said[1:])], room)
+    quoted = tuple(text for text in words.said if text in said)
+    return Carried(rules, quoted, words.unsaid + len(words.said) - len(quoted))
+
+
+def written(words: Carried, extras: Mapping[str, str] | None = None) -> str:
+    """The words as sections of the message that stands for the replaced ones."""
+    blocks = []
+    if words.rules:
+        blocks.append("## Standing rules of the user\n" + "\n".join(f"- {rule}" for rule in words.rules))
+    if words.said or words.unsaid:
+        lines = [f"- {text}" for text in words.said]
+        if words.unsaid:
+            lines.append(f"({words.unsaid} more messages of the user are not quoted here)")
+        blocks.append("## What the user said\n" + "\n".join(lines))
+    blocks += [f"## {title}\n{text.strip()}" for title, text in (extras or {}).items() if text.strip()]
+    return "\n\n".join(blocks)
+
+
+def tokens(words: Carried) -> int:
+    return sum(map(_cost, (*words.rules, *words.said)))
+
+
+def clipped(text: str) -> str:
+    """One message of the user on one line; what is left out is counted."""
+    flat = " ".join(text.split())
+    if len(flat) <= QUOTE_CHARS:
+        return flat
+    return f"{flat[:QUOTE_CHARS]} […{len(flat) - QUOTE_CHARS:,} more characters]"
+
+
+def _texts(message: ModelRequest) -> list[str]:
+    prompts = [part.content for part in message.parts if isinstance(part, UserPromptPart)]
+    return [content if isinstance(content, str) else content_text(content) for content in prompts]
+
+
+def _fitting(lines: Sequence[str], room: float) -> tuple[set[str], float]:
+    chosen: set[str] = set()
+    for line in lines:
+        if (cost := _cost(line)) <= room:
+            chosen.add(line)
+            room -= cost
+    return chosen, room
+
+
+def _cost(line: str) -> int:
+    return estimate_text(line) + 3

@@ -1,0 +1,128 @@
+"""Whether the policy wants the conversation compacted now, and what of it (G3). Pure: nothing is remembered here."""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context import cuts
+from co_tui.context.count import Reading
+from co_tui.context.cuts import Cut, Tokens
+from co_tui.context.shape import turn_starts
+from co_tui.settings import Settings
+
+LEAST_FREED = 0.1
+"""A compaction that frees less of the conversation than this is not worth its loss."""
+SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
+"""Between these, the share at which a run is compressed rises from its low to its high value."""
+
+
+class Due(NamedTuple):
+    """What is to be summarised."""
+
+    cut: Cut
+    waits: bool
+    """Whether the request has to wait for it; otherwise it runs beside the turn."""
+    texts_only: bool = False
+    """No summary is made: each turn keeps its first and last text."""
+
+
+class Question(NamedTuple):
+    """A conversation as it stands before a request."""
+
+    history: Sequence[ModelMessage]
+    reading: Reading
+    settings: Settings
+    tokens: Tokens
+    pinned: Collection[int] = ()
+    summarises: bool = True
+    """False when nobody can: fixed limits serve instead."""
+
+    @property
+    def window_tokens(self) -> int:
+        return max(1, self.reading.window.tokens)
+
+    @property
+    def share(self) -> float:
+        return self.reading.current_tokens / self.window_tokens
+
+
+def due(asked: Question) -> Due | None:
+    """What the policy wants now; None when all is well or a compaction could not free enough."""
+    settings = asked.settings
+    if len(asked.history) < settings.min_compaction_messages:
+        return None
+    found: Due | None = None
+    match settings.compaction:
+        case "window":
+            cut = cuts.window_cut(asked.history, settings.max_history_messages, asked.pinned)
+            found = Due(cut, waits=True) if cut else None
+        case "compress":
+            found = _compress(asked)
+        case "turns":
+            found = _turns(asked)
+        case "background":
+            found = _background(asked)
+        case _:
+            pass
+    return found if found and (settings.compaction in ("window", "turns") or frees_enough(asked, found.cut)) else None
+
+
+def frees_enough(asked: Question, cut: Cut) -> bool:
+    """Whether even a summary of no length would free a tenth of the conversation."""
+    held = sum(asked.tokens(asked.history[index]) for index in cut.replaced)
+    return held >= LEAST_FREED * max(1, asked.reading.conversation_tokens)
+
+
+def before_tail(asked: Question, trigger: str) -> Cut | None:
+    """Everything but the newest messages that fit into the share kept word for word."""
+    room = asked.settings.keep_recent_share * asked.window_tokens
+    if not room:
+        return cuts.share_cut(asked.history, trigger, pinned=asked.pinned)
+    start = cuts.recent_start(asked.history, room, asked.tokens)
+    return cuts.share_cut(asked.history, trigger, keep_from=start, pinned=asked.pinned)
+
+
+def _compress(asked: Question) -> Due | None:
+    settings = asked.settings
+    if asked.share < settings.compression_threshold:
+        return None
+    keep_from = None
+    if not asked.summarises:
+        keep_from = cuts.newest_start(asked.history, settings.fallback_messages, settings.fallback_tokens, asked.tokens)
+    cut = cuts.share_cut(asked.history, "blocking", keep_from=keep_from, pinned=asked.pinned)
+    if (cut is None or not frees_enough(asked, cut)) and asked.share >= run_threshold(settings, asked.window_tokens):
+        cut = cuts.run_cut(asked.history, "blocking", asked.pinned)
+    return Due(cut, waits=True) if cut else None
+
+
+def run_threshold(settings: Settings, window_tokens: int) -> float:
+    """The share of the window at which a run's own results are compressed: the larger the model, the later."""
+    low, high = settings.run_compression_low, settings.run_compression_high
+    reach = math.log(max(1, window_tokens) / SMALL_WINDOW) / math.log(LARGE_WINDOW / SMALL_WINDOW)
+    return low + (high - low) * min(1.0, max(0.0, reach))
+
+
+def _turns(asked: Question) -> Due | None:
+    settings = asked.settings
+    cut = cuts.turns_cut(asked.history, settings.agent_max_context_turns, asked.pinned)
+    if cut is not None:
+        return Due(cut, waits=False)
+    if not settings.agent_max_context_tokens or asked.reading.current_tokens <= settings.agent_max_context_tokens:
+        return None
+    # Texts alone would lose which message is which, and with it what is pinned.
+    if len(turn_starts(asked.history)) < settings.few_turns and not asked.pinned:
+        cut = cuts.share_cut(asked.history, "budget", pinned=asked.pinned)
+        return Due(cut, waits=False, texts_only=True) if cut else None
+    cut = cuts.oldest_half(asked.history, "budget", asked.pinned)
+    return Due(cut, waits=False) if cut else None
+
+
+def _background(asked: Question) -> Due | None:
+    settings = asked.settings
+    if asked.share < min(settings.background_compaction_threshold, settings.buffer_exhaustion_threshold):
+        return None
+    waits = asked.share >= settings.buffer_exhaustion_threshold
+    cut = before_tail(asked, "blocking" if waits else "background")
+    return Due(cut, waits) if cut else None
