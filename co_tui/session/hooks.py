@@ -1,0 +1,198 @@
+"""Hooks: commands of the user's own that may veto a compaction or add to its focus.
+
+Nothing a hook does holds the session up: it is stopped when its time is over, and a failure is told and passed by.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from co_tui.agent.redact import redact
+from co_tui.events import HookRun, Json
+from co_tui.inert import inert, one_line
+
+OUTPUT_BYTES = 64 * 1024
+REASON_CHARS = 300
+COMMAND_CHARS = 200
+FOCUS_CHARS = 4_000
+LINGER_S = 0.5
+"""How long output is awaited from children that outlive their hook."""
+VETO_EXIT = 2
+
+
+class HookOutcome(NamedTuple):
+    """What the hooks of one moment decided together."""
+
+    veto: bool
+    reason: str
+    focus: str
+    runs: tuple[HookRun, ...]
+    """One for each hook that ran, to be told as events."""
+
+
+class _Verdict(NamedTuple):
+    """What one hook said."""
+
+    outcome: str
+    veto: bool = False
+    reason: str = ""
+    focus: str = ""
+
+
+class _Ended(NamedTuple):
+    """How one hook ended by itself; the outputs are cut one byte above what is read of them."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
+async def run_hooks(
+    name: str,
+    commands: Sequence[str],
+    payload: Mapping[str, object],
+    *,
+    cwd: Path,
+    timeout_s: float,
+    secrets: Sequence[str] = (),
+) -> HookOutcome:
+    """Run the commands in order, each with the payload as JSON on its standard input, until one vetoes.
+
+    A hook vetoes by exit code 2 (its first line on standard error is the reason) or by answering with a JSON
+    object: `{"decision": "veto", "reason": …}`. `{"focus": …}` adds to the focus. Never raises for what a hook
+    does, takes at most `timeout_s` for each, and kills the running one with all its children when cancelled.
+    """
+    verdicts: list[_Verdict] = []
+    runs: list[HookRun] = []
+    for command in commands:
+        verdict = await _verdict(command, payload, cwd, timeout_s, secrets)
+        verdicts.append(verdict)
+        runs.append(HookRun(what=f"{name} hook", where=_line(command, secrets, COMMAND_CHARS), outcome=verdict.outcome))
+        if verdict.veto:
+            break
+    focus = "\n".join(verdict.focus for verdict in verdicts if verdict.focus)
+    last = verdicts[-1] if verdicts else _Verdict("")
+    return HookOutcome(last.veto, last.reason, focus, tuple(runs))
+
+
+async def _verdict(
+    command: str, payload: Mapping[str, object], cwd: Path, timeout_s: float, secrets: Sequence[str]
+) -> _Verdict:
+    try:
+        ended = await _run(command, json.dumps(payload, default=str), cwd, timeout_s)
+    except TimeoutError:
+        return _Verdict(f"It took longer than {timeout_s:g} s and was stopped.")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        return _Verdict(f"It could not be started: {_line(reason, secrets, REASON_CHARS)}.")
+    return _judge(ended, secrets)
+
+
+def _judge(ended: _Ended, secrets: Sequence[str]) -> _Verdict:
+    complaint = _line(_first_line(ended.stderr), secrets, REASON_CHARS)
+    if ended.code == VETO_EXIT:
+        return _vetoed(complaint)
+    if ended.code:
+        how = f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}"
+        return _Verdict(f"It failed with {how}" + (f": {complaint}" if complaint else "."))
+    if len(ended.stdout) > OUTPUT_BYTES:
+        return _Verdict(f"It said more than {OUTPUT_BYTES // 1024} kB; its answer was ignored.")
+    answer = _answer(ended.stdout)
+    if answer is None:
+        return _Verdict("Its answer is no JSON object and was ignored.")
+    if answer.get("decision") == "veto":
+        return _vetoed(_line(_word(answer, "reason"), secrets, REASON_CHARS))
+    focus = inert(redact(_word(answer, "focus"), secrets)).strip()[:FOCUS_CHARS]
+    return _Verdict("It added to the focus." if focus else "It had no objection.", focus=focus)
+
+
+def _vetoed(reason: str) -> _Verdict:
+    reason = reason or "The hook gave no reason."
+    return _Verdict(f"It vetoed: {reason}", veto=True, reason=reason)
+
+
+def _answer(stdout: bytes) -> Json | None:
+    text = stdout.decode(errors="replace").strip()
+    try:
+        answer = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _word(answer: Json, key: str) -> str:
+    value = answer.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _first_line(output: bytes) -> str:
+    lines = output[:OUTPUT_BYTES].decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def _line(text: str, secrets: Sequence[str], limit: int) -> str:
+    # Hidden first: cutting could leave half a secret that no longer looks like one.
+    return one_line(redact(text, secrets), limit)
+
+
+async def _run(command: str, text: str, cwd: Path, timeout_s: float) -> _Ended:
+    """The command's end; raises TimeoutError when there is none in time."""
+    loop = asyncio.get_running_loop()
+    # From a file, not a pipe: a hook that never reads its input cannot block or break the writing of it.
+    with tempfile.TemporaryFile() as given:
+        given.write(text.encode() + b"\n")
+        given.seek(0)
+        transport, process = await loop.subprocess_shell(
+            lambda: _Process(loop), command, stdin=given, cwd=cwd, start_new_session=True
+        )
+    try:
+        ended, _ = await asyncio.wait({process.exited}, timeout=timeout_s)
+        if not ended:
+            raise TimeoutError
+        # Children the hook left running may stay, but are not waited for.
+        await asyncio.wait({process.closed}, timeout=LINGER_S)
+        return _Ended(transport.get_returncode() or 0, bytes(process.said[1]), bytes(process.said[2]))
+    except BaseException:
+        await _kill(transport.get_pid(), process)
+        raise
+    finally:
+        transport.close()
+
+
+async def _kill(group: int, process: "_Process") -> None:
+    """End a hook and all it started in its process group."""
+    if process.closed.done():
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+    await asyncio.wait({process.exited}, timeout=LINGER_S)
+
+
+class _Process(asyncio.SubprocessProtocol):
+    """Collects what a hook says, up to a limit; what is beyond is read and dropped, so that the hook goes on."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.said = {1: bytearray(), 2: bytearray()}
+        # The end of the process is not the end of its output: children may hold that open for ever.
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self.closed: asyncio.Future[None] = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.said[fd] += data[: OUTPUT_BYTES + 1 - len(self.said[fd])]
+
+    def process_exited(self) -> None:
+        _settle(self.exited)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _settle(self.closed)
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

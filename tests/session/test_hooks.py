@@ -1,0 +1,172 @@
+"""A hook may veto or add focus; whatever else it does is told, and never holds the session up."""
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import HookRun
+from co_tui.session.hooks import HookOutcome, run_hooks
+
+PAYLOAD = {"hook": "preCompact", "trigger": "manual", "session": {"id": "s1", "title": "Zoë"}}
+
+
+async def run(folder: Path, *commands: str, timeout_s: float = 20.0, secrets: tuple[str, ...] = ()) -> HookOutcome:
+    return await run_hooks("preCompact", commands, PAYLOAD, cwd=folder, timeout_s=timeout_s, secrets=secrets)
+
+
+def outcomes(outcome: HookOutcome) -> list[str]:
+    return [each.outcome for each in outcome.runs]
+
+
+def running(pid: int) -> bool:
+    """Whether the process lives; one that only waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def gone(pid: int) -> bool:
+    for _ in range(100):
+        if not running(pid):
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+def listed(file: Path) -> list[int]:
+    return [int(pid) for pid in file.read_text().split()] if file.exists() else []
+
+
+async def pids(file: Path, count: int) -> list[int]:
+    """The processes a hook wrote down."""
+    for _ in range(200):
+        if len(found := listed(file)) == count:
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{file} never named {count} processes")
+
+
+async def test_without_hooks_nothing_is_decided(tmp_path: Path) -> None:
+    assert await run(tmp_path) == HookOutcome(False, "", "", ())
+
+
+async def test_a_hook_gets_the_payload_and_runs_in_the_session_s_folder(tmp_path: Path) -> None:
+    outcome = await run(tmp_path, "cat > given.json")
+    assert json.loads((tmp_path / "given.json").read_text()) == PAYLOAD
+    run_ = HookRun(what="preCompact hook", where="cat > given.json", outcome="It had no objection.")
+    assert outcome == HookOutcome(False, "", "", (run_,))
+
+
+async def test_the_focus_of_several_hooks_is_joined_in_order(tmp_path: Path) -> None:
+    first, second = '{"focus": "the tests"}', '{"focus": "open \\u001b[31mtasks", "other": 1}'
+    outcome = await run(tmp_path, f"echo '{first}'", "true", f"echo '{second}'")
+    assert outcome.focus == "the tests\nopen ␛[31mtasks"
+    assert outcomes(outcome) == ["It added to the focus.", "It had no objection.", "It added to the focus."]
+    assert not outcome.veto
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("""echo '{"decision": "veto", "reason": "a release is running"}'""", "a release is running"),
+        ("""echo '{"decision": "veto", "reason": 7}'""", "The hook gave no reason."),
+        ("echo not now >&2; echo more >&2; exit 2", "not now"),
+        ("echo no JSON; exit 2", "The hook gave no reason."),
+    ],
+)
+async def test_a_veto_ends_the_round(tmp_path: Path, command: str, reason: str) -> None:
+    outcome = await run(tmp_path, "true", command, "touch later")
+    assert (outcome.veto, outcome.reason) == (True, reason)
+    assert outcomes(outcome) == ["It had no objection.", f"It vetoed: {reason}"]
+    assert not (tmp_path / "later").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("echo broken >&2; exit 3", "It failed with exit code 3: broken"),
+        ("exit 1", "It failed with exit code 1."),
+        ("kill -9 $$", "It failed with signal 9."),
+        ("echo hello", "Its answer is no JSON object and was ignored."),
+        ("echo '[1]'", "Its answer is no JSON object and was ignored."),
+        ("printf '\\377'", "Its answer is no JSON object and was ignored."),
+        ("head -c 50000 /dev/zero | tr '\\0' '['", "Its answer is no JSON object and was ignored."),
+        ("head -c 3000000 /dev/zero | tr '\\0' x", "It said more than 64 kB; its answer was ignored."),
+        ("echo nul\0l", "It could not be started: embedded null byte."),
+    ],
+)
+async def test_a_failing_hook_is_told_and_passed_by(tmp_path: Path, command: str, told: str) -> None:
+    outcome = await run(tmp_path, command, """echo '{"focus": "after"}'""")
+    assert outcomes(outcome) == [told, "It added to the focus."]
+    assert outcome.focus == "after"
+    assert not outcome.veto
+
+
+async def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    outcome = await run(tmp_path / "gone", "true")
+    assert outcomes(outcome) == ["It could not be started: No such file or directory."]
+
+
+async def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    (told,) = outcomes(await run(tmp_path, "no-such-command-anywhere"))
+    assert told.startswith("It failed with exit code 127: ")
+
+
+async def test_a_hook_that_is_too_slow_is_stopped_with_all_its_children(tmp_path: Path) -> None:
+    slow = "sleep 300 & echo $! $$ > pids; wait"
+    began = time.monotonic()
+    outcome = await run(tmp_path, slow, """echo '{"focus": "after"}'""", timeout_s=3.0)
+    assert time.monotonic() - began < 20
+    assert outcomes(outcome) == ["It took longer than 3 s and was stopped.", "It added to the focus."]
+    assert [await gone(pid) for pid in await pids(tmp_path / "pids", 2)] == [True, True]
+
+
+async def test_a_hook_deaf_to_signals_is_stopped_too(tmp_path: Path) -> None:
+    outcome = await run(tmp_path, "trap '' TERM INT HUP; echo $$ > pids; while :; do sleep 1; done", timeout_s=3.0)
+    assert outcomes(outcome) == ["It took longer than 3 s and was stopped."]
+    assert [await gone(pid) for pid in await pids(tmp_path / "pids", 1)] == [True]
+
+
+async def test_cancelling_kills_the_hook_and_its_children(tmp_path: Path) -> None:
+    running = asyncio.create_task(run(tmp_path, "sleep 300 & echo $! $$ > pids; wait", "touch later"))
+    found = await pids(tmp_path / "pids", 2)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [await gone(pid) for pid in found] == [True, True]
+    assert not (tmp_path / "later").exists()
+
+
+async def test_children_that_keep_the_output_open_are_not_waited_for(tmp_path: Path) -> None:
+    began = time.monotonic()
+    outcome = await run(tmp_path, """sleep 300 & echo $! > pids; echo '{"focus": "done"}'""", timeout_s=120)
+    assert time.monotonic() - began < 60
+    assert outcome.focus == "done"
+    (left,) = await pids(tmp_path / "pids", 1)
+    os.kill(left, 9)
+
+
+@pytest.mark.parametrize("command", ["exec <&-; sleep 0.2", "true", "head -c 1 > first"])
+async def test_a_hook_need_not_read_what_it_is_given(tmp_path: Path, command: str) -> None:
+    large = {"text": "x" * 2_000_000}
+    outcome = await run_hooks("preCompact", [command], large, cwd=tmp_path, timeout_s=20)
+    assert outcomes(outcome) == ["It had no objection."]
+
+
+async def test_no_secret_and_no_control_character_is_told(tmp_path: Path) -> None:
+    command = r"""printf 'hunter22 \033[31m sk-abcdef1234567890\n' >&2; : hunter22; exit 2"""
+    outcome = await run(tmp_path, command, secrets=("hunter22",))
+    assert outcome.reason == "[hidden] ␛[31m [hidden]"
+    assert "hunter22" not in repr(outcome)
+
+
+async def test_a_noisy_hook_is_heard_to_its_end(tmp_path: Path) -> None:
+    noisy = "head -c 5000000 /dev/zero | tr '\\0' x >&2; touch done; echo '{\"focus\": \"ok\"}'"
+    outcome = await run(tmp_path, noisy)
+    assert (tmp_path / "done").exists()
+    assert outcome.focus == "ok"
