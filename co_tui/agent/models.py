@@ -17,6 +17,7 @@ from pydantic_ai.models import KnownModelName, Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.catalogue import BASE_URL_VARIABLE, EMBEDDED, PROVIDERS, provider_of
+from co_tui.agent.counting import TokenCounter
 from co_tui.agent.embedded import ALIAS, EmbeddedServer
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
@@ -46,6 +47,10 @@ class Answerer(Protocol):
 
     async def window_tokens(self) -> int | None:
         """The model's window as far as anybody tells."""
+        ...
+
+    async def count_tokens(self, text: str) -> int | None:
+        """The model's own count of a text; None when nobody offers to count. Never raises."""
         ...
 
     async def close(self) -> None: ...
@@ -102,6 +107,7 @@ class EmbeddedModel:
     config: ModelConfig
     _server: EmbeddedServer = field(init=False)
     _built: tuple[str, Model] | None = None
+    _counter: TokenCounter | None = None
     name: str = EMBEDDED
     takes_tools: bool = False
 
@@ -133,6 +139,15 @@ class EmbeddedModel:
         address = await self._server.address()
         return await asyncio.to_thread(_window_from_server, f"{address}/v1", ALIAS, "")
 
+    async def count_tokens(self, text: str) -> int | None:
+        try:
+            address = await self._server.address()
+        except (ModelUnusable, OSError):
+            return None
+        if self._counter is None or self._counter.base_url != address:
+            self._counter = TokenCounter(address, ALIAS)
+        return await self._counter.count(text)
+
     async def close(self) -> None:
         await self._server.close()
 
@@ -146,6 +161,8 @@ class ProviderModel:
     asked: Asked
     built: Model
     known_window_tokens: int | None
+    counter: TokenCounter | None = None
+    """Only for a server the user named: a public provider would be told what was not meant for it yet."""
     takes_tools: bool = True
 
     async def model(self) -> Model:
@@ -153,6 +170,9 @@ class ProviderModel:
 
     async def window_tokens(self) -> int | None:
         return self.known_window_tokens
+
+    async def count_tokens(self, text: str) -> int | None:
+        return await self.counter.count(text) if self.counter else None
 
     async def close(self) -> None:
         return None
@@ -203,6 +223,7 @@ async def _open_compatible(name: str, config: ModelConfig) -> ProviderModel:
         asked=Asked(name, base_url, _secrets(config)),
         built=model,
         known_window_tokens=window or model.context_window,
+        counter=TokenCounter(base_url, model_name, key),
     )
 
 

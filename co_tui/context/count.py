@@ -10,18 +10,23 @@ from typing import Any
 
 from pydantic_ai.messages import (
     BinaryContent,
+    CachePoint,
+    FileUrl,
     ModelMessage,
     ModelRequest,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
+    UploadedFile,
     UserPromptPart,
 )
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from co_tui.context import files
 from co_tui.events import UsageInfo
 
 FALLBACK_WINDOW_TOKENS = 128_000
@@ -30,54 +35,113 @@ FALLBACK_WINDOW_TOKENS = 128_000
 MESSAGE_OVERHEAD_TOKENS = 4
 """What roles and separators cost, a message."""
 
-FILE_TOKENS = 1_000
-"""An image or document, by rule of thumb."""
+UNBROKEN_CHARS = 64
+"""Runs without a space from this length on, a line of a PEM file, may be encoded data, where no token is a word."""
+UNBROKEN_CHARS_PER_TOKEN = 1.4
 
-_LONG_RUNS = re.compile(r"[A-Za-z]{7,}")
-_WORDS = re.compile(r"[A-Za-z]+")
-_DIGITS = re.compile(r"[0-9]+")
-_MARKS = re.compile(r"[^\w\s]|_")
-_INDENTS = re.compile(r"\n[ \t]*|[ \t]{2,}")
+_SAMPLE_CHARS = 400
+"""How much of a run is looked at to tell encoded data from a long path or a ruled line."""
+_UNBROKEN = re.compile(rf"(?<![\w+/=-])[A-Za-z0-9+/=_-]{{{UNBROKEN_CHARS},}}")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_MARKS = re.compile(r"[^\w\s]")
 _WIDE = re.compile(r"[^\x00-\u04ff]")
 _OTHER_LETTERS = re.compile(r"[\u0080-\u04ff]+")
 
 
+def _only(pattern: str, kept: bytes) -> bytes:
+    """A table for `bytes.translate`: what matches becomes `kept`, all else a blank."""
+    return b"".join(kept if re.match(pattern, chr(code)) and code < 128 else b" " for code in range(256))
+
+
+# Counting in translated bytes costs a tenth of what regular expressions do.
+_TO_LETTERS = _only(r"[A-Za-z]", b"a")
+_TO_DIGITS = _only(r"[0-9]", b"0")
+_TO_UNBROKEN = _only(r"[A-Za-z0-9+/=_-]", b"u")
+_TO_BLANKS = bytes(code if code == 10 else 32 if code in (9, 32) else 120 for code in range(256))
+_NO_MARKS = bytes(code for code in range(256) if code > 127 or not re.match(r"[^\w\s]|_", chr(code)))
+
+
 def estimate_text(text: str) -> int:
-    """Tokens of a text without asking anyone: words, digits, marks and scripts each at their own rate."""
+    """Tokens of a text without asking anyone: words, digits, marks, scripts and data each at their own rate."""
     if not text:
         return 0
-    long_words = sum((len(run) - 1) // 6 for run in _LONG_RUNS.findall(text))
-    digits = sum((len(run) + 2) // 3 for run in _DIGITS.findall(text))
-    other = sum((len(run) + 2) // 3 for run in _OTHER_LETTERS.findall(text))
-    wide = len(_WIDE.findall(text))
-    tokens = (
-        len(_WORDS.findall(text))
-        + 0.8 * long_words
-        + digits
-        + 0.75 * len(_MARKS.findall(text))
-        + 0.6 * len(_INDENTS.findall(text))
-        + other
-        + 0.95 * wide
-    )
-    return max(1, round(tokens))
+    data = b" " + text.encode("utf-8", "surrogatepass")
+    tokens = 0.0
+    if len(text) >= UNBROKEN_CHARS and b"u" * UNBROKEN_CHARS in data.translate(_TO_UNBROKEN):
+        text, encoded_chars = _without_encoded(text)
+        tokens = encoded_chars / UNBROKEN_CHARS_PER_TOKEN
+        data = b" " + text.encode("utf-8", "surrogatepass")
+    words, long_words = _runs(data.translate(_TO_LETTERS), b"a", 6)
+    digits, long_digits = _runs(data.translate(_TO_DIGITS), b"0", 3)
+    other, wide, other_marks = (0, 0, 0) if text.isascii() else _other_scripts(text)
+    marks = len(data.translate(None, _NO_MARKS)) + other_marks
+    tokens += words + 0.8 * long_words + digits + long_digits + 0.75 * marks + 0.6 * _indents(data) + other
+    return max(1, round(tokens + 0.95 * wide))
 
 
-def estimate_content(content: Any) -> int:
-    """Tokens of a part's content: text, data (as JSON), or a list with files in it."""
+def _runs(data: bytes, letter: bytes, length: int) -> tuple[int, int]:
+    """How many runs of the letter there are, and how many more pieces of `length` they make beyond the first."""
+    start = b" " + letter
+    return data.count(start), data.replace(start, b" ").count(letter * length)
+
+
+def _indents(data: bytes) -> int:
+    """Line breaks with the blanks after them, and other blanks in a row."""
+    blanks = b"x" + data[1:].translate(_TO_BLANKS)
+    return blanks.count(b"\n") + blanks.count(b"x  ")
+
+
+def _other_scripts(text: str) -> tuple[int, int, int]:
+    """Pieces of letters beyond ASCII, characters of scripts with a token each, and marks beyond ASCII."""
+    rest = " ".join(_NOT_ASCII.findall(text))
+    other = sum((len(run) + 2) // 3 for run in _OTHER_LETTERS.findall(rest))
+    return other, len(_WIDE.findall(rest)), len(_MARKS.findall(rest))
+
+
+def _without_encoded(text: str) -> tuple[str, int]:
+    """The text with a blank for each run of encoded data, and how many characters these had."""
+    encoded_chars = 0
+
+    def blank(found: re.Match[str]) -> str:
+        nonlocal encoded_chars
+        if not _is_encoded(found[0]):
+            return found[0]
+        encoded_chars += len(found[0])
+        return " "
+
+    return _UNBROKEN.sub(blank, text), encoded_chars
+
+
+def _is_encoded(run: str) -> bool:
+    """Base64, hexadecimal and their like: many different characters, few of them small letters."""
+    sample = run[:_SAMPLE_CHARS]
+    return len(set(sample)) >= 12 and sum(map(str.islower, sample)) <= 0.6 * len(sample)
+
+
+def estimate_content(content: Any, provider: str = "") -> int:
+    """Tokens of a part's content: text, data (as JSON), or a list with files in it.
+
+    What a file costs is the provider's rule; without one, the most expensive of the known rules.
+    """
     if content is None:
         return 0
     if isinstance(content, str):
         return estimate_text(content)
     if isinstance(content, BinaryContent):
-        return FILE_TOKENS
+        text = files.text_of(content)
+        return estimate_text(text) if text is not None else files.file_tokens(content, provider)
+    if isinstance(content, FileUrl | UploadedFile):
+        return files.url_tokens(content, provider)
+    if isinstance(content, TextContent):
+        return estimate_text(content.content)
+    if isinstance(content, CachePoint):
+        return 0
     if isinstance(content, Sequence):
-        return sum(estimate_content(item) for item in content)
-    if hasattr(content, "url"):
-        return FILE_TOKENS
+        return sum(estimate_content(item, provider) for item in content)
     return estimate_text(to_json(content, fallback=str, bytes_mode="base64").decode(errors="replace"))
 
 
-def estimate_message(message: ModelMessage) -> int:
+def estimate_message(message: ModelMessage, provider: str = "") -> int:
     """Tokens of one message without its system parts, which are counted apart."""
     total = MESSAGE_OVERHEAD_TOKENS
     for part in message.parts:
@@ -85,13 +149,13 @@ def estimate_message(message: ModelMessage) -> int:
             case SystemPromptPart():
                 pass
             case UserPromptPart() | TextPart() | ThinkingPart():
-                total += estimate_content(part.content)
+                total += estimate_content(part.content, provider)
             case ToolCallPart():
                 total += estimate_text(part.tool_name) + estimate_content(part.args) + MESSAGE_OVERHEAD_TOKENS
             case ToolReturnPart():
-                total += estimate_content(part.content) + MESSAGE_OVERHEAD_TOKENS
+                total += estimate_content(part.content, provider) + MESSAGE_OVERHEAD_TOKENS
             case _:
-                total += estimate_content(getattr(part, "content", None))
+                total += estimate_content(getattr(part, "content", None), provider)
     return total
 
 

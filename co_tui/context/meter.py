@@ -1,6 +1,7 @@
 """Counting a growing conversation: each message once, corrected by what its provider reports."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -20,26 +21,58 @@ SMALLEST_SAMPLE_TOKENS = 200
 RATIO_RANGE = (0.6, 2.0)
 
 
+class Level(NamedTuple):
+    """How full: tokens that we estimated, tokens that were counted, and our estimate of the system parts in both."""
+
+    estimate: int = 0
+    exact: int = 0
+    system: int = 0
+
+    def plus(self, other: "Level") -> "Level":
+        return Level(self.estimate + other.estimate, self.exact + other.exact, self.system + other.system)
+
+    def minus(self, other: "Level") -> "Level":
+        return Level(self.estimate - other.estimate, self.exact - other.exact, self.system - other.system)
+
+
 class Meter:
     """Measures requests. `ratio` is how many of the model's tokens one of our estimated ones is;
-    `unseen` is what the provider counts beside all we know of (wrappers, hidden instructions)."""
+    `unseen` is what the provider counts beside all we know of (wrappers, hidden instructions).
+    `provider` is whose rules say what a file costs; without one, the most expensive do."""
 
-    def __init__(self, ratio: float = 1.0) -> None:
+    def __init__(self, ratio: float = 1.0, provider: str = "") -> None:
         self.ratio = ratio
         self.unseen = 0.0
-        self._counts: dict[int, tuple[ModelMessage, int, int]] = {}
-        self._sums: list[int] = []
-        self._system_sums: list[int] = []
+        self._provider = provider
+        self._counts: dict[int, tuple[ModelMessage, Level]] = {}
+        self._measured: list[ModelMessage] = []
+        self._levels: list[Level] = []
         """Of the list measured last, up to each of its messages: so that a longer one costs what was added."""
         self._sent: Sequence[ModelMessage] = ()
-        self._sent_estimate = 0.0
+        self._sent_level = Level()
         self._last_reported: tuple[int, int] | None = None
-        self._last_level = 0.0
-        self._last_reply_estimate = 0
+        self._last_level = Level()
+        """What our estimates and exact counts were for the request reported on last and the reply to it."""
 
     def tokens(self, message: ModelMessage) -> float:
         """One message, system parts included, in the model's tokens."""
-        return self.ratio * self._estimate(message)
+        return self._scaled(self._count(message))
+
+    def know(self, message: ModelMessage, tokens: int) -> None:
+        """An exact count of a whole message, system parts included, takes the place of our estimate."""
+        known = self._counts.get(id(message))
+        before = self._count(message)
+        after = before._replace(estimate=0, exact=tokens)
+        self._counts[id(message)] = (message, after)
+        if known is not None:  # it may be part of what was measured last
+            self._correct(message, after.minus(before))
+
+    def _correct(self, message: ModelMessage, change: Level) -> None:
+        """Newest first: what is counted has mostly just been said."""
+        for place in range(len(self._measured) - 1, -1, -1):
+            if self._measured[place] is message:
+                self._levels[place:] = [level.plus(change) for level in self._levels[place:]]
+                return
 
     def fixed(self, scaffold: Scaffold) -> tuple[int, int]:
         """Instructions and tool definitions."""
@@ -51,8 +84,8 @@ class Meter:
     def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold) -> None:
         """Remember what was sent, which was measured last, so that the report on it can be understood."""
         self._sent = messages
-        self._sent_estimate = self._sums[-1] if self._sums else 0
-        self._sent_estimate += estimate_text(scaffold.instructions) + estimate_tools(scaffold.tools)
+        fixed = estimate_text(scaffold.instructions) + estimate_tools(scaffold.tools)
+        self._sent_level = (self._levels[-1] if self._levels else Level()).plus(Level(fixed))
 
     def reported(self, response: ModelResponse) -> None:
         """Learn from what the provider counted for the request sent last."""
@@ -60,16 +93,18 @@ class Meter:
         if not usage.input_tokens or not self._sent:
             return
         if self._last_reported is not None:
-            grown = usage.input_tokens - self._last_reported[0] - self._last_reported[1]
-            estimated = self._sent_estimate - self._last_level - self._last_reply_estimate
-            if grown > 0 and estimated >= SMALLEST_SAMPLE_TOKENS:
-                low, high = RATIO_RANGE
-                sample = min(high, max(low, grown / estimated))
-                self.ratio += LEARNING_RATE * (sample - self.ratio)
-        self.unseen = max(0.0, usage.input_tokens - self.ratio * self._sent_estimate)
+            added = self._sent_level.minus(self._last_level)
+            self._learn(usage.input_tokens - sum(self._last_reported) - added.exact, added.estimate)
+        self.unseen = max(0.0, usage.input_tokens - self._scaled(self._sent_level))
         self._last_reported = (usage.input_tokens, usage.output_tokens)
-        self._last_level = self._sent_estimate
-        self._last_reply_estimate = self._estimate(response)
+        self._last_level = self._sent_level.plus(self._count(response))
+
+    def _learn(self, grown: int, estimated: int) -> None:
+        """What the provider counted for a piece that we had estimated moves the ratio."""
+        if grown > 0 and estimated >= SMALLEST_SAMPLE_TOKENS:
+            low, high = RATIO_RANGE
+            sample = min(high, max(low, grown / estimated))
+            self.ratio += LEARNING_RATE * (sample - self.ratio)
 
     def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
         """The context right after a reply to the request sent last."""
@@ -77,14 +112,14 @@ class Meter:
 
     def read(self, messages: Sequence[ModelMessage], scaffold: Scaffold, window: Window, *, same: int = 0) -> Reading:
         """The one measurement of a request. Its first `same` messages are those of the list measured last."""
-        estimate, system_estimate = self._level(messages, same)
+        level = self._level(messages, same)
         instructions, tools = self.fixed(scaffold)
-        system = instructions + round(self.unseen + self.ratio * system_estimate)
+        system = instructions + round(self.unseen + self.ratio * level.system)
         anchored = self._anchored(messages, same)
         if anchored is not None:
             total, exact = anchored
         else:
-            total = self.unseen + instructions + tools + self.ratio * estimate
+            total = self.unseen + instructions + tools + self._scaled(level)
             exact = False
         # Our own figures for the fixed parts may not outgrow the whole, which may be the provider's.
         system, tools = _within(round(total), system, tools)
@@ -97,18 +132,16 @@ class Meter:
             measured="provider" if exact else "estimate",
         )
 
-    def _level(self, messages: Sequence[ModelMessage], same: int) -> tuple[int, int]:
-        """All our estimates added up, and those of system parts; only what follows `same` is looked at."""
-        same = min(same, len(self._sums))
-        del self._sums[same:], self._system_sums[same:]
-        total = self._sums[-1] if self._sums else 0
-        system = self._system_sums[-1] if self._system_sums else 0
+    def _level(self, messages: Sequence[ModelMessage], same: int) -> Level:
+        """All our counts added up; only what follows `same` is looked at."""
+        same = min(same, len(self._levels))
+        del self._levels[same:], self._measured[same:]
+        level = self._levels[-1] if self._levels else Level()
         for index in range(same, len(messages)):
-            whole, of_system = self._count(messages[index])
-            total, system = total + whole, system + of_system
-            self._sums.append(total)
-            self._system_sums.append(system)
-        return total, system
+            level = level.plus(self._count(messages[index]))
+            self._levels.append(level)
+            self._measured.append(messages[index])
+        return level
 
     def _anchored(self, messages: Sequence[ModelMessage], same: int) -> tuple[float, bool] | None:
         """The reported level plus what came after it, when the request only continues what was sent."""
@@ -120,20 +153,20 @@ class Meter:
         reply = messages[known]
         if not isinstance(reply, ModelResponse) or reply.usage.input_tokens != self._last_reported[0]:
             return None
-        after = self.ratio * (self._sums[len(messages) - 1] - self._sums[known])
+        after = self._scaled(self._levels[len(messages) - 1].minus(self._levels[known]))
         return sum(self._last_reported) + after, len(messages) == known + 1
 
-    def _estimate(self, message: ModelMessage) -> int:
-        return self._count(message)[0]
+    def _scaled(self, level: Level) -> float:
+        return self.ratio * level.estimate + level.exact
 
-    def _count(self, message: ModelMessage) -> tuple[int, int]:
-        """One message's estimate, and how much of it are system parts; worked out once."""
+    def _count(self, message: ModelMessage) -> Level:
+        """One message on its own; worked out once."""
         found = self._counts.get(id(message))
         if found is None or found[0] is not message:
             system = system_tokens(message)
-            found = (message, estimate_message(message) + system, system)
+            found = (message, Level(estimate_message(message, self._provider) + system, 0, system))
             self._counts[id(message)] = found
-        return found[1], found[2]
+        return found[1]
 
 
 def _within(total: int, system: int, tools: int) -> tuple[int, int]:
