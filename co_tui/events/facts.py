@@ -110,6 +110,10 @@ class CompactionStart(Record):
     system_tokens: int = 0
     conversation_tokens: int = 0
     tool_definition_tokens: int = 0
+    messages: int = 0
+    """How many are being summarised."""
+    blocks: bool = True
+    """Whether anybody waits for it; otherwise it runs beside the conversation."""
 
 
 class CompactionComplete(Record):
@@ -138,13 +142,33 @@ class CompactionComplete(Record):
     usage: Json = NOTHING
     cost: float | None = None
     duration_ms: int = 0
+    waited_ms: int = 0
+    """How much of that somebody waited for."""
+    cache_lost_tokens: int = 0
+    """What the provider had cached of the prompt that no longer begins the same."""
+    saved_cost: float | None = None
+    """What each request costs less from now on, in US dollars, when the model's prices are known."""
+    edited: bool = False
+    """The summary is as the user wants it, not as it was written."""
 
 
 class CompactionUndone(Record):
+    """A rewrite of the history taken back: a compaction, a clearing or a rewind. What was said since then stays."""
+
     TYPE: ClassVar[str] = "session.compaction_undone"
     VERSION: ClassVar[int] = 1
     compaction_seq: int
     history: tuple[Ref, ...]
+
+
+class Pin(Record):
+    """Messages that every stage keeps from now on, or no longer; `history` when one came back into it."""
+
+    TYPE: ClassVar[str] = "session.pin"
+    VERSION: ClassVar[int] = 1
+    messages: tuple[Ref, ...]
+    pinned: bool = True
+    history: tuple[Ref, ...] = ()
 
 
 class Clear(Record):
@@ -266,6 +290,15 @@ class PromptReturned(Record):
     prompt: str
 
 
+class CompactionWait(Record):
+    """A request waits for a compaction that began beside the conversation. Announced, not logged."""
+
+    TYPE: ClassVar[str] = "compaction.wait"
+    VERSION: ClassVar[int] = 1
+    share: float = 0.0
+    """How full the context is."""
+
+
 class Unknown(Record):
     """An event this version does not know, kept exactly as it was written."""
 
@@ -277,10 +310,10 @@ class Unknown(Record):
 
 
 Life: TypeAlias = SessionStart | SessionResume | SessionFork | SessionRename | SessionEnd
-Rewrite: TypeAlias = CompactionComplete | CompactionUndone | Clear | Rewind
+Rewrite: TypeAlias = CompactionComplete | CompactionUndone | Clear | Rewind | Pin
 Change: TypeAlias = ModelChange | PolicyChange
 Happening: TypeAlias = ArtifactStored | MemoryWritten | HookRun | SessionError | SessionInterrupted
-Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | PromptQueued | PromptReturned
+Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | PromptQueued | PromptReturned | CompactionWait
 Fact: TypeAlias = (
     Life | Message | UsageInfo | Truncation | CompactionStart | Rewrite | Change | Happening | Transient | Unknown
 )
@@ -293,7 +326,7 @@ def is_durable(fact: Fact) -> bool:
             return True
         case Message() | UsageInfo() | Truncation() | CompactionStart():
             return True
-        case CompactionComplete() | CompactionUndone() | Clear() | Rewind():
+        case CompactionComplete() | CompactionUndone() | Clear() | Rewind() | Pin():
             return True
         case ModelChange() | PolicyChange():
             return True
@@ -301,7 +334,7 @@ def is_durable(fact: Fact) -> bool:
             return True
         case Unknown():
             return True
-        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned():
+        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned() | CompactionWait():
             return False
         case _:
             assert_never(fact)

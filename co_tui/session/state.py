@@ -10,12 +10,14 @@ from co_tui.events import (
     CompactionComplete,
     CompactionStart,
     CompactionUndone,
+    CompactionWait,
     Event,
     HookRun,
     Json,
     MemoryWritten,
     Message,
     ModelChange,
+    Pin,
     PolicyChange,
     PromptQueued,
     PromptReturned,
@@ -58,6 +60,18 @@ class Entry(NamedTuple):
         return self.ref[0]
 
 
+class Rewritten(NamedTuple):
+    """A rewrite of the history that can be taken back."""
+
+    event: Event
+    before: Growing[Entry]
+    after: Growing[Entry]
+
+    @property
+    def seq(self) -> int:
+        return _seq(self.event)
+
+
 class SessionState(Record):
     """Everything derived from a log: what the model would see, what was said, and what happened."""
 
@@ -78,6 +92,12 @@ class SessionState(Record):
     """Turns and lifecycle events, in order."""
     compactions: Growing[Event] = Growing()
     """The successful ones: their replacements can stand in the history again after a rewind."""
+    rewrites: tuple[Rewritten, ...] = ()
+    """Compactions, clearings and rewinds that were not taken back, oldest first."""
+    pins: frozenset[Ref] = frozenset()
+    """Messages that every stage keeps."""
+    compacting: Event | None = None
+    """The start of a compaction that is under way."""
     usage: UsageInfo | None = None
     readings: tuple[tuple[int, int], ...] = ()
     """(turn, tokens) at the end of the last turns, for telling the pace."""
@@ -93,6 +113,11 @@ class SessionState(Record):
             return 0.0
         (first, least), (last, most) = self.readings[0], self.readings[-1]
         return max(0.0, (most - least) / max(1, last - first))
+
+    def without(self, rewrite: Rewritten) -> list[Entry]:
+        """The history as if that rewrite had not been: what stood before it, and all that was said since."""
+        then = {entry.ref for entry in rewrite.after}
+        return [*rewrite.before, *(entry for entry in self.history if entry.ref not in then)]
 
     def entry(self, ref: Ref) -> Entry | None:
         """The message of that identity, whether or not the history still holds it."""
@@ -110,10 +135,11 @@ def apply(state: SessionState, event: Event) -> SessionState:
     """The state after `event`. Announcements that are not logged leave it as it was."""
     fact = event.fact
     match fact:
-        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned():
+        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned() | CompactionWait():
             return state
         case SessionStart() | SessionResume() | SessionFork():
-            state = _placed(state, fact).but(started=True, ended=False)
+            # What was under way when the process before this one ended did not happen.
+            state = _placed(state, fact).but(started=True, ended=False, compacting=None)
             return _happened(state.but(session_id=event.session_id), event)
         case SessionRename():
             return _happened(state.but(title=fact.title), event)
@@ -125,13 +151,20 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _measured(state, event, fact)
         case CompactionComplete():
             return _happened(_compacted(state, event, fact), event)
-        case CompactionUndone() | Clear() | Rewind():
-            return _happened(state.but(history=_resolved(state, fact.history)), event)
+        case Clear() | Rewind():
+            return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
+        case CompactionUndone():
+            left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
+            return _happened(state.but(history=_resolved(state, fact.history), rewrites=left), event)
+        case Pin():
+            return _happened(_pinned(state, fact), event)
         case ModelChange():
             return _happened(state.but(model=fact.to), event)
         case PolicyChange():
             return _happened(state.but(policy=fact.to), event)
-        case Truncation() | CompactionStart():
+        case CompactionStart():
+            return _happened(state.but(compacting=event), event)
+        case Truncation():
             return _happened(state, event)
         case ArtifactStored() | MemoryWritten() | HookRun() | SessionError() | SessionInterrupted():
             return _happened(state, event)
@@ -197,9 +230,9 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
 
 
 def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
-    cost = state.summary_cost + (fact.cost or 0.0)
+    state = state.but(summary_cost=state.summary_cost + (fact.cost or 0.0), compacting=None)
     if not fact.success:
-        return state.but(summary_cost=cost)
+        return state
     replaced = set(fact.replaced)
     history: list[Entry] = []
     placed = False
@@ -211,7 +244,18 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
             placed = True
     if not placed:
         history = [*replacement_entries(event), *history]
-    return state.but(summary_cost=cost, history=Growing(history), compactions=state.compactions.append(event))
+    state = _rewritten(state, event, Growing(history))
+    return state.but(compactions=state.compactions.append(event))
+
+
+def _rewritten(state: SessionState, event: Event, history: Growing[Entry]) -> SessionState:
+    kept = Rewritten(event, before=state.history, after=history)
+    return state.but(history=history, rewrites=(*state.rewrites, kept))
+
+
+def _pinned(state: SessionState, fact: Pin) -> SessionState:
+    pins = state.pins | set(fact.messages) if fact.pinned else state.pins - set(fact.messages)
+    return state.but(pins=pins, history=_resolved(state, fact.history) if fact.history else state.history)
 
 
 def _resolved(state: SessionState, refs: Iterable[Ref]) -> Growing[Entry]:

@@ -31,6 +31,8 @@ def _value(name: str, hint: Any) -> st.SearchStrategy[Any]:
         return st.booleans()
     if hint is int:
         return numbers
+    if hint is float:
+        return st.floats(0, 1)
     if hint is str:
         return texts
     if get_origin(hint) is not None and type(None) in get_args(hint):

@@ -14,11 +14,13 @@ from co_tui.events import (
     CompactionComplete,
     CompactionStart,
     CompactionUndone,
+    CompactionWait,
     Event,
     HookRun,
     MemoryWritten,
     Message,
     ModelChange,
+    Pin,
     PolicyChange,
     PromptQueued,
     PromptReturned,
@@ -139,7 +141,11 @@ def told(event: Event) -> tuple[str, str] | None:
             return "+", f"{one_line(fact.what, 60)}\n{one_line(fact.outcome, 60)}"
         case Unknown():
             return "?", fact.type
-        case UsageInfo() | StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned():
+        case Pin():
+            return "⚲", f"{len(fact.messages)} messages {'pinned' if fact.pinned else 'unpinned'}"
+        case UsageInfo() | StreamDelta() | StreamReset() | ToolActivity():
+            return None
+        case PromptQueued() | PromptReturned() | CompactionWait():
             return None
         case _:
             assert_never(fact)
