@@ -1,0 +1,137 @@
+"""Compactions as OpenTelemetry spans, for those who ask for them. Numbers and names only, never what was said."""
+
+import re
+import time
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from co_tui.inert import one_line
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, TracerProvider
+
+OFF: Final = "off"
+NAME: Final = "session_compaction"
+NAMES: Final = frozenset(
+    (
+        "trigger",
+        "session_id",
+        "pre_tokens",
+        "post_tokens",
+        "tokens_removed",
+        "messages_removed",
+        "checkpoint_number",
+        "model",
+        "duration_ms",
+        "request_id",
+        "success",
+        "cancelled",
+    )
+)
+"""All that is ever told; each is sent as `co_tui.NAME`."""
+NAME_CHARS = 200
+EXPORT_TIMEOUT_S = 3
+
+_provider: "TracerProvider | None" = None
+
+
+class CompactionSpan:
+    """One compaction under way; without telemetry, nothing at all."""
+
+    def __init__(self, span: "Span | None" = None) -> None:
+        self._span = span
+        self._began = time.monotonic()
+
+    def end(self, attributes: Mapping[str, object], error: str = "") -> None:
+        """Tell how it ended; only the first end counts. `error` is a kind of failure: a sentence is not sent."""
+        span, self._span = self._span, None
+        if span is None:
+            return
+        taken = {"duration_ms": round((time.monotonic() - self._began) * 1000)}
+        told = _told({**taken, **attributes})
+        span.set_attributes(told)
+        span.add_event(f"{NAME}_complete", told)
+        if error:
+            _fail(span, error)
+        span.end()
+
+
+def start(trigger: str, attributes: Mapping[str, object]) -> CompactionSpan:
+    """Open the span of a compaction. Of the attributes those in `NAMES` are sent, and no others."""
+    if _provider is None:
+        return CompactionSpan()
+    told = _told({**attributes, "trigger": trigger})
+    span = _provider.get_tracer("co_tui").start_span(NAME, attributes=told)
+    span.add_event(f"{NAME}_start", told)
+    return CompactionSpan(span)
+
+
+def use(provider: "TracerProvider | None") -> None:
+    """Send spans there, or nowhere. It stays ours: other libraries would send whole conversations to a global one."""
+    global _provider
+    _provider = provider
+
+
+def configure(setting: str) -> str:
+    """Follow the setting: `off`, or a collector's address. Answers with what is wrong, empty when nothing is."""
+    use(None)
+    if setting == OFF:
+        return ""
+    try:
+        use(_exporting(_endpoint(setting)))
+    except ValueError:
+        return "Telemetry is off: the setting is neither off nor a collector's http address."
+    except ImportError:
+        return (
+            "Telemetry is off: it needs the packages opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http. "
+            "Install them beside co-tui, or set telemetry to off."
+        )
+    return ""
+
+
+def _endpoint(setting: str) -> str:
+    """Where spans go; raises ValueError for what is no address. A bare host gets the usual path."""
+    address = urlsplit(setting)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise ValueError(setting)
+    return address._replace(path="/v1/traces").geturl() if address.path in ("", "/") else setting
+
+
+def _exporting(address: str) -> "TracerProvider":
+    """A provider that sends to the address from a thread of its own; raises ImportError without the packages."""
+    # By name: neither package comes with co-tui.
+    sdk: Any = import_module("opentelemetry.sdk.trace")
+    export: Any = import_module("opentelemetry.sdk.trace.export")
+    resources: Any = import_module("opentelemetry.sdk.resources")
+    otlp: Any = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    _hush()
+    exporter = otlp.OTLPSpanExporter(endpoint=address, timeout=EXPORT_TIMEOUT_S)
+    provider: TracerProvider = sdk.TracerProvider(resource=resources.Resource({"service.name": "co-tui"}))
+    provider.add_span_processor(export.BatchSpanProcessor(exporter))  # type: ignore[attr-defined]
+    return provider
+
+
+def _hush() -> None:
+    """A collector that is down must not write over the screen."""
+    import logging
+
+    logger = logging.getLogger("opentelemetry")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+
+
+def _told(attributes: Mapping[str, object]) -> dict[str, str | int | float]:
+    told: dict[str, str | int | float] = {}
+    for name, value in attributes.items():
+        if name in NAMES and isinstance(value, str | int | float):
+            told[f"co_tui.{name}"] = one_line(value, NAME_CHARS) if isinstance(value, str) else value
+    return told
+
+
+def _fail(span: "Span", error: str) -> None:
+    from opentelemetry.trace import StatusCode
+
+    span.set_status(StatusCode.ERROR)
+    span.set_attribute("error.type", error if re.fullmatch(r"[\w.-]{1,80}", error) else "_OTHER")
