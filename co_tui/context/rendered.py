@@ -1,6 +1,7 @@
 """A conversation as text, for whoever summarises it or writes it into a memory file (T5)."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -13,8 +14,45 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from co_tui.context.count import estimate_text
 from co_tui.context.shape import STANDS_FOR, SUMMARY, content_text
 from co_tui.context.tool_outputs import ends_of
+
+CLIPS: Final = ((12_000, 20_000), (4_000, 8_000), (1_200, 3_000), (400, 1_200))
+"""Characters left of each tool result and of each text, step by step, until the whole fits."""
+MOST_PARTS: Final = 8
+LEAST_ROOM_TOKENS: Final = 100
+
+
+def in_parts(messages: Sequence[ModelMessage], room_tokens: float) -> list[str]:
+    """The conversation in as few texts as possible that each fit the room, in order.
+
+    Long messages are clipped rather than split; of what needs more parts than `MOST_PARTS` even so, the middle goes.
+    """
+    room = max(LEAST_ROOM_TOKENS, room_tokens)
+    texts: list[str] = []
+    for result_chars, text_chars in CLIPS:
+        texts = rendered(messages, result_chars=result_chars, text_chars=text_chars)
+        if sum(map(estimate_text, texts)) <= room:
+            return ["\n\n".join(texts)] if texts else []
+    parts = _packed(texts, room)
+    if len(parts) > MOST_PARTS:
+        parts = [*parts[: MOST_PARTS // 2], *parts[-(MOST_PARTS // 2) :]]
+    return parts
+
+
+def _packed(texts: Sequence[str], room: float) -> list[str]:
+    parts: list[list[str]] = [[]]
+    used = 0.0
+    for text in texts:
+        while (size := estimate_text(text)) > room:
+            text = text[: int(len(text) * room / size * 0.9)]
+        if used + size > room and parts[-1]:
+            parts.append([])
+            used = 0.0
+        parts[-1].append(text)
+        used += size
+    return ["\n\n".join(part) for part in parts if part]
 
 
 def rendered(messages: Sequence[ModelMessage], *, result_chars: int, text_chars: int) -> list[str]:
@@ -46,8 +84,9 @@ def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
     for part in message.parts:
         if isinstance(part, UserPromptPart):
             blocks.append(f"## User\n{content_text(part.content).strip()}")
-        elif isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name):
-            blocks.append(tool_result(part.tool_name, inputs.pop(part.tool_call_id, ""), content_text(part.content)))
+        elif isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_name:
+            given = inputs.pop(part.tool_call_id, "")
+            blocks.append(tool_result(part.tool_name, given, content_text(part.content)))
     return blocks
 
 
