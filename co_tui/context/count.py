@@ -82,6 +82,8 @@ def estimate_text(text: str) -> int:
 def _runs(data: bytes, letter: bytes, length: int) -> tuple[int, int]:
     """How many runs of the letter there are, and how many more pieces of `length` they make beyond the first."""
     start = b" " + letter
+    if letter * (length + 1) not in data:
+        return data.count(start), 0
     return data.count(start), data.replace(start, b" ").count(letter * length)
 
 

@@ -22,11 +22,13 @@ EARLIER = "[Earlier conversation, summarised]"
 
 def is_prompt(message: ModelMessage) -> bool:
     """Whether the user speaks in it."""
-    return (
-        isinstance(message, ModelRequest)
-        and not (message.metadata and STANDS_FOR in message.metadata)
-        and any(isinstance(part, UserPromptPart) for part in message.parts)
-    )
+    # Asked of every message of a long turn before each request: the shortest way to "no" comes first.
+    if isinstance(message, ModelResponse):
+        return False
+    for part in message.parts:
+        if isinstance(part, UserPromptPart):
+            return not (message.metadata and STANDS_FOR in message.metadata)
+    return False
 
 
 def holds_system(message: ModelMessage) -> bool:

@@ -1,20 +1,22 @@
 """Which details a message holds, so that it can be told whether a later message's were still in its request."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 
 from co_tui.context.shape import content_text
 
+# Nothing is looked at twice: no run gives back what it took, and plain words are stepped over at once.
 _DETAIL = re.compile(
-    r"(?:[\w.~-]+/)+[\w.-]+"  # paths
-    r"|\b\w+\.[a-z]{1,4}\b"  # files and dotted names
-    r"|\b[a-zA-Z]+(?:_[a-zA-Z0-9]+)+\b"  # snake_case
-    r"|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+"  # camelCase
-    r"|\b(?=\w*\d)(?=\w*[a-zA-Z])\w{4,}\b"  # codes
-    r"|\b\d{3,}\b"  # numbers
-    r"|(?<=[a-z,] )[A-Z][a-z]{2,}\b"  # names within a sentence
+    r"(?:[a-z]++(?![\w.~/-])|[^\w.~-]++)++"  # no detail
+    r"|((?<![\w.~-])(?:[\w.~-]++/)+[\w.-]+"  # paths
+    r"|\b(?:\w++\.[a-z]{1,4}\b"  # files and dotted names
+    r"|[a-zA-Z]++(?:_[a-zA-Z0-9]++)++\b"  # snake_case
+    r"|[a-z]++[A-Z]\w+|[A-Z][a-z]++[A-Z]\w+"  # camelCase
+    r"|(?=[^\W\d]*+\d)(?=[^\Wa-zA-Z]*+[a-zA-Z])\w{4,}+"  # codes
+    r"|\d{3,}+\b"  # numbers
+    r"|(?<=[a-z,] )[A-Z][a-z]{2,}+\b))"  # names within a sentence
 )
 
 
@@ -27,19 +29,18 @@ class Details:
     def of(self, message: ModelMessage) -> frozenset[str]:
         found = self._known.get(id(message))
         if found is None or found[0] is not message:
-            found = (message, frozenset(_DETAIL.findall(_text(message))))
+            found = (message, frozenset(filter(None, _DETAIL.findall(_text(message)))))
             self._known[id(message)] = found
         return found[1]
 
-    def kept(self, needed: Iterable[str], request: Iterable[ModelMessage]) -> int:
+    def kept(self, needed: frozenset[str], request: Sequence[ModelMessage]) -> int:
         """How many of the needed details some message of the request holds."""
-        missing = set(needed)
-        count = len(missing)
-        for message in request:
+        missing = needed
+        for message in reversed(request):  # what is needed was mostly said just before
             if not missing:
                 break
-            missing -= self.of(message)
-        return count - len(missing)
+            missing = missing - self.of(message)
+        return len(needed) - len(missing)
 
 
 def _text(message: ModelMessage) -> str:

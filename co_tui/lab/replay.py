@@ -12,7 +12,7 @@ from co_tui.context.pipeline import Governor, Prepared
 from co_tui.context.shape import kept_by_rule
 from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.lab.chat import Conversation
-from co_tui.lab.check import breaches
+from co_tui.lab.check import Inspector
 from co_tui.lab.details import Details
 from co_tui.settings import Settings
 
@@ -74,7 +74,7 @@ def replay(
 ) -> Iterator[Request]:
     """A request before every reply of the recording, from what was said until then."""
     governor = Governor(settings, window, summarise=summarise, meter=Meter(ratio))
-    details = Details()
+    details, inspector = Details(), Inspector()
     history: list[ModelMessage] = []
     lineage = object()
     seen: set[str] = set()
@@ -96,9 +96,10 @@ def replay(
                 compactions=compactions,
                 needed=len(needed),
                 kept=details.kept(needed, prepared.messages),
-                breaches=breaches(conversation.messages[:index], prepared.messages, fits=fits),
+                breaches=inspector.breaches(prepared.messages, fits=fits),
             )
         history.append(message)
+        inspector.said(message)
         seen |= details.of(message)
 
 
