@@ -6,6 +6,7 @@ A provider's own figure, reported with its last reply, is the anchor; only what 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -39,6 +40,9 @@ UNBROKEN_CHARS = 64
 """Runs without a space from this length on, a line of a PEM file, may be encoded data, where no token is a word."""
 UNBROKEN_CHARS_PER_TOKEN = 1.4
 
+SHORT_CHARS = 256
+"""Texts up to this length are remembered with their estimate."""
+
 _SAMPLE_CHARS = 400
 """How much of a run is looked at to tell encoded data from a long path or a ruled line."""
 _UNBROKEN = re.compile(rf"(?<![\w+/=-])[A-Za-z0-9+/=_-]{{{UNBROKEN_CHARS},}}")
@@ -65,6 +69,10 @@ def estimate_text(text: str) -> int:
     """Tokens of a text without asking anyone: words, digits, marks, scripts and data each at their own rate."""
     if not text:
         return 0
+    return _estimate_short(text) if len(text) <= SHORT_CHARS else _estimate(text)
+
+
+def _estimate(text: str) -> int:
     data = b" " + text.encode("utf-8", "surrogatepass")
     tokens = 0.0
     if len(text) >= UNBROKEN_CHARS and b"u" * UNBROKEN_CHARS in data.translate(_TO_UNBROKEN):
@@ -77,6 +85,10 @@ def estimate_text(text: str) -> int:
     marks = len(data.translate(None, _NO_MARKS)) + other_marks
     tokens += words + 0.8 * long_words + digits + long_digits + 0.75 * marks + 0.6 * _indents(data) + other
     return max(1, round(tokens + 0.95 * wide))
+
+
+_estimate_short = lru_cache(maxsize=8_192)(_estimate)
+"""The lines of a summary are weighed again each time it is updated."""
 
 
 def _runs(data: bytes, letter: bytes, length: int) -> tuple[int, int]:

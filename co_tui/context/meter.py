@@ -133,8 +133,10 @@ class Meter:
         )
 
     def _level(self, messages: Sequence[ModelMessage], same: int) -> Level:
-        """All our counts added up; only what follows `same` is looked at."""
+        """All our counts added up; only what follows `same` is looked at, and counted from the first difference on."""
         same = min(same, len(self._levels))
+        while same < min(len(messages), len(self._levels)) and messages[same] is self._measured[same]:
+            same += 1
         del self._levels[same:], self._measured[same:]
         level = self._levels[-1] if self._levels else Level()
         for index in range(same, len(messages)):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import is_
 from typing import NamedTuple
 
 from pydantic_ai.messages import (
@@ -113,4 +114,4 @@ def _answered_id(part: ModelRequestPart) -> str | None:
 
 
 def _same(parts: Sequence[object], others: Sequence[object]) -> bool:
-    return len(parts) == len(others) and all(a is b for a, b in zip(parts, others, strict=True))
+    return len(parts) == len(others) and all(map(is_, parts, others))

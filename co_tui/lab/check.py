@@ -22,6 +22,7 @@ class _Seen(NamedTuple):
     open_calls: tuple[str, ...] = ()
     unpaired: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
+    prompts: tuple[object, ...] = ()
     place: int = -1
     """The latest message of the conversation among them."""
     ordered: bool = True
@@ -50,7 +51,7 @@ class Inspector:
         found = [*seen.unpaired, *["I1 unanswered call"] * len(seen.open_calls)]
         if self._system != seen.system:
             found.append("I2 system messages")
-        if self._prompt is not None and not any(self._prompt in _prompts(message) for message in reversed(request)):
+        if self._prompt is not None and self._prompt not in seen.prompts:
             found.append("I3 latest prompt")
         if not seen.ordered:
             found.append("I5 order")
@@ -80,6 +81,7 @@ class Inspector:
             open_calls=calls,
             unpaired=seen.unpaired + unpaired,
             system=seen.system + _system(message),
+            prompts=seen.prompts + _prompts(message),
             place=max(place, seen.place),
             ordered=seen.ordered and place >= seen.place,
         )
@@ -106,5 +108,5 @@ def _system(message: ModelMessage) -> tuple[str, ...]:
     return tuple(part.content for part in message.parts if isinstance(part, SystemPromptPart))
 
 
-def _prompts(message: ModelMessage) -> list[object]:
-    return [part.content for part in message.parts if isinstance(part, UserPromptPart)]
+def _prompts(message: ModelMessage) -> tuple[object, ...]:
+    return tuple(part.content for part in message.parts if isinstance(part, UserPromptPart))
