@@ -157,12 +157,13 @@ def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd
                 say(problem)
             return WRONG_USAGE
         policies.append((name, loaded))
-    from co_tui.headless.lab import lab, recorded, window_of
+    from co_tui.headless.lab import lab, ratio_of, recorded, window_of
 
     return lab(
         recorded(options.input, options.id, ground),
         policies,
         window_of(options.window or ground.loaded.settings.context_window, options.as_model),
+        ratio=ratio_of(options.as_model, ground),
         dump=Path(options.dump) if options.dump else None,
         as_json=options.json,
     )

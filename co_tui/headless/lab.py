@@ -16,9 +16,11 @@ from co_tui.headless.output import DONE, FAILED, Ground, print_json, say, table
 from co_tui.lab.chat import BadInput, Conversation, load, to_chat
 from co_tui.lab.replay import Request, Tally, replay
 from co_tui.paths import ensure_dir
+from co_tui.session.ratios import Ratios
 from co_tui.settings import Loaded
 
 PROGRESS_EVERY_S = 1.0
+RATIOS_FILE = "token-ratios.json"
 
 
 def recorded(file: str | None, session: str | None, ground: Ground) -> Iterator[Conversation]:
@@ -44,11 +46,17 @@ def window_of(tokens: int | None, model: str | None) -> Window:
     return Window(tokens=FALLBACK_WINDOW_TOKENS, known=False)
 
 
+def ratio_of(model: str | None, ground: Ground) -> float:
+    """What was learnt about the named model's tokens; 1 for one that nobody has talked with yet."""
+    return Ratios(ground.paths.state / RATIOS_FILE).of(model) if model else 1.0
+
+
 def lab(
     conversations: Iterable[Conversation],
     policies: list[tuple[str, Loaded]],
     window: Window,
     *,
+    ratio: float = 1.0,
     dump: Path | None,
     as_json: bool,
 ) -> int:
@@ -58,7 +66,7 @@ def lab(
         if not recordings:
             say("There is no conversation in the input.")
             return FAILED
-        tallies = [_run(name, loaded, recordings, window, dump) for name, loaded in policies]
+        tallies = [_run(name, loaded, recordings, window, ratio, dump) for name, loaded in policies]
     except BadInput as error:
         say(str(error))
         return FAILED
@@ -90,12 +98,14 @@ def _row(tally: Tally) -> tuple[str, ...]:
     )
 
 
-def _run(name: str, loaded: Loaded, recordings: list[Conversation], window: Window, dump: Path | None) -> Tally:
+def _run(
+    name: str, loaded: Loaded, recordings: list[Conversation], window: Window, ratio: float, dump: Path | None
+) -> Tally:
     tally = Tally(name)
     told = time.monotonic()
     for number, conversation in enumerate(recordings, 1):
         tally.conversations += 1
-        for request in replay(conversation, loaded.settings, window):
+        for request in replay(conversation, loaded.settings, window, ratio=ratio):
             tally.add(request)
             if dump is not None:
                 _write(dump, name, number, conversation.id, request, window)

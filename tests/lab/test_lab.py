@@ -10,6 +10,8 @@ from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
 from co_tui.lab.chat import BadInput, load, to_chat, to_message
 from co_tui.lab.replay import Tally, replay
+from co_tui.paths import locate
+from co_tui.session.ratios import Ratios
 from tests.context.test_pipeline import LOADED, POLICIES
 from tests.support.command import Command
 from tests.support.shared import DATA, lines, needs_data
@@ -76,6 +78,18 @@ def test_the_command_prints_a_table_or_json_and_dumps_requests(
     assert last["messages"][-1] == {"role": "user", "content": "Why 4711?"} and last["limit_tokens"] == 8000
     # 700 + 9 were reported; the question after them is estimated.
     assert 709 < last["tokens"] < 725
+
+
+def test_as_assumes_what_was_learnt_about_a_models_tokens(co_tui: Command, recording: Path, home: Path) -> None:
+    def total(*options: str) -> int:
+        (row,) = co_tui("lab", "--input", str(recording), "--window", "8000", *options, "--json").objects
+        return int(row["total_tokens"])
+
+    plain = total()
+    assert total("--as", "anthropic:claude-sonnet-5") == plain, "nothing learnt yet"
+    Ratios(locate({"CO_TUI_HOME": str(home)}).state / "token-ratios.json").learn("anthropic:claude-sonnet-5", 1.5)
+    assert total("--as", "anthropic:claude-sonnet-5") > plain
+    assert total("--as", "openai:gpt-5") == plain, "learnt about another"
 
 
 @pytest.mark.parametrize(
