@@ -31,6 +31,15 @@ class Paths(Record):
         return self.state / "locks"
 
     @property
+    def memory(self) -> Path:
+        """What left a context by trimming, one file a day."""
+        return self.data / "memory"
+
+    def session(self, session_id: str) -> Path:
+        """A session's own folder: its checkpoints."""
+        return self.data / "sessions" / session_id
+
+    @property
     def config_file(self) -> Path:
         return self.config / "config.toml"
 

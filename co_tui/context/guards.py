@@ -14,7 +14,11 @@ LEAST_DENSE: Final = 0.12
 """A text that packs to less of its length than this says one thing again and again."""
 
 
-def objection(summary: str, replaced_tokens: float, ratio: float = 1.0) -> str:
+LEAST_FAMILIAR: Final = 0.35
+"""Of a summary's longer words, at least so many occur in what it summarises."""
+
+
+def objection(summary: str, replaced_tokens: float, source: str = "", ratio: float = 1.0) -> str:
     """Why the summary cannot be used, as the end of a sentence; empty when it can."""
     text = summary.strip()
     if not re.search(r"\w", text):
@@ -23,7 +27,16 @@ def objection(summary: str, replaced_tokens: float, ratio: float = 1.0) -> str:
         return "it repeats one phrase"
     if ratio * estimate_text(text) >= replaced_tokens:
         return "it is no smaller than what it would replace"
+    if source and is_foreign(text, source):
+        return "it speaks of something else"
     return ""
+
+
+def is_foreign(text: str, source: str) -> bool:
+    """Whether hardly any of its words come from what it should summarise."""
+    words = set(re.findall(r"\w{5,}", text.lower()))
+    known = set(re.findall(r"\w{5,}", source.lower()))
+    return len(words) >= 12 and len(words & known) < LEAST_FAMILIAR * len(words)
 
 
 def is_degenerate(text: str) -> bool:

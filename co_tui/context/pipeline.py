@@ -124,8 +124,8 @@ class Governor:
         self._pinned: list[ModelMessage] = []
         self._started_at: int | None = None
         """How long the history was when a background compaction began; it is applied before the next request."""
-        self._resist: int = 0
-        """No automatic compaction until the history is longer than this: the last one freed too little."""
+        self._resist = range(0)
+        """No automatic compaction while the history is so long: the last one was not worth it, or not wanted."""
 
     def prepare(
         self,
@@ -181,7 +181,7 @@ class Governor:
 
     def due(self, measured: Measured) -> Due | None:
         """What the policy wants summarised now."""
-        return due(self.question(measured)) if len(measured.live) > self._resist else None
+        return due(self.question(measured)) if len(measured.live) not in self._resist else None
 
     def question(self, measured: Measured) -> Question:
         return Question(
@@ -194,8 +194,8 @@ class Governor:
         )
 
     def resist(self, messages: int) -> None:
-        """Leave a conversation alone that could not be made smaller, until something was added to it."""
-        self._resist = messages + self.settings.min_compaction_messages
+        """Leave a conversation of that length alone until something was added to it, or it was cut."""
+        self._resist = range(messages, messages + self.settings.min_compaction_messages + 1)
 
     @property
     def summary_tokens(self) -> int:

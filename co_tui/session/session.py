@@ -1,6 +1,7 @@
 """A conversation: prompts in, events out. Knows nothing of any screen."""
 
 import asyncio
+import contextlib
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,38 +10,55 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic_ai import Tool
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
 from co_tui.agent.models import Answerer
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
 from co_tui.events import (
     Clear,
+    CompactionComplete,
+    CompactionUndone,
+    Event,
     Message,
     ModelChange,
+    Pin,
     PolicyChange,
     PromptQueued,
     PromptReturned,
+    Ref,
+    Rewind,
     SessionEnd,
     SessionRename,
     SessionResume,
     SessionStart,
 )
+from co_tui.events.messages import prompt_of
 from co_tui.paths import Paths
+from co_tui.session import rewrites
 from co_tui.session.archive import Archive
+from co_tui.session.bench import FIRST_BACKOFF_S, Bench
+from co_tui.session.compaction import Asker, CompactionRefused, Compactor
 from co_tui.session.history import ParsedHistory, to_json
+from co_tui.session.limits import Limits
 from co_tui.session.place import repository_of
+from co_tui.session.pressure import pressed
 from co_tui.session.ratios import Ratios
+from co_tui.session.recall import Recall
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
+from co_tui.session.rewriting import Rewriter
 from co_tui.session.state import SessionState
-from co_tui.session.turn import FIRST_BACKOFF_S, Outcome, Turn, TurnContext
+from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
+from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.lock import SessionLock
+from co_tui.store.memory import DailyMemory
 from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
 
@@ -63,12 +81,27 @@ class Desk:
     cwd: Path
     toolsets: Sequence[AbstractToolset[Any]] = ()
     first_backoff_s: float = FIRST_BACKOFF_S
+    asker: Asker | None = None
+    """Who can be asked about compactions; None asks nobody."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    prompt: str
-    done: asyncio.Future[Outcome] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """Something to be done when its turn comes: a prompt to answer, or with no prompt something else."""
+
+    work: Callable[[], Awaitable[Any]]
+    prompt: str = ""
+    done: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class WindowTooSmall(Exception):
+    """The conversation does not fit the window of the model it shall go on with."""
+
+    def __init__(self, model: str, tokens: int, window_tokens: int) -> None:
+        super().__init__(
+            f"The conversation takes {tokens:,} tokens, the window of {model} has {window_tokens:,}: "
+            "it has to be compacted first."
+        )
 
 
 class Session:
@@ -78,8 +111,6 @@ class Session:
         self._desk = desk
         self._lock = lock
         self._recorder = recorder
-        self._answerer = answerer
-        self._window = window
         self._history = ParsedHistory()
         self._waiting: deque[_Waiting] = deque()
         self._turn: Turn | None = None
@@ -87,10 +118,15 @@ class Session:
         self._retired: list[Answerer] = []
         """Models that were replaced while they may still be answering."""
         self._worker: asyncio.Task[None] | None = None
+        self._working = False
+        """Whether something was taken from what waits and is not done yet."""
         self._archive = Archive(recorder, self._history)
-        self._settings = desk.settings
+        self._recall = Recall(lambda: recorder.state)
         self._ratios = Ratios(desk.paths.state / "token-ratios.json")
-        self._governor = self._new_governor()
+        self._limits = _limits(desk)
+        self._bench = self._new_bench(answerer, desk.settings, window)
+        rewriter = Rewriter(Checkpoints(desk.paths.session(recorder.session_id)), DailyMemory(desk.paths.memory))
+        self._compactor = Compactor(rewriter, desk.cwd, desk.asker)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
@@ -103,7 +139,7 @@ class Session:
         answerer = await desk.open_model(model)
         lock: SessionLock | None = None
         try:
-            window = await _window(answerer, desk.settings)
+            window = await _window(answerer, desk)
             session_id = new_session_id()
             recorder = Recorder(session_id, desk.writer, SessionState())
             recorder.listen(listener)
@@ -126,7 +162,7 @@ class Session:
             await asyncio.shield(asyncio.wrap_future(desk.writer.recover(session_id)))
             state = await asyncio.to_thread(_replayed, desk.paths.database, session_id)
             answerer = await desk.open_model(model or state.model)
-            window = await _window(answerer, desk.settings)
+            window = await _window(answerer, desk)
             recorder = Recorder(session_id, desk.writer, state)
             recorder.listen(listener)
             session = cls(desk, lock, recorder, answerer, window)
@@ -160,12 +196,27 @@ class Session:
         return self._recorder.listen()
 
     async def submit(self, prompt: str) -> Outcome:
-        """Say something and wait for the end of its turn. While a turn runs, prompts wait in order."""
+        """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order."""
         if not prompt.strip():
             raise ValueError("A prompt needs some text.")
-        waiting = _Waiting(_storable(prompt))
         if self.busy:
-            self._recorder.announce(PromptQueued(prompt=prompt, ahead=len(self._waiting) + (self._turn is not None)))
+            self._recorder.announce(PromptQueued(prompt=prompt, ahead=len(self._waiting) + self._working))
+        prompt = _storable(prompt)
+        outcome: Outcome = await self._queued(_Waiting(lambda: self._one_turn(prompt), prompt))
+        return outcome
+
+    async def compact(self, focus: str = "", upto: Ref | None = None) -> CompactionComplete:
+        """Make the conversation smaller now, or when the running turn ends. Raises `CompactionRefused`."""
+        if self._compactor.running:
+            raise CompactionRefused("A compaction is already under way.")
+
+        def work() -> Awaitable[CompactionComplete]:
+            return self._compactor.compact(self._bench, focus=focus, upto=upto)
+
+        done: CompactionComplete = await self._queued(_Waiting(work))
+        return done
+
+    async def _queued(self, waiting: _Waiting) -> Any:
         self._waiting.append(waiting)
         if self._worker is None:
             self._worker = asyncio.create_task(self._work(), name=f"turns of {self.id}")
@@ -173,7 +224,9 @@ class Session:
         return await asyncio.shield(waiting.done)
 
     def interrupt(self) -> bool:
-        """Stop the running turn, keeping what came. False when none runs."""
+        """Stop a compaction somebody waits for, else the running turn, keeping what came. False when nothing runs."""
+        if self._compactor.cancel():
+            return True
         if self._turn is not None:
             self._turn.interrupt()
         elif self._worker is not None:
@@ -182,50 +235,147 @@ class Session:
 
     async def clear(self) -> None:
         """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
+        await self._settle_history("the context was cleared")
+        await self._rewrite(Clear(messages_removed=len(self.state.history)))
+
+    async def undo(self, seq: int | None = None) -> Event:
+        """Take back the latest compaction, clearing or rewind; what was said since then stays.
+
+        Returns the event that was undone. Raises `NothingToUndo`.
+        """
+        rewrites.undoable(self.state, seq)
+        await self._settle_history("an earlier change was undone")
+        last = rewrites.undoable(self.state, seq)
+        await self._rewrite(rewrites.undone(self.state, last))
+        return last.event
+
+    async def rewind(self, turn: int) -> str:
+        """Let the model see the conversation as it was before that turn; returns the turn's prompt.
+
+        Raises `NothingToUndo` when there is no such turn.
+        """
+        first = rewrites.beginning_of(self.state, turn)
+        await self._settle_history("the conversation was rewound")
+        then = await asyncio.to_thread(_replayed, self._desk.paths.database, self.id, first.seq - 1)
+        history = tuple(entry.ref for entry in then.history)
+        await self._rewrite(Rewind(to_seq=first.seq - 1, history=history))
+        return prompt_of(first.message) or ""
+
+    async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
+        """Let every stage keep these messages, or no longer. One that a compaction replaced comes back in."""
+        fact = rewrites.pinned(self.state, refs, pinned)
+        if fact.history:
+            await self._settle_history("a message was brought back")
+            fact = rewrites.pinned(self.state, refs, pinned)
+        await self._rewrite(fact)
+
+    async def edit_summary(self, seq: int, text: str) -> None:
+        """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
+        await self._settle_history("a summary was edited")
+        await self._rewrite(rewrites.edited(self.state, seq, text))
+
+    async def _settle_history(self, reason: str) -> None:
+        """Nothing may be under way while the history is rewritten."""
         await self._stop_turns()
-        await self._recorder.record(Clear(messages_removed=len(self.state.history)))
-        await self._report()
+        await self._compactor.discard(self._bench, reason)
+
+    async def _rewrite(self, fact: CompactionComplete | CompactionUndone | Rewind | Clear | Pin) -> None:
+        await self._recorder.record(fact)
+        measured = await self._bench.measure()
+        await self._bench.report(measured.reading)
 
     async def rename(self, title: str) -> None:
         await self._recorder.record(SessionRename(title=title, **self._place()))
 
-    async def switch_model(self, name: str) -> None:
-        """Let another model answer from the next turn on. Raises `ModelUnusable`, changing nothing."""
+    async def switch_model(self, name: str, *, compact: bool = False) -> None:
+        """Let another model answer from the next turn on. Raises `ModelUnusable`, changing nothing.
+
+        A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the model
+        that still answers makes it smaller first.
+        """
         answerer = await self._desk.open_model(name)
         try:
-            window = await _window(answerer, self._desk.settings)
+            window = await _window(answerer, self._desk)
+            await self._make_fit(answerer.name, window, compact)
         except BaseException:
             await answerer.close()
             raise
-        before, previous = self._window, self._answerer
-        self._answerer, self._window = answerer, window
-        self._ratios.learn(previous.name, self._governor.meter.ratio)
-        self._governor = self._new_governor()
-        self._retired.append(previous)
+        await self._compactor.discard(self._bench, "another model answers from now on")
+        before = self._bench
+        self._learn()
+        self._bench = self._new_bench(answerer, before.settings, window)
+        self._retired.append(before.answerer)
         if not self.busy:
             await self._close_retired()
-        await self._record_model_change(previous.name, before.tokens)
-        await self._report()
+        await self._record_model_change(before.answerer.name, before.governor.window.tokens)
+        measured = await self._bench.measure()
+        await self._bench.report(measured.reading)
+
+    async def _make_fit(self, name: str, window: Window, compact: bool) -> None:
+        usage = self.state.usage
+        tokens = usage.current_tokens if usage else 0
+        if tokens <= window.tokens * self._bench.settings.buffer_exhaustion_threshold or not self.state.history:
+            return
+        if not compact:
+            raise WindowTooSmall(name, tokens, window.tokens)
+        own = self._bench.governor.window
+        # The summary is written by the model that still answers, but has to fit the other one's window.
+        self._bench.governor.window = Window(tokens=min(own.tokens, window.tokens), known=window.known)
+        try:
+            done = await self._queued(_Waiting(lambda: self._compactor.compact(self._bench, trigger="model_switch")))
+        finally:
+            self._bench.governor.window = own
+        if not done.success:
+            raise CompactionRefused(f"The model was not changed: {done.error or 'the compaction was cancelled'}.")
 
     async def switch_policy(self, settings: Settings) -> None:
         """Let another policy govern the context from the next request on."""
-        before, self._settings = self._settings.policy, settings
-        self._governor = self._new_governor(self._governor.meter)
-        tokens = self._window.tokens
+        before = self._bench
+        await self._compactor.discard(before, "another policy governs from now on")
+        self._bench = self._new_bench(before.answerer, settings, before.governor.window, before.governor.meter)
+        tokens = before.governor.window.tokens
         await self._recorder.record(
-            PolicyChange(from_=before, to=settings.policy, window_before=tokens, window_after=tokens)
+            PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
         )
 
-    def _new_governor(self, meter: Meter | None = None) -> Governor:
-        meter = meter or Meter(self._ratios.of(self._answerer.name))
-        return Governor(self._settings, self._window, meter=meter, keep=self._archive.keep)
+    def _new_bench(self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None) -> Bench:
+        meter = meter or Meter(self._ratios.of(answerer.name))
+        return Bench(
+            recorder=self._recorder,
+            parsed=self._history,
+            answerer=answerer,
+            governor=Governor(settings, window, meter=meter, keep=self._archive.keep),
+            settings=settings,
+            instructions=EMBEDDED_INSTRUCTIONS if answerer.name == EMBEDDED else INSTRUCTIONS,
+            toolsets=self._toolsets,
+            archive=self._archive,
+            open_model=self._desk.open_model,
+            first_backoff_s=self._desk.first_backoff_s,
+        )
 
-    @property
     def _toolsets(self) -> Sequence[AbstractToolset[Any]]:
-        """The desk's tools, and the one that opens what the policy archives."""
-        if not self._settings.archive_over_chars:
-            return self._desk.toolsets
-        return (*self._desk.toolsets, FunctionToolset([self._archive.read_artifact]))
+        """The desk's tools, and ours for what is no longer in the context."""
+        ours: list[Tool[Any] | Callable[..., Any]] = []
+        if self._bench.settings.archive_over_chars:
+            ours.append(self._archive.read_artifact)
+        if self.state.rewrites:
+            ours.append(self._recall.recall)
+        if ours or self._desk.toolsets:
+            ours.append(Tool(self._request_compaction, name="request_compaction"))
+        return (*self._desk.toolsets, FunctionToolset(ours)) if ours else self._desk.toolsets
+
+    async def _request_compaction(self, focus: str = "") -> str:
+        """Ask for the earlier conversation to be summarised, when much of it no longer matters for the task.
+
+        Args:
+            focus: What the summary should pay special attention to.
+        """
+        self._compactor.request(focus)
+        return "The conversation will be summarised beside your next step."
+
+    async def settle(self, timeout_s: float) -> None:
+        """Wait for a compaction beside the conversation, so long at most; then it is discarded."""
+        await self._compactor.settle(self._bench, timeout_s)
 
     async def close(self, reason: str = "closed") -> list[str]:
         """End the session in this process: stop its turns, log the end, let go of everything.
@@ -233,29 +383,35 @@ class Session:
         Returns the prompts that were waiting and never became part of the conversation.
         """
         unsaid = await self._stop_turns()
-        self._ratios.learn(self._answerer.name, self._governor.meter.ratio)
+        self._learn()
         try:
+            await self._compactor.close(self._bench)
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
         finally:
             self._recorder.close()
-            await self._answerer.close()
+            await self._bench.answerer.close()
             self._lock.release()
         return unsaid
+
+    def _learn(self) -> None:
+        self._ratios.learn(self._bench.answerer.name, self._bench.governor.meter.ratio)
 
     async def _work(self) -> None:
         try:
             while self._waiting:
                 waiting = self._waiting.popleft()
+                self._working = True
                 try:
-                    outcome = await self._one_turn(waiting.prompt)
+                    outcome = await waiting.work()
                 except Exception as error:
                     if not waiting.done.cancelled():
                         waiting.done.set_exception(error)
                 else:
                     if not waiting.done.cancelled():
                         waiting.done.set_result(outcome)
+                self._working = False
         finally:
-            self._worker = None
+            self._worker, self._working = None, False
             await self._close_retired()
 
     async def _close_retired(self) -> None:
@@ -265,71 +421,61 @@ class Session:
     async def _one_turn(self, prompt: str) -> Outcome:
         request = ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))
         number = self.state.turn + 1
+        bench = self._bench
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
-        self._turn = Turn(self._turn_context(), number)
+        self._turn = Turn(bench, self._compactor, self._limits, number)
         if self._stop_next:
             self._turn.interrupt()
         self._stop_next = False
+        bench.in_turn = True
         try:
             await self._recorder.record(Message(turn=number, message=to_json(request)))
-            return await self._turn.run()
+            outcome = await self._turn.run()
         finally:
             self._turn = None
+            bench.in_turn = False
+        if bench is self._bench:
+            await self._compactor.after_turn(bench)
+            await self._relieve(bench)
+        return outcome
 
-    def _turn_context(self) -> TurnContext:
-        return TurnContext(
-            recorder=self._recorder,
-            history=self._history,
-            answerer=self._answerer,
-            window=self._window,
-            governor=self._governor,
-            instructions=self._instructions,
-            toolsets=self._toolsets,
-            archive=self._archive,
-            max_steps=self._settings.agent_max_steps,
-            max_retries=self._settings.max_retries,
-            first_backoff_s=self._desk.first_backoff_s,
-        )
-
-    @property
-    def _instructions(self) -> str:
-        return EMBEDDED_INSTRUCTIONS if self._answerer.name == EMBEDDED else INSTRUCTIONS
+    async def _relieve(self, bench: Bench) -> None:
+        """When this process takes too much memory: collect garbage, and if that is not enough, compact."""
+        if pressed(bench.settings.memory_limit_mb) and not self._compactor.running:
+            with contextlib.suppress(CompactionRefused):
+                await self._compactor.compact(bench, trigger="memory_pressure")
 
     async def _stop_turns(self) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""
-        unsaid = [waiting.prompt for waiting in self._waiting]
+        unsaid = [waiting.prompt for waiting in self._waiting if waiting.prompt]
         for waiting in self._waiting:
             if not waiting.done.done():
-                waiting.done.set_result(Outcome.INTERRUPTED)
-            self._recorder.announce(PromptReturned(prompt=waiting.prompt))
+                if waiting.prompt:
+                    waiting.done.set_result(Outcome.INTERRUPTED)
+                else:
+                    waiting.done.set_exception(CompactionRefused("The compaction was given up: something came before."))
+            if waiting.prompt:
+                self._recorder.announce(PromptReturned(prompt=waiting.prompt))
         self._waiting.clear()
+        self._compactor.cancel()
         self.interrupt()
         if self._worker is not None:
             await asyncio.wait([self._worker])
         return unsaid
 
-    async def _report(self) -> None:
-        """Measure the context as it is now, outside of any request."""
-        messages = self._history.messages(self.state)
-        scaffold = Scaffold(instructions=self._instructions)
-        await self._turn_context().report(self._governor.meter.read(messages, scaffold, self._window))
-
     async def _record_model_change(self, before: str, window_before: int | None) -> None:
-        if before and before != self._answerer.name:
+        name = self._bench.answerer.name
+        if before and before != name:
+            window_after = self._bench.governor.window.tokens
             await self._recorder.record(
-                ModelChange(
-                    from_=before,
-                    to=self._answerer.name,
-                    window_before=window_before,
-                    window_after=self._window.tokens,
-                )
+                ModelChange(from_=before, to=name, window_before=window_before, window_after=window_after)
             )
 
     def _place(self) -> dict[str, str]:
         repository, branch = repository_of(self._desk.cwd)
         return {
-            "model": self._answerer.name,
-            "policy": self._settings.policy,
+            "model": self._bench.answerer.name,
+            "policy": self._bench.settings.policy,
             "cwd": str(self._desk.cwd),
             "repository": repository,
             "branch": branch,
@@ -350,17 +496,23 @@ def _locked(desk: Desk, session_id: str) -> SessionLock:
     return lock
 
 
-def _replayed(database: Path, session_id: str) -> SessionState:
+def _replayed(database: Path, session_id: str, upto: int | None = None) -> SessionState:
     reader = Reader(database)
     try:
-        return replay(reader.events(session_id))
+        return replay(reader.events(session_id, upto=upto))
     finally:
         reader.close()
 
 
-async def _window(answerer: Answerer, settings: Settings) -> Window:
-    """The setting, else what the model or its server tells, else an assumption marked as one."""
-    if settings.context_window:
-        return Window(tokens=settings.context_window, known=True)
+def _limits(desk: Desk) -> Limits:
+    return Limits(desk.paths.state / "learnt-limits.json")
+
+
+async def _window(answerer: Answerer, desk: Desk) -> Window:
+    """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""
+    if desk.settings.context_window:
+        return Window(tokens=desk.settings.context_window, known=True)
     told = await answerer.window_tokens()
-    return Window(tokens=told or FALLBACK_WINDOW_TOKENS, known=told is not None)
+    learnt = _limits(desk).of(answerer.asked)
+    known = min((tokens for tokens in (told, learnt) if tokens), default=None)
+    return Window(tokens=known or FALLBACK_WINDOW_TOKENS, known=known is not None)

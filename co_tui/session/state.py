@@ -231,8 +231,8 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
 
 def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
     state = state.but(summary_cost=state.summary_cost + (fact.cost or 0.0), compacting=None)
-    if not fact.success:
-        return state
+    if not fact.success or not fact.replaced:
+        return state  # a provider's own compaction replaces nothing of ours
     replaced = set(fact.replaced)
     history: list[Entry] = []
     placed = False
@@ -243,7 +243,7 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
             history.extend(replacement_entries(event))
             placed = True
     if not placed:
-        history = [*replacement_entries(event), *history]
+        return state
     state = _rewritten(state, event, Growing(history))
     return state.but(compactions=state.compactions.append(event))
 

@@ -2,10 +2,9 @@
 
 import asyncio
 import contextlib
-import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -15,6 +14,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import (
     AgentStreamEvent,
+    CompactionPart,
     FunctionToolCallEvent,
     FunctionToolResultEvent,
     ModelMessage,
@@ -31,19 +31,16 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import RunContext
-from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
 from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.failures import Failure, read_failure
-from co_tui.agent.models import Answerer
-from co_tui.context import overflow
-from co_tui.context.count import Reading, Scaffold, Window
-from co_tui.context.pipeline import Compaction, Governor, Truncation
+from co_tui.agent.failures import Failure
+from co_tui.context.count import Scaffold
+from co_tui.context.overflow import Overflow
+from co_tui.context.pipeline import Truncation
 from co_tui.context.repair import repair
 from co_tui.events import (
     CompactionComplete,
-    CompactionStart,
     Message,
     SessionError,
     SessionInterrupted,
@@ -53,16 +50,18 @@ from co_tui.events import (
 )
 from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import text_of
-from co_tui.session.archive import Archive
+from co_tui.session.bench import Bench
+from co_tui.session.compaction import Compactor
 from co_tui.session.draft import Draft
-from co_tui.session.history import ParsedHistory, to_json
-from co_tui.session.recorder import Recorder
+from co_tui.session.failing import understood
+from co_tui.session.history import to_json
+from co_tui.session.limits import Limits
+from co_tui.session.recovery import Recovery
 from co_tui.store.errors import StoreError
 
 # The library greets on standard error, which is where the screen, or a script's reader, is.
 pydantic_ai.BANNER_ENABLED = False
 
-FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 60.0
 
 
@@ -72,37 +71,6 @@ class Outcome(Enum):
     DONE = "done"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
-
-
-@dataclass(slots=True)
-class TurnContext:
-    """What a turn works with; belongs to the session."""
-
-    recorder: Recorder
-    history: ParsedHistory
-    answerer: Answerer
-    window: Window
-    governor: Governor
-    instructions: str
-    toolsets: Sequence[AbstractToolset[Any]]
-    archive: Archive
-    max_steps: int
-    max_retries: int
-    first_backoff_s: float = FIRST_BACKOFF_S
-
-    async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
-        """Log a measurement; with a response, what its provider reported and what it cost."""
-        reported: dict[str, Any] = {}
-        if response is not None and response.usage.input_tokens:
-            usage = response.usage
-            reported = {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "cached_tokens": usage.cache_read_tokens,
-                "cost": _cost(response),
-            }
-        initial = self.recorder.state.usage is None
-        await self.recorder.record(reading.as_fact(is_initial=initial, model=self.answerer.name, **reported))
 
 
 class PromptTooLong(Exception):
@@ -118,9 +86,11 @@ class PromptTooLong(Exception):
 class Turn:
     """Asks the model until the turn is over; every message is logged as soon as it is whole."""
 
-    def __init__(self, context: TurnContext, number: int) -> None:
-        self._context = context
-        self._recorder = context.recorder
+    def __init__(self, bench: Bench, compactor: Compactor, limits: Limits, number: int) -> None:
+        self._bench = bench
+        self._compactor = compactor
+        self._recovery = Recovery(bench, compactor, limits)
+        self._recorder = bench.recorder
         self._number = number
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
@@ -139,6 +109,7 @@ class Turn:
         attempt = 1
         while not self._stopped.is_set():
             steps_before = self._steps
+            overflow: Overflow | None = None
             try:
                 await self._ask()
                 return Outcome.DONE
@@ -148,35 +119,61 @@ class Turn:
                 raise  # what cannot be logged must not go on
             except PromptTooLong as too_long:
                 failure = Failure(kind="context_limit", sentence=str(too_long), retryable=False)
+                overflow = Overflow() if self._recovery.begun else None
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
-                failure = _understood(error, read_failure(error, self._context.answerer.asked))
+                failure, overflow = understood(error, self._bench.answerer.asked)
+            if overflow is not None:
+                if await self._recovered(failure, overflow):
+                    continue
+                failure = replace(failure, sentence=f"{failure.sentence} {self._size_of_prompt()}")
             if self._steps > steps_before:
                 attempt = 1  # the failure before this one was overcome
-            if not failure.retryable or attempt > self._context.max_retries:
+            if not failure.retryable or attempt > self._bench.settings.max_retries:
                 return await self._failed(failure, attempt)
             await self._wait_to_retry(failure, attempt)
             attempt += 1
         return await self._interrupted(())
 
+    async def _recovered(self, failure: Failure, overflow: Overflow) -> bool:
+        """Make the next request smaller in the next way there is; the turn then goes on from what is logged."""
+        if self._stopped.is_set():
+            return False
+        await self._recorder.record(self._error(failure, 1, "making the conversation smaller", 0.0), ends_draft=True)
+        self._recorder.announce(StreamReset(turn=self._number))
+        self._draft = self._new_draft()
+        done = await self._recovery.next(overflow)
+        if done:
+            what = "The request was too long for the model."
+            await self._recorder.record(SessionError(what=what, kind="context_limit", outcome=done, retry_in_s=0.0))
+        return bool(done)
+
+    def _size_of_prompt(self) -> str:
+        """How far the smallest request was from fitting, as far as that is known."""
+        usage = self._recorder.state.usage
+        limit = self._bench.governor.window.tokens
+        if usage is None or usage.current_tokens <= limit:
+            return "Nothing that could be left out is left."
+        return f"Even alone the prompt is about {usage.current_tokens - limit:,} tokens too long; shorten it."
+
     async def _ask(self) -> None:
-        context = self._context
+        bench = self._bench
         self._in_log = None
-        model = await context.answerer.model()
+        model = await bench.answerer.model()
         agent = Agent(
             model,
-            instructions=context.instructions or None,
-            toolsets=context.toolsets if context.answerer.takes_tools else (),
+            instructions=bench.instructions or None,
+            toolsets=bench.toolsets() if bench.answerer.takes_tools else (),
             capabilities=[_Governor(self)],
-            model_settings=context.answerer.settings,
+            model_settings=bench.answerer.settings,
         )
-        history = context.history.messages(self._recorder.state)
+        history = bench.parsed.messages(bench.state)
         run = agent.run_stream_events(
             message_history=repair(history),
             conversation_id=self._recorder.session_id,
             cancellation_token=self._token,
-            usage_limits=UsageLimits(request_limit=context.max_steps - self._steps),
+            usage_limits=UsageLimits(request_limit=bench.settings.agent_max_steps - self._steps),
         )
         async with run as events:
             async for event in events:
@@ -191,43 +188,20 @@ class Turn:
             await self.log(message)
         self._in_log = len(run_messages)
         self._draft = self._new_draft()
+        bench = self._bench
+        bench.scaffold = scaffold
         # The log's own history, not the run's: the library joins requests that stand side by side.
-        history = self._context.history.messages(self._recorder.state)
-        lineage = self._recorder.state.history.lineage
-        # The first request of a long session counts every message: beside the loop, so that keys go on working.
-        prepared = await asyncio.to_thread(self._context.governor.prepare, history, scaffold, lineage)
-        if self._context.archive.new:
-            stored, self._context.archive.new = self._context.archive.new, []
+        measured = await self._compactor.before_request(bench)
+        prepared = await asyncio.to_thread(bench.governor.fit, measured, scaffold)
+        if bench.archive.new:
+            stored, bench.archive.new = bench.archive.new, []
             await self._recorder.record(*stored)
-        if prepared.compaction is not None:
-            await self._compacted(prepared.compaction, len(history), len(prepared.history))
         if prepared.truncation is not None:
             await self._recorder.record(_truncation(prepared.truncation))
-        await self._context.report(prepared.reading)
-        if prepared.overshoot_tokens and self._context.governor.settings.truncation == "on":
-            raise PromptTooLong(prepared.overshoot_tokens, self._context.window.tokens)
+        await bench.report(prepared.reading)
+        if prepared.overshoot_tokens and bench.settings.truncation == "on":
+            raise PromptTooLong(prepared.overshoot_tokens, bench.governor.window.tokens)
         return prepared.messages
-
-    async def _compacted(self, compaction: Compaction, before: int, after: int) -> None:
-        """Log the rewrite of the history: from here on the model sees what stands in place."""
-        entries = [self._recorder.state.history[index] for index in compaction.replaced]
-        start = CompactionStart(trigger=compaction.trigger)
-        done = CompactionComplete(
-            success=True,
-            trigger=compaction.trigger,
-            pre_tokens=compaction.pre_tokens,
-            post_tokens=compaction.post_tokens,
-            pre_messages=before,
-            post_messages=after,
-            tokens_removed=compaction.pre_tokens - compaction.post_tokens,
-            messages_removed=before - after,
-            replaced=tuple(entry.ref for entry in entries),
-            replacement=tuple(to_json(message) for message in compaction.replacement),
-            summary=compaction.summary,
-            summarised_by="offline",
-            model=self._context.answerer.name,
-        )
-        await self._recorder.record(start, done)
 
     async def after_response(
         self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
@@ -237,9 +211,22 @@ class Turn:
         await self.log(response)
         self._in_log = (self._in_log or 0) + 1
         self._draft = self._new_draft()
-        meter = self._context.governor.meter
-        meter.reported(response)
-        await self._context.report(meter.read_reply(response, scaffold, self._context.window), response)
+        await self._note_compaction(response)
+        governor = self._bench.governor
+        governor.meter.reported(response)
+        await self._bench.report(governor.meter.read_reply(response, scaffold, governor.window), response)
+
+    async def _note_compaction(self, response: ModelResponse) -> None:
+        """A provider may compact by itself, and says so in its reply; nothing of our history goes."""
+        for part in response.parts:
+            if isinstance(part, CompactionPart):
+                by = part.provider_name or response.provider_name or "the provider"
+                name = self._bench.answerer.name
+                await self._recorder.record(
+                    CompactionComplete(
+                        success=True, trigger="provider", summary=part.content or "", summarised_by=by, model=name
+                    )
+                )
 
     def _beyond_log(self, run_messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
         return run_messages[self._in_log :] if self._in_log is not None else ()
@@ -311,13 +298,13 @@ class Turn:
                     await self.log(message)
             else:
                 returns.append(message)
-        history = self._context.history.messages(self._recorder.state)
+        history = self._bench.parsed.messages(self._recorder.state)
         if history and isinstance(history[-1], ModelResponse):
             for message in repair([history[-1], *returns])[1:]:
                 await self.log(message)
 
     async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
-        backoff = self._context.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
+        backoff = self._bench.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
         delay = min(max(backoff, failure.retry_after_s or 0.0), LONGEST_BACKOFF_S)
         await self._recorder.record(self._error(failure, attempt, f"retrying in {delay:.1f} s", delay), ends_draft=True)
         self._recorder.announce(StreamReset(turn=self._number))
@@ -338,8 +325,8 @@ class Turn:
         )
 
     def _new_draft(self) -> Draft:
-        context = self._context
-        return Draft(self._recorder.session_id, self._number, context.answerer.name, self._recorder.writer)
+        name = self._bench.answerer.name
+        return Draft(self._recorder.session_id, self._number, name, self._recorder.writer)
 
 
 class _Governor(AbstractCapability[Any]):
@@ -367,15 +354,6 @@ class _Governor(AbstractCapability[Any]):
         return response
 
 
-def _understood(error: Exception, failure: Failure) -> Failure:
-    """The library knows about half of the ways in which providers say that the window is exceeded."""
-    body = getattr(error, "body", None)
-    text = body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else str(error)
-    if failure.kind == "context_limit" or overflow.read(failure.status, text) is None:
-        return failure
-    return replace(failure, kind="context_limit", retryable=False)
-
-
 def _truncation(truncation: Truncation) -> TruncationFact:
     return TruncationFact(
         pre_tokens=truncation.pre_tokens,
@@ -386,11 +364,3 @@ def _truncation(truncation: Truncation) -> TruncationFact:
         messages_removed=truncation.pre_messages - truncation.post_messages,
         performed_by="truncator",
     )
-
-
-def _cost(response: ModelResponse) -> float | None:
-    """The reply's price in US dollars; None when nobody published one."""
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):
-        return None

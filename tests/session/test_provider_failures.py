@@ -88,10 +88,6 @@ FINAL = {
     "not_found": (Reply(status=404, body=error("no such model", "model_not_found")), "openai-chat:scripted"),
     "rejected": (Reply(status=400, body=error("bad request")), "bad request"),
     "quota": (Reply(status=429, body=error("You exceeded your quota", "insufficient_quota")), "credit"),
-    "context_limit": (
-        Reply(status=400, body=error("This model's maximum context length is 8192 tokens", "context_length_exceeded")),
-        "no longer fits",
-    ),
 }
 
 

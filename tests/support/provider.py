@@ -1,11 +1,12 @@
 """A local HTTP server that answers as an OpenAI-compatible provider does, by script."""
 
 import json
+import select
 import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,6 +24,8 @@ class Reply:
     status: int = 200
     body: str = ""
     headers: dict[str, str] = field(default_factory=dict)
+    wait_s: float = 0.0
+    """Before the first word."""
     delay_s: float = 0.0
     """Between two pieces of the stream."""
     reset_after: int | None = None
@@ -32,15 +35,59 @@ class Reply:
     """Name and JSON arguments of a tool call after the text."""
 
 
+def count(messages: Any) -> int:
+    """Tokens as this provider counts them: four characters each."""
+    return len(json.dumps(messages)) // 4
+
+
+def _body(message: str, **more: Any) -> str:
+    return json.dumps({"error": {"message": message, **more}})
+
+
+REFUSALS: dict[str, Callable[[int, int], tuple[int, str]]] = {
+    "openai": lambda limit, sent: (
+        400,
+        _body(
+            f"This model's maximum context length is {limit} tokens. However, your messages resulted in {sent} tokens. "
+            "Please reduce the length of the messages.",
+            code="context_length_exceeded",
+        ),
+    ),
+    "anthropic": lambda limit, sent: (400, _body(f"prompt is too long: {sent} tokens > {limit} maximum")),
+    "llama.cpp": lambda limit, sent: (
+        400,
+        _body(
+            "the request exceeds the available context size, try increasing it",
+            type="exceed_context_size_error",
+            n_prompt_tokens=sent,
+            n_ctx=limit,
+        ),
+    ),
+    "413": lambda limit, sent: (413, _body("Request too large: prompt exceeds the context window")),
+}
+"""How providers say that a request is too long: status and body, from the limit and what was sent."""
+
+
 class Provider:
-    """Answers from a script, then with the default reply; remembers what it was asked."""
+    """Answers from a script, then with the default reply; remembers what it was asked.
+
+    Requests for a summary, known by their header, are answered from `summaries`, then with `summary`.
+    """
 
     def __init__(self) -> None:
         self.script: list[Reply] = []
         self.default = Reply()
+        self.summaries: list[Reply] = []
+        self.summary = Reply(text="Title: The talk so far\n## Decisions and outcomes\n- It was about the question.")
+        self.summary_requests: list[dict[str, Any]] = []
+        self.real_window: int | None = None
+        """Above so many tokens a request is refused, in the way of `refusal`."""
+        self.refusal = "openai"
+        self.refused = 0
         self.requests: list[dict[str, Any]] = []
         self.window: int | None = 4096
         self.closed_early = threading.Event()
+        self.closed_at = 0.0
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -57,10 +104,22 @@ class Provider:
 
             def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                provider.requests.append(asked)
-                reply = provider.script.pop(0) if provider.script else provider.default
+                sent = count(asked.get("messages"))
+                if self.headers.get("X-Interaction-Type") == "conversation-compaction":
+                    provider.summary_requests.append(asked)
+                    reply = provider.summaries.pop(0) if provider.summaries else provider.summary
+                else:
+                    provider.requests.append(asked)
+                    reply = provider.script.pop(0) if provider.script else provider.default
+                if provider.real_window and sent > provider.real_window:
+                    provider.refused += 1
+                    status, body = REFUSALS[provider.refusal](provider.real_window, sent)
+                    self._send(status, body.encode())
+                    return
                 if reply.prompt_tokens < 0:
-                    reply = replace(reply, prompt_tokens=len(json.dumps(asked["messages"])) // 4)
+                    reply = replace(reply, prompt_tokens=sent)
+                if reply.wait_s:
+                    self._wait(reply.wait_s)
                 if reply.status != 200:
                     self._send(reply.status, reply.body.encode(), reply.headers)
                 else:
@@ -77,6 +136,16 @@ class Provider:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
+
+            def _wait(self, seconds: float) -> None:
+                """Say nothing for a while, noticing when nobody listens any more."""
+                until = time.monotonic() + seconds
+                while time.monotonic() < until:
+                    readable, _, _ = select.select([self.connection], [], [], 0.01)
+                    if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                        provider.closed_at = time.monotonic()
+                        provider.closed_early.set()
+                        raise ConnectionResetError
 
             def _stream(self, reply: Reply) -> None:
                 self.send_response(200)

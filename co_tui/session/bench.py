@@ -1,0 +1,89 @@
+"""What turns and compactions work with: the log, the model that answers, and what governs its context."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.toolsets import AbstractToolset
+
+from co_tui.agent.models import Answerer
+from co_tui.agent.prices import price_of
+from co_tui.context.count import Reading, Scaffold
+from co_tui.context.pipeline import Governor, Measured
+from co_tui.session.archive import Archive
+from co_tui.session.history import ParsedHistory
+from co_tui.session.recorder import Recorder
+from co_tui.session.state import SessionState
+from co_tui.settings import Settings
+
+FIRST_BACKOFF_S = 0.5
+
+
+@dataclass(slots=True, kw_only=True)
+class Bench:
+    """One for each model and policy a session has had; a turn keeps the one it began with."""
+
+    recorder: Recorder
+    parsed: ParsedHistory
+    answerer: Answerer
+    governor: Governor
+    settings: Settings
+    instructions: str
+    toolsets: Callable[[], Sequence[AbstractToolset[Any]]]
+    archive: Archive
+    open_model: Callable[[str], Awaitable[Answerer]]
+    first_backoff_s: float
+    scaffold: Scaffold = field(init=False)
+    """What went with the last request beside the conversation."""
+    in_turn: bool = False
+    """Whether a turn is under way: then the history is rewritten only between two requests."""
+    _measuring: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.scaffold = Scaffold(instructions=self.instructions)
+
+    @property
+    def session_id(self) -> str:
+        return self.recorder.session_id
+
+    @property
+    def state(self) -> SessionState:
+        return self.recorder.state
+
+    @property
+    def version(self) -> object:
+        """The same object as long as the history only grows."""
+        return self.state.history.lineage
+
+    async def measure(self) -> Measured:
+        """The log's own history after repair and tool outputs. Beside the loop: the first time counts every message."""
+        async with self._measuring:
+            state = self.state
+            pinned: tuple[int, ...] = ()
+            if state.pins:
+                pinned = tuple(index for index, entry in enumerate(state.history) if entry.ref in state.pins)
+            messages = self.parsed.messages(state)
+            return await asyncio.to_thread(
+                self.governor.measure, messages, self.scaffold, state.history.lineage, pinned
+            )
+
+    async def measure_as(self, messages: Sequence[ModelMessage]) -> Measured:
+        """What another history would take."""
+        async with self._measuring:
+            return await asyncio.to_thread(self.governor.measure, messages, self.scaffold)
+
+    async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
+        """Log a measurement; with a response, what its provider reported and what it cost."""
+        reported: dict[str, Any] = {}
+        if response is not None and response.usage.input_tokens:
+            usage = response.usage
+            reported = {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cached_tokens": usage.cache_read_tokens,
+                "cost": price_of(response),
+            }
+        initial = self.state.usage is None
+        await self.recorder.record(reading.as_fact(is_initial=initial, model=self.answerer.name, **reported))

@@ -1,0 +1,427 @@
+"""Making the conversation smaller: on demand, beside the turn, or before a request that has to wait for it (C).
+
+All triggers share one path: ask, log the start, run the hooks, get a summary, show it, rewrite the history in one
+event. Until that event is in the log nothing has happened; whatever goes wrong before leaves the history as it was.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Protocol
+
+from co_tui.agent.models import Answerer
+from co_tui.context import cuts
+from co_tui.context.cuts import Cut
+from co_tui.context.due import Due, frees_enough
+from co_tui.context.pipeline import Measured
+from co_tui.context.shape import latest_prompt, turn_starts
+from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Ref, SessionError
+from co_tui.session import telemetry
+from co_tui.session.background import Background, Move, Stage, Wanted
+from co_tui.session.bench import Bench
+from co_tui.session.hooks import run_hooks
+from co_tui.session.rewriting import Job, Rewriter, since
+from co_tui.session.summaries import OFFLINE, Request, Summary, summarised
+
+LEAST_MESSAGES = 2
+AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
+"""Triggers that come from the policy, not from a person or an emergency."""
+EMERGENCIES = frozenset({"context_limit", "memory_pressure"})
+"""Triggers in the middle of a turn: its prompt and its last step stay, if that is enough."""
+FIXED_PART_SHARE = 0.85
+"""Of the window: when what no compaction can touch takes this much, compacting does not help."""
+
+
+class CompactionRefused(Exception):
+    """Why there is nothing to do, in a sentence."""
+
+
+class Asker(Protocol):
+    """Somebody who can be asked while a compaction runs."""
+
+    async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
+        """Whether an automatic compaction may begin."""
+        ...
+
+    async def review(self, summary: str) -> str | None:
+        """The summary as it shall be applied; None not to apply it."""
+        ...
+
+
+class _Stopped(Exception):
+    """The compaction ended without a result, for a reason that is told."""
+
+
+class Compactor:
+    """A session's compactions."""
+
+    def __init__(self, rewriter: Rewriter, cwd: Path, asker: Asker | None = None) -> None:
+        self._rewriter = rewriter
+        self._cwd = cwd
+        self._asker = asker
+        self._background: Background[Job] = Background()
+        self._task: asyncio.Task[None] | None = None
+        self._blocking: asyncio.Task[None] | None = None
+        """What somebody is waiting for; this is what Esc stops."""
+        self._rewriting = asyncio.Lock()
+        self._requested: str | None = None
+        """The model asked for a compaction, with this focus."""
+        self._focus_of_request = ""
+        self._told_fixed = False
+        self._writers: dict[str, Answerer] = {}
+
+    @property
+    def running(self) -> bool:
+        return self._blocking is not None or self._background.stage is not Stage.IDLE
+
+    @property
+    def waits(self) -> bool:
+        """Whether anybody is kept waiting."""
+        return self._blocking is not None
+
+    # What asks for it
+
+    async def compact(
+        self, bench: Bench, *, trigger: str = "manual", focus: str = "", upto: Ref | None = None
+    ) -> CompactionComplete:
+        """Compact now. Raises `CompactionRefused`; a failure is told in what is returned."""
+        if self.running:
+            raise CompactionRefused("A compaction is already under way; Esc stops it.")
+        if bench.state.usage is None:
+            raise CompactionRefused("There is nothing to compact yet: this session has not sent anything.")
+        if len(bench.state.history) < LEAST_MESSAGES:
+            raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
+        measured = await bench.measure()
+        cut = self._wished_cut(bench, measured, trigger, upto)
+        if cut is None:
+            raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
+        job = self._job(bench, measured, Due(cut, waits=True), focus=focus)
+        job.with_primary = trigger in ("manual", "model_switch")
+        return await self._now(job)
+
+    async def before_request(self, bench: Bench) -> Measured:
+        """The compaction stage of the pipeline: apply what is ready, begin what is due, wait where that must be."""
+        async with self._rewriting:
+            pass  # what is being applied right now is applied first
+        measured = await bench.measure()
+        await self._discard_stale(bench)
+        found = self._wanted(bench, measured)
+        if found is not None and not found.texts_only and self._is_fixed(bench, measured):
+            await self._tell_fixed(bench, measured)
+            found = None
+        move = self._background.next_move(bench.version, _urgency(found))
+        match move:
+            case Move.GO_ON:
+                return measured
+            case Move.START:
+                assert found is not None
+                self._begin(self._job(bench, measured, found, blocks=False))
+                return measured
+            case Move.COMPACT:
+                assert found is not None
+                await self._now(self._job(bench, measured, found))
+            case Move.WAIT:
+                await self._wait(bench, measured)
+            case Move.APPLY:
+                await self._apply_ready(bench)
+        return await bench.measure()
+
+    async def after_turn(self, bench: Bench) -> None:
+        """Use the time in which the user reads: what is ready is applied, what is due begins."""
+        await self._discard_stale(bench)
+        if self._background.stage is Stage.READY:
+            await self._apply_ready(bench)
+        if self.running or not bench.state.history:
+            return
+        measured = await bench.measure()
+        found = self._wanted(bench, measured, turn_ended=True)
+        if found is not None and not found.texts_only and not self._is_fixed(bench, measured):
+            self._begin(self._job(bench, measured, found, blocks=False))
+
+    async def catch_up(self, bench: Bench) -> bool:
+        """Wait for what runs beside the conversation; whether that made the history smaller."""
+        before = bench.version
+        if self._background.stage is Stage.READY:
+            await self._apply_ready(bench)
+        elif self._task is not None:
+            await self._wait(bench, await bench.measure())
+        return bench.version is not before
+
+    def request(self, focus: str) -> None:
+        """The model asks for a compaction: it begins beside its next request."""
+        self._requested = focus
+
+    # What stops it
+
+    def cancel(self) -> bool:
+        """Stop what somebody is waiting for. False when nobody is."""
+        if self._blocking is None:
+            return False
+        self._blocking.cancel()
+        return True
+
+    async def remember(self, bench: Bench, text: str, heading: str) -> None:
+        await self._rewriter.remember(bench, text, heading)
+
+    async def discard(self, bench: Bench, reason: str) -> None:
+        """Throw away what runs beside the conversation or is ready: the history it was made for goes."""
+        if self._task is not None:
+            self._task.cancel(reason)
+            await asyncio.wait([self._task])
+        if (job := self._background.discard()) is not None:
+            await self._rewriter.end(bench, job, cancelled=True, error=f"discarded: {reason}")
+        async with self._rewriting:
+            pass  # what is being applied right now still is
+
+    async def settle(self, bench: Bench, timeout_s: float) -> None:
+        """Wait for what runs beside the conversation, then apply it; after the time given, discard it."""
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=timeout_s)
+        if self._background.stage is Stage.RUNNING:
+            await self.discard(bench, f"it took longer than {timeout_s:.0f} s")
+        elif self._background.stage is Stage.READY:
+            await self._apply_ready(bench)
+
+    async def close(self, bench: Bench) -> None:
+        self.cancel()
+        await self.discard(bench, "the session was left")
+        for answerer in self._writers.values():
+            await answerer.close()
+        self._writers.clear()
+
+    # Deciding
+
+    def _wanted(self, bench: Bench, measured: Measured, *, turn_ended: bool = False) -> Due | None:
+        if self._requested is not None:
+            focus, self._requested = self._requested, None
+            cut = cuts.share_cut(measured.live, "model_request", pinned=measured.pinned)
+            if cut is not None and frees_enough(bench.governor.question(measured), cut):
+                self._focus_of_request = focus
+                return Due(cut, waits=False)
+        found = bench.governor.due(measured)
+        if found is None:
+            return None
+        held = bench.settings.compaction_waits == "turn" and not turn_ended
+        return None if held else found
+
+    def _is_fixed(self, bench: Bench, measured: Measured) -> bool:
+        """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
+        reading = measured.reading
+        pinned = sum(bench.governor.meter.tokens(measured.live[index]) for index in measured.pinned)
+        fixed = reading.system_tokens + reading.tool_definition_tokens + pinned
+        return fixed >= FIXED_PART_SHARE * reading.window.tokens
+
+    async def _tell_fixed(self, bench: Bench, measured: Measured) -> None:
+        if self._told_fixed:
+            return
+        self._told_fixed = True
+        reading = measured.reading
+        share = (reading.system_tokens + reading.tool_definition_tokens) / max(1, reading.window.tokens)
+        await bench.recorder.record(
+            SessionError(
+                what=f"Instructions, tools ({share:.0%} of the window) and pinned messages nearly fill the context; "
+                "compacting the conversation does not help. Unpin messages, or choose a model with a larger window.",
+                kind="fixed_part",
+                outcome="nothing was compacted",
+            )
+        )
+
+    def _wished_cut(self, bench: Bench, measured: Measured, trigger: str, upto: Ref | None) -> Cut | None:
+        """What goes on demand: all up to a message, or all but the last turn where the policy keeps a tail."""
+        live, pinned = measured.live, measured.pinned
+        if upto is not None:
+            history = bench.state.history
+            place = next((n for n, entry in enumerate(history) if entry.ref == upto), len(history))
+            end = next((n for n, origin in enumerate(measured.origins) if origin == place), len(live))
+            return cuts.whole_cut(live, trigger, upto=end, pinned=pinned)
+        if trigger in EMERGENCIES:
+            asked = bench.governor.question(measured)
+            earlier = (cuts.share_cut(live, trigger, pinned=pinned), cuts.run_cut(live, trigger, pinned))
+            worth = (cut for cut in earlier if cut is not None and frees_enough(asked, cut))
+            return next(worth, None) or cuts.whole_cut(live, trigger, pinned=pinned)
+        if bench.settings.keep_recent_share and len(turn_starts(live)) > 1:
+            cut = cuts.whole_cut(live, trigger, upto=latest_prompt(live), pinned=pinned)
+            held = sum(bench.governor.meter.tokens(live[index]) for index in cut.replaced) if cut else 0
+            if held >= measured.reading.conversation_tokens / 2:
+                return cut
+        return cuts.whole_cut(live, trigger, pinned=pinned)
+
+    def _job(self, bench: Bench, measured: Measured, found: Due, *, focus: str = "", blocks: bool = True) -> Job:
+        history = bench.state.history
+        gone = (measured.origins[index] for index in found.cut.replaced)
+        reading, trigger = measured.reading, found.cut.trigger
+        if trigger == "model_request":
+            focus = focus or self._focus_of_request
+        return Job(
+            bench=bench,
+            due=found,
+            refs=frozenset(history[index].ref for index in gone if index is not None),
+            messages=[measured.live[index] for index in found.cut.replaced],
+            trigger="background" if trigger == "blocking" and not blocks else trigger,
+            focus=focus,
+            blocks=blocks,
+            share=reading.current_tokens / max(1, reading.window.tokens),
+        )
+
+    # Doing
+
+    def _begin(self, job: Job) -> None:
+        ticket = self._background.begin(job.bench.version)
+        self._task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.bench.session_id}")
+
+    async def _beside(self, job: Job, ticket: int) -> None:
+        """A compaction beside the conversation; when no turn runs it is applied as soon as it is ready."""
+        try:
+            await self._summarise(job)
+        except asyncio.CancelledError as stopped:
+            self._background.fail(ticket)
+            reason = str(stopped) or "stopped"
+            await self._rewriter.end(job.bench, job, cancelled=True, error=f"discarded: {reason}")
+            return
+        except _Stopped as stopped:
+            self._background.fail(ticket)
+            await self._rewriter.end(job.bench, job, error=str(stopped))
+            return
+        except Exception as error:
+            self._background.fail(ticket)
+            await self._rewriter.end(job.bench, job, error=f"{type(error).__name__}: {error}")
+            return
+        finally:
+            self._task = None
+        self._background.finish(ticket, job)
+        if not job.bench.in_turn:
+            await self._apply_ready(job.bench)
+
+    async def _now(self, job: Job) -> CompactionComplete:
+        """A compaction somebody waits for. Cancelling it ends it as cancelled, and whoever waits goes on."""
+        self._blocking = asyncio.create_task(self._summarise(job), name="compaction that is waited for")
+        try:
+            await asyncio.wait([self._blocking])
+            error = self._blocking.exception() if not self._blocking.cancelled() else asyncio.CancelledError()
+        except asyncio.CancelledError:  # whoever waited is gone, too
+            self._blocking.cancel()
+            await asyncio.wait([self._blocking])
+            await self._rewriter.end(job.bench, job, cancelled=True)
+            raise
+        finally:
+            self._blocking = None
+        if isinstance(error, asyncio.CancelledError):
+            return await self._rewriter.end(job.bench, job, cancelled=True)
+        if error is not None:
+            said = str(error) if isinstance(error, _Stopped) else f"{type(error).__name__}: {error}"
+            return await self._rewriter.end(job.bench, job, error=said)
+        return await self._rewriter.apply(job.bench, job)
+
+    async def _wait(self, bench: Bench, measured: Measured) -> None:
+        """The request cannot go on without what runs beside it."""
+        task = self._task
+        if task is None:
+            return
+        share = measured.reading.current_tokens / max(1, measured.reading.window.tokens)
+        bench.recorder.announce(CompactionWait(share=share))
+        began = time.monotonic()
+        self._blocking = task
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._blocking = None
+        if self._background.stage is Stage.READY:
+            await self._apply_ready(bench, waited_ms=since(began))
+
+    async def _summarise(self, job: Job) -> None:
+        """All that comes before the rewrite; the summary is left in the job."""
+        bench = job.bench
+        if job.due.texts_only:
+            await self._start(job)
+            job.summary = Summary("", OFFLINE)
+            return
+        if not await self._may(job):
+            raise _Stopped("you said no")
+        await self._start(job)
+        await self._run_hooks(job)
+        request = Request(
+            job.messages, bench.governor, job.focus, bench.settings.compaction_timeout_s, bench.first_backoff_s
+        )
+        job.summary = await summarised(request, lambda: self._writer(job))
+        if bench.settings.compaction_review == "on" and self._asker is not None:
+            await self._review(job, job.summary)
+
+    async def _may(self, job: Job) -> bool:
+        if job.trigger not in AUTOMATIC or job.bench.settings.compaction_asks == "off" or self._asker is None:
+            return True
+        return await self._asker.may_compact(job.trigger, len(job.refs), job.share)
+
+    async def _start(self, job: Job) -> None:
+        bench = job.bench
+        usage = bench.state.usage
+        job.span = telemetry.start(job.trigger, {"session_id": bench.session_id, "model": bench.answerer.name})
+        job.started = True
+        await bench.recorder.record(
+            CompactionStart(
+                trigger=job.trigger,
+                focus=job.focus,
+                system_tokens=usage.system_tokens if usage else 0,
+                conversation_tokens=usage.conversation_tokens if usage else 0,
+                tool_definition_tokens=usage.tool_definition_tokens if usage else 0,
+                messages=len(job.refs),
+                blocks=job.blocks,
+            )
+        )
+
+    async def _run_hooks(self, job: Job) -> None:
+        bench = job.bench
+        commands = bench.settings.hooks.get("preCompact", ())
+        if not commands:
+            return
+        payload = {
+            "hook": "preCompact",
+            "trigger": job.trigger,
+            "session_id": bench.session_id,
+            "cwd": str(self._cwd),
+            "focus": job.focus,
+            "messages": len(job.refs),
+            "share": round(job.share, 4),
+        }
+        outcome = await run_hooks(
+            "preCompact", commands, payload, cwd=self._cwd, timeout_s=bench.settings.hook_timeout_s,
+            secrets=bench.answerer.asked.secrets,
+        )  # fmt: skip
+        await bench.recorder.record(*outcome.runs)
+        if outcome.veto:
+            raise _Stopped(f"a preCompact hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
+        job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
+
+    async def _review(self, job: Job, summary: Summary) -> None:
+        assert self._asker is not None
+        wished = await self._asker.review(summary.text)
+        if wished is None or not wished.strip():
+            raise _Stopped("the summary was not accepted")
+        summary.edited = wished.strip() != summary.text.strip()
+        summary.text = wished.strip()
+
+    async def _writer(self, job: Job) -> Answerer:
+        """Who writes the summary."""
+        name = job.bench.settings.summarization_model
+        if job.with_primary or not name or name == job.bench.answerer.name:
+            return job.bench.answerer
+        if name not in self._writers:
+            self._writers[name] = await job.bench.open_model(name)
+        return self._writers[name]
+
+    # Rewriting the history
+
+    async def _discard_stale(self, bench: Bench) -> None:
+        if self._background.is_stale(bench.version):
+            await self.discard(bench, "the history changed meanwhile")
+
+    async def _apply_ready(self, bench: Bench, waited_ms: int = 0) -> None:
+        async with self._rewriting:
+            job = self._background.take(bench.version)
+            if job is not None:
+                await self._rewriter.apply(bench, job, waited_ms=waited_ms)
+
+
+def _urgency(found: Due | None) -> Wanted:
+    if found is None:
+        return ""
+    return "now" if found.waits or found.texts_only else "beside"

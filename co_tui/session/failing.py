@@ -1,0 +1,24 @@
+"""What a failed request means: the library's view, and ours of what it does not recognise."""
+
+import json
+from dataclasses import replace
+
+from co_tui.agent.failures import Asked, Failure, read_failure
+from co_tui.context import overflow
+from co_tui.context.overflow import Overflow
+
+
+def understood(error: Exception, asked: Asked) -> tuple[Failure, Overflow | None]:
+    """The failure in words, and when it means that the window is exceeded, the figures it names.
+
+    The library knows about half of the ways in which providers say so.
+    """
+    failure = read_failure(error, asked)
+    body = getattr(error, "body", None)
+    text = body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else str(error)
+    found = overflow.read(failure.status, text)
+    if failure.kind == "context_limit":
+        return failure, found or Overflow()
+    if found is None:
+        return failure, None
+    return replace(failure, kind="context_limit", retryable=False), found

@@ -1,0 +1,114 @@
+"""Taking back, pinning and editing what the model sees: the facts that say so, from a state. Pure."""
+
+from collections.abc import Sequence
+
+from co_tui.context.shape import STANDS_FOR, SUMMARY
+from co_tui.events import CompactionComplete, CompactionUndone, Json, Pin, Ref
+from co_tui.events.messages import pieces
+from co_tui.session.state import Entry, Rewritten, SessionState
+
+
+class NothingToUndo(Exception):
+    """Why the history cannot be changed in that way, in a sentence."""
+
+
+def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
+    """The latest rewrite, which has to be the one at `seq` if that is given. Raises `NothingToUndo`."""
+    if not state.rewrites:
+        raise NothingToUndo("There is nothing to undo: the context was not compacted, cleared or rewound.")
+    last = state.rewrites[-1]
+    if seq is not None and seq != last.seq:
+        known = any(each.seq == seq for each in state.rewrites)
+        why = "a later change has to be undone first" if known else "it is undone already, or changed nothing"
+        raise NothingToUndo(f"That cannot be undone: {why}.")
+    return last
+
+
+def undone(state: SessionState, rewrite: Rewritten) -> CompactionUndone:
+    history = tuple(entry.ref for entry in state.without(rewrite))
+    return CompactionUndone(compaction_seq=rewrite.seq, history=history)
+
+
+def beginning_of(state: SessionState, turn: int) -> Entry:
+    """The prompt of a turn. Raises `NothingToUndo` when there is no such turn."""
+    found = next((entry for entry in state.transcript if entry.turn == turn), None)
+    if found is None or turn < 1:
+        raise NothingToUndo(f"There is no turn {turn}; this session has {state.turn}.")
+    return found
+
+
+def pinned(state: SessionState, refs: Sequence[Ref], on: bool) -> Pin:
+    """Messages pinned or not; one that is no longer in the history comes back into it, with its pair."""
+    known = [ref for ref in refs if state.entry(ref) is not None]
+    present = {entry.ref for entry in state.history}
+    back = [ref for ref in known if ref not in present] if on else []
+    return Pin(messages=tuple(known), pinned=on, history=_with_back(state, back) if back else ())
+
+
+def edited(state: SessionState, seq: int, text: str) -> CompactionComplete:
+    """The user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
+    standing = [entry for entry in state.history if entry.seq == seq]
+    event = next((each for each in state.compactions if each.seq == seq), None)
+    if not text.strip() or not standing or event is None or not isinstance(event.fact, CompactionComplete):
+        raise NothingToUndo("That summary no longer stands in the context, or the new one is empty.")
+    before = event.fact.summary
+    return CompactionComplete(
+        success=True,
+        trigger="manual",
+        pre_messages=len(state.history),
+        post_messages=len(state.history),
+        replaced=tuple(entry.ref for entry in standing),
+        replacement=tuple(_with_summary(entry.message, before, text.strip()) for entry in standing),
+        summary=text.strip(),
+        summarised_by="you",
+        model=state.model,
+        edited=True,
+    )
+
+
+def _with_summary(message: Json, before: str, after: str) -> Json:
+    """The message that stands for others, with another summary in it."""
+    metadata = message.get("metadata") or {}
+    if STANDS_FOR not in metadata and SUMMARY not in metadata:
+        return message
+    parts = [
+        {**part, "content": part["content"].replace(before, after, 1)} if isinstance(part.get("content"), str) else part
+        for part in message.get("parts", ())
+    ]
+    return {**message, "parts": parts, "metadata": {**metadata, SUMMARY: after}}
+
+
+def _with_back(state: SessionState, back: Sequence[Ref]) -> tuple[Ref, ...]:
+    """The history with messages brought back, each with its pair, in the order in which they were said."""
+    wanted: set[Ref] = set()
+    for rewrite in state.rewrites:
+        before = [entry.ref for entry in rewrite.before]
+        messages = [entry.message for entry in rewrite.before]
+        for ref in back:
+            if ref in before:
+                wanted.update(before[index] for index in _pair_around(messages, before.index(ref)))
+    wanted.update(back)
+    present = [entry.ref for entry in state.history]
+    added = sorted(wanted - set(present))
+    result: list[Ref] = []
+    for ref in present:
+        # What stands for others keeps its place at the front; the log's order decides among the rest.
+        stands_in = (entry := state.entry(ref)) is not None and entry.turn == 0
+        while added and not stands_in and added[0] < ref:
+            result.append(added.pop(0))
+        result.append(ref)
+    return (*result, *added)
+
+
+def _pair_around(messages: Sequence[Json], index: int) -> range:
+    """A call with its results, by the kinds of their parts."""
+    start, stop = index, index + 1
+    while start > 0 and _answers(messages[start]):
+        start -= 1
+    while stop < len(messages) and _answers(messages[stop]):
+        stop += 1
+    return range(start, stop)
+
+
+def _answers(message: Json) -> bool:
+    return any(role == "tool_result" for role, _, _ in pieces(message))

@@ -1,0 +1,192 @@
+"""The one moment in which a compaction happens: the history rewritten by one event, its checkpoint written first."""
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.agent.prices import price_of_input
+from co_tui.context.cuts import Cut
+from co_tui.context.due import Due
+from co_tui.context.pipeline import Measured
+from co_tui.events import CompactionComplete, Event, MemoryWritten, Ref, SessionError
+from co_tui.session import telemetry
+from co_tui.session.bench import Bench
+from co_tui.session.history import to_json
+from co_tui.session.summaries import Summary
+from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
+from co_tui.store.memory import DailyMemory, MemoryFailed
+
+MUST_FREE = frozenset({"background", "blocking"})
+"""Triggers whose compaction is only worth it when it frees a tenth of the conversation."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One compaction on its way."""
+
+    bench: Bench
+    due: Due
+    refs: frozenset[Ref]
+    """The messages that will be replaced, by their identity in the log."""
+    messages: list[ModelMessage]
+    trigger: str
+    focus: str = ""
+    blocks: bool = True
+    with_primary: bool = False
+    """On demand the model that answers writes the summary; otherwise the one set for summaries, if any."""
+    share: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+    span: telemetry.CompactionSpan = field(default_factory=telemetry.CompactionSpan)
+    started: bool = False
+    """Whether its start is in the log."""
+    summary: Summary | None = None
+
+
+class Rewriter:
+    """Applies summaries, and logs how compactions end."""
+
+    def __init__(self, checkpoints: Checkpoints, memory: DailyMemory) -> None:
+        self._checkpoints = checkpoints
+        self._memory = memory
+        self.extras: Mapping[str, str] = {}
+        """What goes on beside the summary, by title: plan, todo list, skills, sub-agents."""
+
+    async def apply(self, bench: Bench, job: Job, *, waited_ms: int | None = None) -> CompactionComplete:
+        """Replace what was summarised; what arrived meanwhile follows as it is."""
+        assert job.summary is not None
+        measured = await bench.measure()
+        cut = Cut(_places(bench, measured, job.refs), job.trigger)
+        if not cut.replaced:
+            return await self.end(bench, job, error="what it would have replaced is gone")
+        done = bench.governor.replace(
+            measured.live, job.due._replace(cut=cut), job.summary.text or None, extras=self.extras
+        )
+        if job.trigger in MUST_FREE and not bench.governor.frees_enough(measured, done):
+            return await self.end(bench, job, error="it would have freed less than a tenth of the conversation")
+        after = await bench.measure_as(done.applied(measured.live))
+        history = bench.state.history
+        replaced = tuple(history[index].ref for index in bench.governor.replaced_of(measured, done))
+        before_messages = len(history)
+        removed = len(replaced) - len(done.messages)
+        pre, post = measured.reading.current_tokens, after.reading.current_tokens
+        fact = CompactionComplete(
+            success=True,
+            error=job.summary.note,
+            trigger=job.trigger,
+            pre_tokens=pre,
+            post_tokens=post,
+            pre_messages=before_messages,
+            post_messages=before_messages - removed,
+            tokens_removed=pre - post,
+            messages_removed=removed,
+            replaced=replaced,
+            replacement=tuple(to_json(message) for message in done.messages),
+            summary=job.summary.text,
+            summarised_by=job.summary.by,
+            waited_ms=since(job.began) if job.blocks else waited_ms or 0,
+            edited=job.summary.edited,
+            cache_lost_tokens=(bench.state.usage.cached_tokens or 0) if bench.state.usage else 0,
+            saved_cost=_saved(measured.live, pre - post),
+        )
+        complete = await self.end(bench, job, fact)
+        if bench.settings.compaction == "turns" and job.summary.text:
+            await self.remember(bench, job.summary.text, f"Left the context ({job.trigger})")
+        await bench.report(after.reading)
+        return complete
+
+    async def end(
+        self,
+        bench: Bench,
+        job: Job,
+        fact: CompactionComplete | None = None,
+        *,
+        cancelled: bool = False,
+        error: str = "",
+    ) -> CompactionComplete:
+        """Log how it ended, with what it cost; a success gets its checkpoint first, so that the log can name it."""
+        fact = fact or CompactionComplete(success=False, cancelled=cancelled, error=error, trigger=job.trigger)
+        bill = job.summary.bill if job.summary else None
+        fact = fact.but(
+            model=bench.answerer.name,
+            duration_ms=since(job.began),
+            usage=bill.usage if bill and bill.requests else {},
+            cost=bill.cost if bill else None,
+            request_id=bill.request_id if bill else "",
+        )
+        if fact.success and fact.summary:
+            fact = await asyncio.to_thread(self._checkpointed, bench, job, fact)
+        if not fact.success:
+            bench.governor.resist(len(bench.state.history))  # not again before something was added
+        if job.started:
+            await bench.recorder.record(fact)
+        job.span.end(
+            {name: getattr(fact, name) for name in telemetry.NAMES if hasattr(fact, name)},
+            "" if fact.success or fact.cancelled else "compaction_failed",
+        )
+        return fact
+
+    def _checkpointed(self, bench: Bench, job: Job, fact: CompactionComplete) -> CompactionComplete:
+        number = 1 + sum(_has_checkpoint(event) for event in bench.state.compactions)
+        title = job.summary.title if job.summary and job.summary.title else bench.state.title
+        facts = {
+            "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
+            "trigger": fact.trigger,
+            "tokens before": fact.pre_tokens,
+            "tokens after": fact.post_tokens,
+            "messages replaced": len(fact.replaced),
+            "summarised by": fact.summarised_by,
+        }
+        state = bench.state
+        workspace = {
+            "session_id": bench.session_id,
+            "title": state.title,
+            "cwd": state.cwd,
+            "repository": state.repository,
+            "branch": state.branch,
+        }
+        try:
+            kept = self._checkpoints.write(number, title, fact.summary, facts=facts, workspace=workspace)
+        except CheckpointFailed as failed:
+            return fact.but(error=" ".join(filter(None, (fact.error, str(failed)))))
+        return fact.but(checkpoint_number=kept.number, checkpoint_path=str(kept.path))
+
+    async def remember(self, bench: Bench, text: str, heading: str) -> None:
+        """Write what leaves the context into the daily memory."""
+        now = datetime.now().astimezone()
+        try:
+            path = await asyncio.to_thread(
+                self._memory.append, text, session_id=bench.session_id, heading=heading, when=now
+            )
+        except MemoryFailed as failed:
+            await bench.recorder.record(SessionError(what=str(failed), kind="memory", outcome="the session goes on"))
+        else:
+            await bench.recorder.record(MemoryWritten(what=heading, where=str(path), outcome=f"{len(text)} characters"))
+
+
+def _has_checkpoint(event: Event) -> bool:
+    return isinstance(event.fact, CompactionComplete) and event.fact.checkpoint_number is not None
+
+
+def _places(bench: Bench, measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
+    """Where the messages stand now; an answer that repair added goes with the message it follows."""
+    history = bench.state.history
+    places: list[int] = []
+    for index, origin in enumerate(measured.origins):
+        follows = origin is None and places and places[-1] == index - 1
+        if follows or (origin is not None and history[origin].ref in refs):
+            places.append(index)
+    return tuple(places)
+
+
+def _saved(live: Sequence[ModelMessage], tokens: int) -> float | None:
+    """What a request costs less without so many tokens, at the prices of the model that spoke last."""
+    spoke = next((message for message in reversed(live) if isinstance(message, ModelResponse)), None)
+    return price_of_input(spoke, tokens) if spoke is not None and tokens > 0 else None
+
+
+def since(began: float) -> int:
+    return round((time.monotonic() - began) * 1000)

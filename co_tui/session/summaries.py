@@ -1,0 +1,116 @@
+"""Getting a summary, whatever happens: from a model when one serves, else from the offline summariser (C14)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.models import Answerer
+from co_tui.agent.summariser import INSTRUCTIONS, Assignment, Written, write_summary
+from co_tui.context import carried
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
+from co_tui.context.guards import objection
+from co_tui.context.pipeline import Governor
+from co_tui.context.rendered import LEAST_ROOM_TOKENS, in_parts
+from co_tui.context.summary import summarise_offline
+from co_tui.session.failing import understood
+
+OFFLINE = "offline"
+ATTEMPTS = 3
+FIRST_PAUSE_S = 0.5
+MARGIN = 0.9
+"""Of the window: our estimates may be a little low, and a refused summary helps nobody."""
+LEAST_BUDGET_TOKENS = 120
+
+
+@dataclass(slots=True)
+class Summary:
+    """What stands for the messages, who wrote it, and what it took."""
+
+    text: str
+    by: str
+    title: str = ""
+    bill: Written | None = None
+    """What was asked of a model, also when its summary was not used."""
+    note: str = ""
+    """Why the model's summary was not used."""
+    edited: bool = False
+
+
+@dataclass(slots=True)
+class Request:
+    """A wish for a summary."""
+
+    messages: Sequence[ModelMessage]
+    governor: Governor
+    focus: str = ""
+    timeout_s: float = 120.0
+    pause_s: float = FIRST_PAUSE_S
+
+    @property
+    def held_tokens(self) -> float:
+        return sum(map(self.governor.meter.tokens, self.messages))
+
+    @property
+    def budget_tokens(self) -> int:
+        """What the policy leaves for the summary itself, beside the user's own words."""
+        words = self.governor.words_of(self.messages)
+        taken = self.governor.meter.ratio * carried.tokens(words) if words else 0
+        return max(LEAST_BUDGET_TOKENS, int(self.governor.summary_tokens - taken))
+
+
+async def summarised(request: Request, answerer: Callable[[], Awaitable[Answerer]] | None) -> Summary:
+    """A usable summary. Fails only by being cancelled."""
+    if answerer is None:
+        return await offline(request)
+    try:
+        model = await answerer()
+        window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
+    except ModelUnusable as unusable:
+        return await offline(request, note=str(unusable))
+    return await _by_model(request, model, min(window, request.governor.window.tokens))
+
+
+async def offline(request: Request, *, note: str = "", bill: Written | None = None) -> Summary:
+    """The floor: extractive, never fails. Beside the loop, since a long conversation takes a moment."""
+    by_words = request.governor.settings.summary_form == "full"
+    text = await asyncio.to_thread(summarise_offline, request.messages, request.budget_tokens, user_words=not by_words)
+    return Summary(text, OFFLINE, bill=bill, note=note)
+
+
+async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Summary:
+    earlier = carried.earlier_summary(request.messages)
+    budget = request.budget_tokens
+    fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + budget + 60
+    room = window_tokens * MARGIN / max(1.0, request.governor.meter.ratio) - fixed
+    bill = Written(model=model.name)
+    note = ""
+    for attempt in range(ATTEMPTS):
+        if room < LEAST_ROOM_TOKENS:
+            return await offline(request, note=f"the window of {model.name} is too small to summarise in", bill=bill)
+        parts = await asyncio.to_thread(in_parts, request.messages, room)
+        if not parts:
+            break
+        work = Assignment(parts, earlier, request.focus, budget, bill)
+        try:
+            async with asyncio.timeout(request.timeout_s):
+                written = await write_summary(model, work)
+        except TimeoutError:
+            return await offline(request, note=f"{model.name} took longer than {request.timeout_s:.0f} s", bill=bill)
+        except Exception as error:
+            failure, _ = understood(error, model.asked)
+            note = failure.sentence
+            if failure.kind == "context_limit":
+                room /= 2
+            elif not failure.retryable:
+                break
+            else:
+                await asyncio.sleep(request.pause_s * 2**attempt)
+            continue
+        wrong = objection(written.text, request.held_tokens, "\n".join((*parts, earlier)), request.governor.meter.ratio)
+        if not wrong:
+            return Summary(written.text, model.name, written.title, bill)
+        return await offline(request, note=f"the summary by {model.name} was not used: {wrong}", bill=bill)
+    return await offline(request, note=note, bill=bill)

@@ -1,0 +1,30 @@
+"""A small file of numbers by name: things learnt about models, kept between sessions."""
+
+import contextlib
+import json
+from pathlib import Path
+
+from co_tui.paths import write_atomically
+
+
+class Numbers:
+    """Read anew each time, since other processes learn, too. What cannot be read or written is done without."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def get(self, name: str) -> float | None:
+        value = self._read().get(name)
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    def put(self, name: str, value: float) -> None:
+        # Another process may write its own at the same moment; either is good enough.
+        with contextlib.suppress(OSError):
+            write_atomically(self._file, json.dumps({**self._read(), name: value}, indent=1))
+
+    def _read(self) -> dict[str, float]:
+        try:
+            known = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}

@@ -1,0 +1,55 @@
+"""Sessions against the local provider that talk long enough to need compaction."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from co_tui.agent.models import ModelConfig, open_model
+from co_tui.events import CompactionComplete, Event
+from co_tui.session.session import Desk, Session
+from co_tui.session.state import SessionState
+from co_tui.session.turn import Outcome
+from tests.support.desks import desk_for
+from tests.support.provider import Provider, Reply
+
+MODEL = "openai-chat:scripted"
+LONG = Reply(text="An answer about src/module.py and the function. " * 10, prompt_tokens=-1, completion_tokens=110)
+
+
+def served_desk(home: Path, provider: Provider, **settings: Any) -> Desk:
+    tools = settings.pop("tools", None)
+    asker = settings.pop("asker", None)
+    desk = desk_for(home, tools=tools, **settings)
+    config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
+    desk.open_model = lambda name: open_model(name, config)
+    desk.asker = asker
+    return desk
+
+
+@asynccontextmanager
+async def talking(home: Path, provider: Provider, **settings: Any) -> AsyncIterator[Session]:
+    """A session whose model is the local provider, closed at the end."""
+    desk = served_desk(home, provider, **settings)
+    session = await Session.start(desk, MODEL)
+    try:
+        yield session
+    finally:
+        if not session.state.ended:
+            await session.close()
+        desk.writer.close()
+
+
+async def talk(session: Session, turns: int, words: int = 30) -> None:
+    for n in range(turns):
+        number = session.state.turn + 1
+        prompt = f"Question {number}: what about function_{number}? " + "more words " * words
+        assert await session.submit(prompt) is Outcome.DONE, n
+
+
+def compactions(state: SessionState) -> list[CompactionComplete]:
+    return [event.fact for event in state.timeline if isinstance(event.fact, CompactionComplete)]
+
+
+def types(events: list[Event]) -> list[str]:
+    return [event.type for event in events]
