@@ -88,9 +88,9 @@ class Meter:
         self._sent_level = (self._levels[-1] if self._levels else Level()).plus(Level(fixed))
 
     def reported(self, response: ModelResponse) -> None:
-        """Learn from what the provider counted for the request sent last."""
+        """Learn from what the provider counted for the request sent last; a reply cut short has no count to trust."""
         usage = response.usage
-        if not usage.input_tokens or not self._sent:
+        if not usage.input_tokens or not self._sent or response.state == "interrupted":
             return
         if self._last_reported is not None:
             added = self._sent_level.minus(self._last_level)
