@@ -34,19 +34,33 @@ class Recovery:
         self._compactor = compactor
         self._limits = limits
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear]
+        self._named = bench.governor.window
+        """The window as far as anybody named it: what is guessed beyond that does not outlive a turn that fails."""
         self._shrunk = 0
         self._refused_tokens = 0
         self.begun = False
 
-    async def next(self, found: Overflow) -> str:
-        """Do the next thing that may help, and say what it was; empty when nothing is left to try."""
+    async def next(self, found: Overflow | None) -> str:
+        """Do the next thing that may help, and say what it was; empty when nothing is left to try.
+
+        Without figures it was we who found that even the prompt alone is too long: only clipping it may help.
+        """
         self.begun = True
-        self._learn(found)
+        if found is None:
+            self._steps = [step for step in self._steps if step == self._emergency and self._can_clip()]
+        else:
+            self._learn(found)
         while self._steps:
             done = await self._steps.pop(0)()
             if done:
                 return done
+        self._bench.governor.window = self._named
         return ""
+
+    def _can_clip(self) -> bool:
+        """Whether the prompt, or a result that goes with it, is longer than what an emergency leaves of it."""
+        messages = self._bench.parsed.messages(self._bench.state)
+        return any(a is not b for a, b in zip(messages, _clipped(messages), strict=True))
 
     def _learn(self, found: Overflow) -> None:
         """Take the provider's word for its limit, and for how many tokens the request had."""
@@ -59,7 +73,7 @@ class Recovery:
             governor.meter.ratio *= factor
             self._refused_tokens = found.requested_tokens
         if found.limit_tokens and found.limit_tokens < governor.window.tokens:
-            governor.window = Window(tokens=found.limit_tokens, known=True)
+            governor.window = self._named = Window(tokens=found.limit_tokens, known=True)
             self._limits.learn(asked, found.limit_tokens)
 
     async def _compact(self) -> str:
@@ -137,11 +151,11 @@ def _clipped(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
 
 
 def _clip(message: ModelRequest) -> ModelRequest:
-    parts: list[Any] = []
-    for part in message.parts:
+    parts: list[Any] = list(message.parts)
+    for index, part in enumerate(parts):
         if isinstance(part, ToolReturnPart | UserPromptPart):
             shorter = ends_of(content_text(part.content), EMERGENCY_CHARS)
-            parts.append(part if shorter is None else replace(part, content=shorter))  # type: ignore[arg-type]
-        else:
-            parts.append(part)
-    return replace(message, parts=parts)
+            if shorter is not None:
+                parts[index] = replace(part, content=shorter)
+    changed = any(a is not b for a, b in zip(parts, message.parts, strict=True))
+    return replace(message, parts=parts) if changed else message

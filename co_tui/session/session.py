@@ -62,6 +62,9 @@ from co_tui.store.memory import DailyMemory
 from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
 
+SMALLEST_WINDOW_FOR_TOOLS = 8_000
+"""Below this the definitions of our own tools would take more than they give."""
+
 OpenModel = Callable[[str], Awaitable[Answerer]]
 
 
@@ -358,6 +361,8 @@ class Session:
         ours: list[Tool[Any] | Callable[..., Any]] = []
         if self._bench.settings.archive_over_chars:
             ours.append(self._archive.read_artifact)
+        if self._bench.governor.window.tokens < SMALLEST_WINDOW_FOR_TOOLS:
+            return (*self._desk.toolsets, FunctionToolset(ours)) if ours else self._desk.toolsets
         if self.state.rewrites:
             ours.append(self._recall.recall)
         if ours or self._desk.toolsets:

@@ -119,7 +119,8 @@ class Turn:
                 raise  # what cannot be logged must not go on
             except PromptTooLong as too_long:
                 failure = Failure(kind="context_limit", sentence=str(too_long), retryable=False)
-                overflow = Overflow() if self._recovery.begun else None
+                if self._recovery.begun and await self._recovered(failure, None):
+                    continue
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
@@ -136,7 +137,7 @@ class Turn:
             attempt += 1
         return await self._interrupted(())
 
-    async def _recovered(self, failure: Failure, overflow: Overflow) -> bool:
+    async def _recovered(self, failure: Failure, overflow: Overflow | None) -> bool:
         """Make the next request smaller in the next way there is; the turn then goes on from what is logged."""
         if self._stopped.is_set():
             return False

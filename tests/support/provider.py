@@ -85,6 +85,7 @@ class Provider:
         self.refusal = "openai"
         self.refused = 0
         self.requests: list[dict[str, Any]] = []
+        self.model_id = "scripted"
         self.window: int | None = 4096
         self.closed_early = threading.Event()
         self.closed_at = 0.0
@@ -97,7 +98,7 @@ class Provider:
                 pass
 
             def do_GET(self) -> None:
-                entry: dict[str, Any] = {"id": "scripted", "object": "model"}
+                entry: dict[str, Any] = {"id": provider.model_id, "object": "model"}
                 if provider.window:
                     entry["meta"] = {"n_ctx": provider.window}
                 self._send(200, json.dumps({"object": "list", "data": [entry]}).encode())
