@@ -46,8 +46,7 @@ def repair_traced(messages: Sequence[ModelMessage]) -> Repaired:
             repaired.append(message)
             origins.append(index)
             continue
-        answers = [part for part in message.parts if _answered_id(part) is not None and calls.take(part)]
-        others = [part for part in message.parts if _answered_id(part) is None]
+        answers, others = _divided(message, calls)
         if others:
             # A prompt ends the step: calls still open before it will never be answered.
             if answers:
@@ -62,6 +61,19 @@ def repair_traced(messages: Sequence[ModelMessage]) -> Repaired:
     return Repaired(repaired, origins)
 
 
+def _divided(message: ModelRequest, calls: "_OpenCalls") -> tuple[list[ModelRequestPart], list[ModelRequestPart]]:
+    """The answers to open calls, and what answers nothing; answers that nobody waits for are in neither."""
+    answers: list[ModelRequestPart] = []
+    others: list[ModelRequestPart] = []
+    for part in message.parts:
+        answered_id = _answered_id(part)
+        if answered_id is None:
+            others.append(part)
+        elif calls.take(answered_id):
+            answers.append(part)
+    return answers, others
+
+
 class _OpenCalls:
     """The calls of one response that nobody has answered yet."""
 
@@ -69,10 +81,10 @@ class _OpenCalls:
         self._calls: list[ToolCallPart] = list(response.tool_calls) if response else []
         self._timestamp: datetime | None = response.timestamp if response else None
 
-    def take(self, answer: ModelRequestPart) -> bool:
+    def take(self, answered_id: str) -> bool:
         """Whether the answer belongs to one of the calls, which is then closed."""
         for index, call in enumerate(self._calls):
-            if call.tool_call_id == _answered_id(answer):
+            if call.tool_call_id == answered_id:
                 del self._calls[index]
                 return True
         return False
