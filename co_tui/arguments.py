@@ -9,7 +9,6 @@ from co_tui import __version__
 from co_tui.headless.output import WRONG_USAGE, say
 
 LATER = {
-    "compact": "compact a stored session",
     "export": "write a session as Markdown, JSONL or HTML",
     "import": "take over sessions of other programs",
 }
@@ -66,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     context = commands.add_parser("context", help="tokens of a session by kind, and the limit")
     context.add_argument("id", metavar="ID")
     _json_option(context)
+
+    compact = commands.add_parser("compact", help="make a session's context smaller")
+    compact.add_argument("id", metavar="ID")
+    compact.add_argument("--focus", default="", metavar="TEXT", help="what the summary should pay attention to")
+    _model_options(compact)
+    _json_option(compact)
 
     config = commands.add_parser("config", help="show settings and where they come from, or set one")
     config.add_argument("key", nargs="?", metavar="KEY")

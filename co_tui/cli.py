@@ -79,6 +79,8 @@ def _run(arguments: Sequence[str]) -> int:
             from co_tui.headless.listing import context
 
             return context(ground, options.id, as_json=options.json)
+        case "compact":
+            return _run_compact(options, ground, environ, cwd)
         case "lab":
             return _run_lab(options, ground, environ, cwd)
         case "config":
@@ -140,6 +142,16 @@ def _run_prompt(options: "Options", ground: Ground, environ: Mapping[str, str], 
 
     gc.enable()
     return run(RunOptions(prompt, session_id, getattr(options, "model", ""), options.json), ground, environ, cwd)
+
+
+def _run_compact(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
+    row = _stored_session(options.id, ground, cwd)
+    ground = _under_policy_of(row, options, ground, environ, cwd)
+    from co_tui.headless.compact import compact
+
+    gc.enable()
+    model = getattr(options, "model", "")
+    return compact(ground, environ, cwd, row.id, model=model, focus=options.focus, as_json=options.json)
 
 
 def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:

@@ -1,25 +1,34 @@
 """`co-tui run`: one prompt, answered without a screen."""
 
 import asyncio
-import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.models import Answerer, config_for, open_model
-from co_tui.events import Event, Message, SessionError, SessionInterrupted, StreamDelta, StreamReset, ToolActivity
-from co_tui.events.event import to_json
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say, silence_stdout
+from co_tui.events import (
+    CompactionComplete,
+    Event,
+    Message,
+    SessionError,
+    SessionInterrupted,
+    StreamDelta,
+    StreamReset,
+    ToolActivity,
+)
+from co_tui.headless.compact import told
+from co_tui.headless.opening import opened, print_events, show_json, stop_on_signals
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say
 from co_tui.inert import inert
 from co_tui.session.recorder import Listener
-from co_tui.session.session import Desk, Session
+from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.errors import StoreError
-from co_tui.store.writer import Writer
 
+SETTLE_S = 30.0
+"""How long a compaction that began beside the turn is waited for."""
 _EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
 
@@ -46,70 +55,27 @@ def run(options: RunOptions, ground: Ground, environ: Mapping[str, str], cwd: Pa
 
 async def _run(options: RunOptions, ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
     settings = ground.loaded.settings
-    config = config_for(settings, environ, ground.paths.models)
-
-    async def open_(name: str) -> Answerer:
-        return await open_model(name, config)
-
-    writer = Writer(ground.paths.database)
-    try:
-        desk = Desk(paths=ground.paths, settings=settings, writer=writer, open_model=open_, cwd=cwd)
-        listener = Listener()
-        if options.session_id:
-            session = await Session.resume(desk, options.session_id, options.model, listener)
-        else:
-            choice = choose(settings.model, ground.loaded.origins["model"].source, environ, settings.base_url)
-            if choice.model == EMBEDDED and not settings.model and sys.stderr.isatty():
-                say(f"Embedded model {EMBEDDED_LABEL} (offline, small). --model chooses another.")
-            session = await Session.start(desk, choice.model, listener)
+    model = options.model
+    if not options.session_id:
+        choice = choose(settings.model, ground.loaded.origins["model"].source, environ, settings.base_url)
+        if choice.model == EMBEDDED and not settings.model and sys.stderr.isatty():
+            say(f"Embedded model {EMBEDDED_LABEL} (offline, small). --model chooses another.")
+        model = choice.model
+    async with opened(ground, environ, cwd, options.session_id, model) as (session, listener):
         return await _converse(session, listener, options)
-    finally:
-        await asyncio.to_thread(writer.close)
 
 
 async def _converse(session: Session, listener: Listener, options: RunOptions) -> int:
-    _on_signals(session)
-    show = _show_json if options.as_json else _Prose().show
-    printing = asyncio.create_task(_print(session, listener, show))
+    stop_on_signals(session)
+    show = show_json if options.as_json else _Prose().show
+    printing = asyncio.create_task(print_events(session, listener, show))
     try:
         outcome = await session.submit(options.prompt)
+        await session.settle(SETTLE_S)
     finally:
         await session.close("run")
         reader_left = await printing
     return DONE if reader_left else _EXIT_CODES[outcome]
-
-
-def _on_signals(session: Session) -> None:
-    """Ctrl+C, and being asked to end, stop the turn and keep what came."""
-    loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if (number := getattr(signal, name, None)) is not None:
-            try:
-                loop.add_signal_handler(number, session.interrupt)
-            except NotImplementedError:  # Windows has no handlers on the loop
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(session.interrupt))
-
-
-async def _print(session: Session, listener: Listener, show: Callable[[Event], None]) -> bool:
-    """Print until the session closes. True when the reader of our output went away."""
-    reader_left = False
-    async for event in listener:
-        if reader_left:
-            continue
-        try:
-            show(event)
-        except OSError as error:  # a reader that left, or a disk that is full
-            if not isinstance(error, BrokenPipeError):
-                say(f"The output cannot be written: {error.strerror or error}.")
-            silence_stdout()
-            reader_left = True
-            session.interrupt()
-    return reader_left
-
-
-def _show_json(event: Event) -> None:
-    if event.seq is not None:
-        print(to_json(event), flush=True)
 
 
 class _Prose:
@@ -129,6 +95,9 @@ class _Prose:
             case SessionError(what=what, outcome=outcome):
                 self._end_line()
                 say(f"{what} ({outcome})")
+            case CompactionComplete() as done:
+                self._end_line()
+                say(told(done))
             case StreamReset() | Message() | SessionInterrupted():
                 self._end_line()
             case _:

@@ -21,7 +21,7 @@ from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.bench import Bench
 from co_tui.session.hooks import run_hooks
 from co_tui.session.rewriting import Job, Rewriter, since
-from co_tui.session.summaries import OFFLINE, Request, Summary, summarised
+from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
 
 LEAST_MESSAGES = 2
 AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
@@ -159,6 +159,12 @@ class Compactor:
             return False
         self._blocking.cancel()
         return True
+
+    def stop(self) -> None:
+        """Stop everything, also what runs beside the conversation."""
+        self.cancel()
+        if self._task is not None:
+            self._task.cancel("stopped")
 
     async def remember(self, bench: Bench, text: str, heading: str) -> None:
         await self._rewriter.remember(bench, text, heading)
@@ -339,9 +345,9 @@ class Compactor:
             raise _Stopped("you said no")
         await self._start(job)
         await self._run_hooks(job)
-        request = Request(
-            job.messages, bench.governor, job.focus, bench.settings.compaction_timeout_s, bench.first_backoff_s
-        )
+        request = request_for(bench.governor, job.messages)
+        request.focus, request.pause_s = job.focus, bench.first_backoff_s
+        request.timeout_s = bench.settings.compaction_timeout_s
         job.summary = await summarised(request, lambda: self._writer(job))
         if bench.settings.compaction_review == "on" and self._asker is not None:
             await self._review(job, job.summary)

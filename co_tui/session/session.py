@@ -236,6 +236,11 @@ class Session:
             self._stop_next = True
         return self._worker is not None
 
+    def stop(self) -> None:
+        """Stop whatever runs: compactions, and the turn, keeping what came."""
+        self._compactor.stop()
+        self.interrupt()
+
     async def clear(self) -> None:
         """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
         await self._settle_history("the context was cleared")

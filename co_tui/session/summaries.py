@@ -10,7 +10,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import Answerer
 from co_tui.agent.summariser import INSTRUCTIONS, Assignment, Written, write_summary
 from co_tui.context import carried
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_message, estimate_text
 from co_tui.context.guards import objection
 from co_tui.context.pipeline import Governor
 from co_tui.context.rendered import LEAST_ROOM_TOKENS, in_parts
@@ -44,21 +44,27 @@ class Request:
     """A wish for a summary."""
 
     messages: Sequence[ModelMessage]
-    governor: Governor
+    budget_tokens: int
+    window_tokens: int
+    ratio: float = 1.0
+    """Tokens of the model for each one we estimate."""
+    user_words: bool = True
+    """False when the user's own words stand beside the summary."""
     focus: str = ""
     timeout_s: float = 120.0
     pause_s: float = FIRST_PAUSE_S
 
     @property
     def held_tokens(self) -> float:
-        return sum(map(self.governor.meter.tokens, self.messages))
+        return self.ratio * sum(map(estimate_message, self.messages))
 
-    @property
-    def budget_tokens(self) -> int:
-        """What the policy leaves for the summary itself, beside the user's own words."""
-        words = self.governor.words_of(self.messages)
-        taken = self.governor.meter.ratio * carried.tokens(words) if words else 0
-        return max(LEAST_BUDGET_TOKENS, int(self.governor.summary_tokens - taken))
+
+def request_for(governor: Governor, messages: Sequence[ModelMessage]) -> Request:
+    """What the policy leaves for a summary of these messages, beside the user's own words."""
+    words = governor.words_of(messages)
+    taken = governor.meter.ratio * carried.tokens(words) if words else 0
+    budget = max(LEAST_BUDGET_TOKENS, int(governor.summary_tokens - taken))
+    return Request(messages, budget, governor.window.tokens, governor.meter.ratio, user_words=words is None)
 
 
 async def summarised(request: Request, answerer: Callable[[], Awaitable[Answerer]] | None) -> Summary:
@@ -70,13 +76,14 @@ async def summarised(request: Request, answerer: Callable[[], Awaitable[Answerer
         window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
     except ModelUnusable as unusable:
         return await offline(request, note=str(unusable))
-    return await _by_model(request, model, min(window, request.governor.window.tokens))
+    return await _by_model(request, model, min(window, request.window_tokens))
 
 
 async def offline(request: Request, *, note: str = "", bill: Written | None = None) -> Summary:
     """The floor: extractive, never fails. Beside the loop, since a long conversation takes a moment."""
-    by_words = request.governor.settings.summary_form == "full"
-    text = await asyncio.to_thread(summarise_offline, request.messages, request.budget_tokens, user_words=not by_words)
+    text = await asyncio.to_thread(
+        summarise_offline, request.messages, request.budget_tokens, user_words=request.user_words
+    )
     return Summary(text, OFFLINE, bill=bill, note=note)
 
 
@@ -84,7 +91,7 @@ async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Su
     earlier = carried.earlier_summary(request.messages)
     budget = request.budget_tokens
     fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + budget + 60
-    room = window_tokens * MARGIN / max(1.0, request.governor.meter.ratio) - fixed
+    room = window_tokens * MARGIN / max(1.0, request.ratio) - fixed
     bill = Written(model=model.name)
     note = ""
     for attempt in range(ATTEMPTS):
@@ -109,7 +116,7 @@ async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Su
             else:
                 await asyncio.sleep(request.pause_s * 2**attempt)
             continue
-        wrong = objection(written.text, request.held_tokens, "\n".join((*parts, earlier)), request.governor.meter.ratio)
+        wrong = objection(written.text, request.held_tokens, "\n".join((*parts, earlier)), request.ratio)
         if not wrong:
             return Summary(written.text, model.name, written.title, bill)
         return await offline(request, note=f"the summary by {model.name} was not used: {wrong}", bill=bill)

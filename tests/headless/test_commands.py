@@ -89,7 +89,7 @@ def test_a_session_is_continued_listed_shown_and_measured(served: Command, provi
         (["config", "modle"], 2, "did you mean model"),
         (["config", "context_window", "big"], 2, "whole number"),
         (["frobnicate"], 2, "invalid choice"),
-        (["compact", "x"], 2, "not built yet"),
+        (["compact", "x"], 1, "no session 'x'"),
         (["lab"], 2, "--input"),
         (["lab", "--input", "nowhere.jsonl"], 1, "cannot be read"),
         (["lab", "--input", "x", "--policy", "nope"], 2, "balanced"),

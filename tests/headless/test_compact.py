@@ -1,0 +1,54 @@
+"""`co-tui compact`, and compaction during `co-tui run`: as scripts see them."""
+
+from tests.support.command import Command
+from tests.support.provider import Provider, Reply
+from tests.support.talks import LONG
+
+SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
+
+
+def talked(served: Command, provider: Provider, turns: int = 3) -> str:
+    provider.default, provider.window, provider.summary = LONG, 100_000, Reply(text=SUMMARY)
+    for n in range(turns):
+        assert served("run", *(["--continue"] if n else []), "-p", f"Question {n} about src/module.py").code == 0
+    name: str = served("sessions", "--json").objects[0]["id"]
+    return name
+
+
+def test_a_stored_session_is_compacted_and_its_log_says_so(served: Command, provider: Provider) -> None:
+    session = talked(served, provider)
+    done = served("compact", session, "--focus", "file names", "--json")
+    assert done.code == 0
+    start = next(event for event in done.objects if event["type"] == "session.compaction_start")
+    complete = next(event for event in done.objects if event["type"] == "session.compaction_complete")
+    assert start["payload"]["trigger"] == "manual" and start["payload"]["focus"] == "file names"
+    payload = complete["payload"]
+    assert payload["success"] and payload["tokens_removed"] > 0 and payload["replaced"] and payload["replacement"]
+    assert payload["checkpoint_number"] == 1 and payload["checkpoint_path"].endswith("001-modules.md")
+    history = served("show", session, "--history", "--json").objects
+    assert len(history) == payload["post_messages"]
+    assert len(served("show", session, "--json").objects) == 6, "the transcript keeps everything"
+    said = served("compact", session)
+    assert said.code in (0, 1) and "Traceback" not in said.err
+
+
+def test_nothing_to_compact_is_a_sentence(served: Command, provider: Provider) -> None:
+    session = talked(served, provider, turns=1)
+    assert served("compact", session).code == 0
+    again = served("compact", session)
+    assert again.code == 1 and "nothing to compact" in again.err and again.out == ""
+
+
+def test_run_waits_for_the_compaction_it_started(served: Command, provider: Provider) -> None:
+    provider.default, provider.window = LONG, 900
+    provider.summary = Reply(text=SUMMARY, wait_s=0.5)
+    kinds: list[str] = []
+    for n in range(6):
+        done = served("run", *(["--continue"] if n else []), "-p", "Question about src/module.py " * 6, "--json")
+        assert done.code == 0
+        kinds = [event["type"] for event in done.objects]
+        if "session.compaction_complete" in kinds:
+            break
+    assert kinds.index("session.compaction_start") < kinds.index("session.compaction_complete")
+    complete = next(event for event in done.objects if event["type"] == "session.compaction_complete")
+    assert complete["payload"]["success"]
