@@ -34,6 +34,7 @@ from co_tui.events import (
     Ref,
     Rewind,
     SessionEnd,
+    SessionFork,
     SessionRename,
     SessionResume,
     SessionStart,
@@ -180,6 +181,14 @@ class Session:
                 await answerer.close()
             raise
         return session
+
+    async def fork(self, upto: int | None = None) -> str:
+        """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
+        seq = self.state.seq if upto is None else upto
+        target = new_session_id()
+        fact = SessionFork(source_session_id=self.id, source_seq=seq, **self._place())
+        await asyncio.wrap_future(self._desk.writer.fork(self.id, target, seq, fact))
+        return target
 
     @property
     def id(self) -> str:

@@ -22,7 +22,7 @@ from co_tui.events import (
     UsageInfo,
     is_durable,
 )
-from co_tui.events.event import dump, payload_of
+from co_tui.events.event import build, dump, payload_of
 from co_tui.events.messages import pieces, prompt_of, title_of
 from co_tui.store.errors import SessionNotFound
 
@@ -165,6 +165,34 @@ def recover(connection: sqlite3.Connection, session_id: str) -> tuple[Event, ...
             ),
         ),
     )
+
+
+def fork(
+    connection: sqlite3.Connection, source: str, target: str, upto: int | None, fact: SessionFork
+) -> tuple[Event, ...]:
+    """Begin `target` with all that `source` holds up to a seq, under the same seqs: what refers to a message still does.
+
+    The copied events keep their times; only the fork itself is new.
+    """
+    rows = connection.execute(
+        "SELECT seq, type, timestamp, version, payload FROM events WHERE session_id = ? AND seq <= ? ORDER BY seq",
+        (source, upto if upto is not None else 1 << 62),
+    ).fetchall()
+    if not rows:
+        raise SessionNotFound(f"There is no session {source}.")
+    row = _Row(*_created(connection, target, now()))
+    for seq, kind, timestamp, version, payload in rows:
+        connection.execute(
+            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
+            (target, seq, kind, timestamp, version, payload),
+        )
+        event = build(target, seq, kind, timestamp, version, json.loads(payload))
+        row.last_seq = seq
+        row.count(event.fact, event)
+        if isinstance(event.fact, Message):
+            _index(connection, event, event.fact)
+    connection.execute(_UPDATE, (*(getattr(row, column) for column in _COLUMNS), now(), target))
+    return append(connection, target, (fact,))
 
 
 def delete(connection: sqlite3.Connection, session_id: str) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from co_tui.events import Event, Fact
+from co_tui.events import Event, Fact, SessionFork
 from co_tui.store import log
 from co_tui.store.connect import connect_for_writing
 from co_tui.store.errors import StoreError, explained
@@ -59,6 +59,9 @@ class Writer:
 
     def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
         return self._submit(lambda connection: log.recover(connection, session_id))
+
+    def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
+        return self._submit(lambda connection: log.fork(connection, source, target, upto, fact))
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(lambda connection: log.delete(connection, session_id))
