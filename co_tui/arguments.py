@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     lab.add_argument("--input", metavar="FILE.jsonl", help="recordings in the chat format, one a line")
     lab.add_argument("--policy", action="append", dest="policies", metavar="P", help="may be given several times")
     lab.add_argument("--window", type=_positive, metavar="N", help="the window in tokens")
-    lab.add_argument("--as", dest="as_model", metavar="MODEL", help="whose window to assume")
+    lab.add_argument("--as", dest="as_model", metavar="MODEL", help="whose window and token ratio to assume")
     lab.add_argument(
         "--model", dest="summariser", metavar="M", help="who summarises; without it, the offline summariser"
     )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from pydantic_ai.messages import (
@@ -29,15 +30,18 @@ MENTIONS_AT_ONCE: Final = 150
 RESULT_CHARS: Final = 12_000
 """How much of one message is looked through for names."""
 _PATH: Final = re.compile(
-    r"(?<![\w/.])(?:~|\.{1,2})?/?(?:[\w.@-]+/)+[\w.@-]+\b"
-    r"|\b[\w-]+\.(?:py|ts|tsx|js|rs|go|java|c|h|cpp|rb|md|toml|ya?ml|json|sql|sh|css|html|txt|cfg|ini)\b"
+    r"(?:[A-Za-z]++(?![\w.@/~-])|[^\w.@/~-]++)++"  # no path: passed over in one go
+    r"|((?<![\w/.])(?:~|\.{1,2})?/?(?:[\w.@-]++/)+[\w.@-]+\b"
+    r"|\b[\w-]++\.(?:py|ts|tsx|js|rs|go|java|c|h|cpp|rb|md|toml|ya?ml|json|sql|sh|css|html|txt|cfg|ini)\b)"
 )
 _IDENTIFIER: Final = re.compile(
-    r"\b[a-zA-Z]+(?:_[a-zA-Z0-9]+)+\b"  # snake_case, CONSTANTS
-    r"|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+"  # camelCase
-    r"|\b\w+\.[a-z]\w{0,12}\b"  # dotted names
-    r"|\b(?=\w*\d)(?=\w*[a-zA-Z])\w{4,}\b|#\d+|\b\d{3,}\b"  # codes and numbers
-    r"|(?<=[a-z,] )[A-Z][a-z]{2,}\b"  # names within a sentence
+    r"(?:[a-z]++(?![\w.])|[^\w#]++)++"  # no identifier
+    r"|(\b(?:[a-zA-Z]++(?:_[a-zA-Z0-9]++)++\b"  # snake_case, CONSTANTS
+    r"|[a-z]++[A-Z]\w+|[A-Z][a-z]++[A-Z]\w+"  # camelCase
+    r"|\w++\.[a-z]\w{0,12}\b"  # dotted names
+    r"|(?=[^\W\d]*+\d)(?=[^\Wa-zA-Z]*+[a-zA-Z])\w{4,}+|\d{3,}+\b"  # codes and numbers
+    r"|(?<=[a-z,] )[A-Z][a-z]{2,}+\b)"  # names within a sentence
+    r"|#\d+)"
 )
 _RULE: Final = re.compile(
     r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
@@ -141,8 +145,12 @@ def _call(part: ToolCallPart) -> str:
 
 
 def _mentions(text: str, notes: dict[str, dict[str, None]]) -> None:
-    _add(notes, "files", _PATH.findall(text)[:MENTIONS_AT_ONCE])
-    _add(notes, "identifiers", _IDENTIFIER.findall(text)[:MENTIONS_AT_ONCE])
+    _add(notes, "files", _found(_PATH, text))
+    _add(notes, "identifiers", _found(_IDENTIFIER, text))
+
+
+def _found(pattern: re.Pattern[str], text: str) -> list[str]:
+    return list(islice(filter(None, pattern.findall(text)), MENTIONS_AT_ONCE))
 
 
 def _add(notes: dict[str, dict[str, None]], key: str, lines: Iterable[str]) -> None:

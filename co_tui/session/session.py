@@ -356,7 +356,7 @@ class Session:
         )
 
     def _new_bench(self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None) -> Bench:
-        meter = meter or Meter(self._ratios.of(answerer.name))
+        meter = meter or Meter(self._ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
         return Bench(
             recorder=self._recorder,
             parsed=self._history,

@@ -35,7 +35,7 @@ from pydantic_ai.usage import UsageLimits
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Failure
-from co_tui.context.count import Scaffold
+from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Scaffold
 from co_tui.context.overflow import Overflow
 from co_tui.context.pipeline import Truncation
 from co_tui.context.repair import repair
@@ -49,7 +49,7 @@ from co_tui.events import (
     ToolActivity,
 )
 from co_tui.events import Truncation as TruncationFact
-from co_tui.events.messages import text_of
+from co_tui.events.messages import pieces, text_of
 from co_tui.session.bench import Bench
 from co_tui.session.compaction import Compactor
 from co_tui.session.draft import Draft
@@ -191,6 +191,7 @@ class Turn:
         self._draft = self._new_draft()
         bench = self._bench
         bench.scaffold = scaffold
+        await self._count_exactly()
         # The log's own history, not the run's: the library joins requests that stand side by side.
         measured = await self._compactor.before_request(bench)
         prepared = await asyncio.to_thread(bench.governor.fit, measured, scaffold)
@@ -203,6 +204,18 @@ class Turn:
         if prepared.overshoot_tokens and bench.settings.truncation == "on":
             raise PromptTooLong(prepared.overshoot_tokens, bench.governor.window.tokens)
         return prepared.messages
+
+    async def _count_exactly(self) -> None:
+        """What came since the last reply, by the model's own count where its server offers one."""
+        bench = self._bench
+        for message in reversed(bench.parsed.messages(bench.state)):
+            if isinstance(message, ModelResponse):
+                break
+            text = "\n".join(text for _, text, _ in pieces(to_json(message)))
+            counted = await bench.answerer.count_tokens(text)
+            if counted is None:
+                break
+            bench.governor.meter.know(message, counted + MESSAGE_OVERHEAD_TOKENS)
 
     async def after_response(
         self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse

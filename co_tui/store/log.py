@@ -170,7 +170,7 @@ def recover(connection: sqlite3.Connection, session_id: str) -> tuple[Event, ...
 def fork(
     connection: sqlite3.Connection, source: str, target: str, upto: int | None, fact: SessionFork
 ) -> tuple[Event, ...]:
-    """Begin `target` with all that `source` holds up to a seq, under the same seqs: what refers to a message still does.
+    """Begin `target` with all that `source` holds up to a seq, under the same seqs, so that references stay true.
 
     The copied events keep their times; only the fork itself is new.
     """

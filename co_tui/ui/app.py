@@ -10,7 +10,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
-from co_tui.events import Event, PromptReturned
+from co_tui.events import CompactionComplete, Event, PromptReturned
 from co_tui.inert import one_line
 from co_tui.session.place import repository_of
 from co_tui.session.state import SessionState
@@ -18,6 +18,7 @@ from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader
 from co_tui.ui import commands
+from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.drafts import Drafts
 from co_tui.ui.engine import Engine
@@ -31,6 +32,7 @@ from co_tui.ui.widgets.rendering import Look
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
+    from co_tui.ui.screens.compaction import Wish
 
 DRAFT_SAVE_S = 1.0
 
@@ -59,7 +61,7 @@ class CoTui(App[None]):
         self.theme = wanted if wanted in self.available_themes else ours["auto"]
         self.look = self._make_look(rich=False)
         self.chat = ChatScreen()
-        self.engine = Engine(launch)
+        self.engine = Engine(launch, ScreenAsker(self))
         self.session: Session | None = None
         self.bridge = Bridge(self._heard)
         self.drafts = Drafts(launch.paths.state / "drafts")
@@ -72,6 +74,7 @@ class CoTui(App[None]):
         self._trouble = ""
         """Why nothing can be sent at all."""
         self._parting_words = ""
+        self._leaving = False
 
     # Starting
 
@@ -181,6 +184,9 @@ class CoTui(App[None]):
             return False
         finally:
             self.opening = False
+        if self._leaving:  # the user quit while it was being opened
+            await session.close("left")
+            return False
         self.session, self._session_id = session, session.id
         self.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
         return True
@@ -275,6 +281,11 @@ class CoTui(App[None]):
             await self.session.switch_policy(loaded.settings)
         self.chat.show_state(self.bridge.state)
 
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
+        if self.session is not None:
+            self.session.interrupt()
+
     def interrupt(self) -> None:
         if self.session is not None and self.session.interrupt():
             self.chat.set_busy(True, "stopping…")
@@ -354,13 +365,27 @@ class CoTui(App[None]):
     def open_event(self, event: Event) -> None:
         from co_tui.ui.screens.detail import EventScreen
 
-        self.push_screen(EventScreen(event))
+        if isinstance(event.fact, CompactionComplete) and event.fact.success and self.bridge.state.transcript:
+            from co_tui.ui.screens.compaction import CompactionScreen
+
+            self.push_screen(CompactionScreen(event, self.bridge.state), self._wished)
+        else:
+            self.push_screen(EventScreen(event))
+
+    def _wished(self, wish: "Wish | None") -> None:
+        """What was asked for in an opened compaction."""
+        if wish is None:
+            return
+        from co_tui.ui.actions import Actions
+
+        self.run_worker(Actions(self).fulfil(wish), group="commands", exit_on_error=False)
 
     def reader(self) -> Reader:
         return Reader(self.launch.paths.database)
 
     async def action_quit(self) -> None:
         """Leave; a running turn is stopped and kept as far as it came."""
+        self._leaving = True
         await self._leave()
         self.drafts.write(self._session_id, self.chat.prompt.text)
         await self.engine.close()

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from co_tui.settings import Loaded
+from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 class Engine:
     """Opens sessions, once it is loaded."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Launch, asker: ScreenAsker | None = None) -> None:
         self.launch = launch
+        self._asker = asker
+        self.trouble = ""
+        """What is not as the settings want it, though sessions work."""
         self._writer: Writer | None = None
         self._desk: Desk | None = None
         self._warm: tuple[str, asyncio.Task[Answerer]] | None = None
@@ -36,6 +40,7 @@ class Engine:
         try:
             from co_tui.agent.models import config_for, open_model, preload
             from co_tui.session.session import Desk
+            from co_tui.session.telemetry import configure
             from co_tui.store.writer import Writer
 
             launch = self.launch
@@ -49,7 +54,9 @@ class Engine:
                 writer=self._writer,
                 open_model=self._take_warm,
                 cwd=launch.cwd,
+                asker=self._asker,
             )
+            self.trouble = configure(launch.settings.telemetry)
         finally:
             gc.enable()
         self.ready = True

@@ -403,3 +403,17 @@ async def test_archived_results_can_be_opened_again(home: Path) -> None:
     assert len(stored) == 1 and stored[0].where.startswith("artifact-")
     assert "line 999" in str(session.state.transcript[2].message), "the log keeps it whole"
     await session.close()
+
+
+async def test_a_server_that_counts_is_asked_instead_of_guessing(home: Path, provider: Provider) -> None:
+    provider.tokenizes = True
+    provider.default = Reply(text="ok", prompt_tokens=0, completion_tokens=0)
+    desk = desk_for(home)
+    config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
+    desk.open_model = lambda name: open_model(name, config)
+    session = await Session.start(desk, "openai-chat:scripted")
+    await session.submit("supercalifragilistic " * 400)
+    assert [len(text.split()) for text in provider.tokenized] == [400]
+    first = next(fact for fact in facts(list(Reader(desk.paths.database).events(session.id)), UsageInfo))
+    assert 400 <= first.conversation_tokens <= 410, "one a word, as that server counts"
+    await session.close()

@@ -44,6 +44,9 @@ class ScriptedAnswerer:
     async def window_tokens(self) -> int | None:
         return self.window
 
+    async def count_tokens(self, text: str) -> int | None:
+        return None
+
     async def close(self) -> None:
         self.closed = True
 

@@ -84,6 +84,9 @@ class Provider:
         """Above so many tokens a request is refused, in the way of `refusal`."""
         self.refusal = "openai"
         self.refused = 0
+        self.tokenizes = False
+        """Whether it offers to count tokens: one a word."""
+        self.tokenized: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.model_id = "scripted"
         self.window: int | None = 4096
@@ -105,6 +108,9 @@ class Provider:
 
             def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path.endswith("/tokenize"):
+                    self._tokenize(asked)
+                    return
                 sent = count(asked.get("messages"))
                 if self.headers.get("X-Interaction-Type") == "conversation-compaction":
                     provider.summary_requests.append(asked)
@@ -137,6 +143,14 @@ class Provider:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
+
+            def _tokenize(self, asked: dict[str, Any]) -> None:
+                """As llama.cpp does, when it does."""
+                if not provider.tokenizes:
+                    self._send(404, b"{}")
+                    return
+                provider.tokenized.append(asked["content"])
+                self._send(200, json.dumps({"tokens": [1] * len(asked["content"].split())}).encode())
 
             def _wait(self, seconds: float) -> None:
                 """Say nothing for a while, noticing when nobody listens any more."""

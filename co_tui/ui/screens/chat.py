@@ -12,12 +12,13 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
-from co_tui.events import Event, UsageInfo
+from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state import SessionState
 from co_tui.ui import commands
 from co_tui.ui.feed import Feed
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
+from co_tui.ui.widgets.compacting import CompactingIndicator
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.find import FindBar
 from co_tui.ui.widgets.gauge import Gauge, GaugeReading, MiniGauge
@@ -89,7 +90,8 @@ class ChatScreen(Screen[None]):
         timeline.border_title = "Timeline"
         with self.app.batch_update():
             await self.query_one("#side").mount(timeline)
-            await self.mount(MiniGauge(id="mini"), Completions(id="completions"), before="#prompt")
+            late = (MiniGauge(id="mini"), CompactingIndicator(id="compacting"), Completions(id="completions"))
+            await self.mount(*late, before="#prompt")
             await self.mount(Footer(show_command_palette=True))
             self.add_class("-complete")
         self._is_complete = True
@@ -110,6 +112,8 @@ class ChatScreen(Screen[None]):
     def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
         """Show a stored session, or an empty chat."""
         self._welcome = None
+        if self._is_complete:
+            self.query_one(CompactingIndicator).end()
         self.feed.show(builder)
         if not builder.blocks:
             self._welcome = self.feed.note(WELCOME)
@@ -130,15 +134,37 @@ class ChatScreen(Screen[None]):
             self.feed.drop(self._welcome)
             self._welcome = None
         self.feed.hear(event)
+        self._follow_compaction(event, state)
         if event.seq is not None:
             if self._is_complete and state.timeline and state.timeline[-1] is event:
                 self.timeline.add(event)
             if not isinstance(event.fact, UsageInfo) or event.fact is state.usage:
                 self.show_state(state)
 
+    def _follow_compaction(self, event: Event, state: SessionState) -> None:
+        """Show what somebody waits for; what runs in the background shows on the gauge."""
+        if not self._is_complete:
+            return
+        share = state.usage.current_tokens / max(1, state.usage.token_limit) if state.usage else 0.0
+        match event.fact:
+            case CompactionStart(blocks=True, trigger=trigger):
+                self.query_one(CompactingIndicator).begin(trigger, share)
+            case CompactionWait(share=full):
+                self.query_one(CompactingIndicator).begin("", full)
+            case CompactionComplete():
+                self.query_one(CompactingIndicator).end()
+            case _:
+                return
+        self.refresh_bindings()
+
+    @property
+    def _compacting(self) -> bool:
+        return self._is_complete and bool(self.query_one(CompactingIndicator).display)
+
     def show_state(self, state: SessionState) -> None:
         self._state = state
         settings = self.app.launch.settings
+        running = state.compacting.fact if state.compacting else None
         reading = GaugeReading(
             usage=state.usage,
             cost=state.cost,
@@ -146,6 +172,7 @@ class ChatScreen(Screen[None]):
             tokens_per_turn=state.tokens_per_turn,
             background_at=settings.background_compaction_threshold,
             blocking_at=settings.buffer_exhaustion_threshold,
+            summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
         )
         for gauge in self.query(Gauge):
             gauge.reading = reading
@@ -180,7 +207,9 @@ class ChatScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "escape":
-            closable = self._busy or self._offers or self.query(FindBar) or self.has_class("-drawer")
+            closable = (
+                self._busy or self._compacting or self._offers or self.query(FindBar) or self.has_class("-drawer")
+            )
             return True if closable or not self.prompt.has_focus else None
         return True
 
@@ -252,6 +281,8 @@ class ChatScreen(Screen[None]):
             await self.query(FindBar).remove()
             self.transcript.find("")
             self.prompt.focus()
+        elif self._compacting:
+            self.app.cancel_compaction()
         elif self._busy:
             self.app.interrupt()
         else:

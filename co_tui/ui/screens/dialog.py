@@ -21,3 +21,9 @@ class Dialog(ModalScreen[T], Generic[T]):
         if not self._answered:
             self._answered = True
             self.dismiss(result)
+
+    def withdraw(self) -> None:
+        """Close without an answer: nobody waits for it any more."""
+        if not self._answered:
+            self._answered = True
+            self.dismiss()

@@ -1,5 +1,6 @@
 """How full the context is, from `session.usage_info` alone."""
 
+import time
 from typing import NamedTuple
 
 from rich.style import Style
@@ -10,7 +11,9 @@ from textual.widget import Widget
 from co_tui.events import UsageInfo
 from co_tui.ui.figures import money, tokens
 
-FULL, EMPTY, MARK = "▓", "░", "┆"
+FULL, EMPTY, MARK, MOVING = "▓", "░", "┆", "◆"
+MOVE_S = 0.2
+"""How fast the mark of a compaction in the background moves."""
 EMPTY_TEXT = "Nothing sent yet."
 
 
@@ -23,6 +26,8 @@ class GaugeReading(NamedTuple):
     tokens_per_turn: float = 0.0
     background_at: float = 0.8
     blocking_at: float = 0.95
+    summarising: int = 0
+    """How many messages are being summarised in the background."""
 
     @property
     def share(self) -> float:
@@ -63,15 +68,15 @@ class GaugeReading(NamedTuple):
 
     @property
     def outlook(self) -> str:
+        if self.summarising:
+            return f"summarising {self.summarising} messages in the background"
         mark = f"{self.background_at * 100:.0f} %"
         if self.level == "error":
             return f"past {self.blocking_at * 100:.0f} %: nearly full"
         if self.level == "warning":
             return f"past {mark}"
         left = self.turns_left
-        return (
-            f"≈ {left} turns to {mark}" if left is not None else f"marks at {mark} and {self.blocking_at * 100:.0f} %"
-        )
+        return f"compacts at {mark}, ≈ {left} turns" if left is not None else f"compacts at {mark}"
 
 
 class Gauge(Widget):
@@ -79,6 +84,9 @@ class Gauge(Widget):
 
     reading: reactive[GaugeReading] = reactive(GaugeReading())
     COMPONENT_CLASSES = {"gauge--normal", "gauge--warning", "gauge--error", "gauge--muted"}
+
+    def watch_reading(self, reading: GaugeReading) -> None:
+        self.auto_refresh = MOVE_S if reading.summarising else None
 
     def style_of(self, level: str) -> Style:
         return self.get_component_rich_style(f"gauge--{level}", partial=True)
@@ -91,8 +99,11 @@ class Gauge(Widget):
         marks = {min(width - 1, int(at * width)) for at in (reading.background_at, reading.blocking_at)}
         colour, muted = self.style_of(reading.level), self.style_of("muted")
         bar = Text(no_wrap=True)
+        moving = int(time.monotonic() / MOVE_S) % width if reading.summarising else -1
         for cell in range(width):
-            if cell < filled:
+            if cell == moving:
+                bar.append(MOVING, self.style_of("warning"))
+            elif cell < filled:
                 bar.append(FULL, colour)
             else:
                 bar.append(MARK if cell in marks else EMPTY, muted)

