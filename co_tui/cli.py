@@ -158,9 +158,6 @@ def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd
     if (options.input is None) == (options.id is None):
         say("Give the recordings with --input FILE.jsonl, or the ID of a stored session.")
         return WRONG_USAGE
-    if options.summariser:
-        say("Summaries by a model are not built yet; without --model the offline summariser serves.")
-        return WRONG_USAGE
     policies = []
     for name in options.policies or ["balanced"]:
         loaded = load(paths=ground.paths, cwd=cwd, environ=environ, command_line={"policy": name})
@@ -171,14 +168,25 @@ def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd
         policies.append((name, loaded))
     from co_tui.headless.lab import lab, ratio_of, recorded, window_of
 
-    return lab(
-        recorded(options.input, options.id, ground),
-        policies,
-        window_of(options.window or ground.loaded.settings.context_window, options.as_model),
-        ratio=ratio_of(options.as_model, ground),
-        dump=Path(options.dump) if options.dump else None,
-        as_json=options.json,
-    )
+    window = window_of(options.window or ground.loaded.settings.context_window, options.as_model)
+    ratio = ratio_of(options.as_model, ground)
+    conversations = recorded(options.input, options.id, ground)
+    dump = Path(options.dump) if options.dump else None
+    if not options.summariser:
+        return lab(conversations, policies, window, ratio=ratio, dump=dump, as_json=options.json)
+    from co_tui.agent.errors import ModelUnusable
+    from co_tui.headless.lab_model import ModelSummariser
+
+    try:
+        model = ModelSummariser(options.summariser, ground, environ, window.tokens, ratio)
+    except ModelUnusable as error:
+        say(str(error))
+        return FAILED
+    try:
+        return lab(conversations, policies, window, ratio=ratio, summarise=model, dump=dump, as_json=options.json)
+    finally:
+        say(model.told())
+        model.close()
 
 
 def _stored_session(name: str | None, ground: Ground, cwd: Path) -> "SessionRow":

@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from co_tui.context.count import estimate_text
-from co_tui.context.shape import STANDS_FOR, SUMMARY, content_text, is_prompt
+from co_tui.context.shape import content_text, is_prompt
 from co_tui.context.summary import sentences, states_rule
+from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY, UNSAID
 
 QUOTE_CHARS: Final = 600
 """How much of each message of the user is quoted."""
 RULES_SHARE: Final = 0.4
 """Of the room for the user's words: as much as this for standing rules, the rest for quotes."""
-RULES, SAID, UNSAID = "co_tui_rules", "co_tui_said", "co_tui_unsaid"
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 
 

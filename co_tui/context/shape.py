@@ -13,10 +13,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-STANDS_FOR = "co_tui_stands_for"
-"""Metadata of a message that stands in place of others: user-role, but nobody said it."""
-SUMMARY = "co_tui_summary"
-"""Metadata of a message that holds a summary: the summary alone."""
+from co_tui.events.messages import STANDS_FOR
+
 EARLIER = "[Earlier conversation, summarised]"
 
 

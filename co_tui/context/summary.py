@@ -16,7 +16,8 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import estimate_text
-from co_tui.context.shape import EARLIER, STANDS_FOR, SUMMARY, content_text
+from co_tui.context.shape import EARLIER, content_text
+from co_tui.events.messages import STANDS_FOR, SUMMARY
 
 
 class Summarise(Protocol):

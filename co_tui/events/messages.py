@@ -12,6 +12,13 @@ Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_re
 
 TITLE_CHARS = 72
 
+STANDS_FOR = "co_tui_stands_for"
+"""Metadata of a message that stands in place of others: user-role, but nobody said it."""
+SUMMARY = "co_tui_summary"
+"""Metadata of a message that holds a summary: the summary alone."""
+RULES, SAID, UNSAID = "co_tui_rules", "co_tui_said", "co_tui_unsaid"
+"""Metadata of the same: standing rules of the user, what the user said, and how many messages are not quoted."""
+
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
     "text": "assistant",

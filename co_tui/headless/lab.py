@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, FAILED, Ground, print_json, say, table
 from co_tui.lab.chat import BadInput, Conversation, load, to_chat
@@ -57,6 +58,7 @@ def lab(
     window: Window,
     *,
     ratio: float = 1.0,
+    summarise: Summarise = summarise_offline,
     dump: Path | None,
     as_json: bool,
 ) -> int:
@@ -66,7 +68,7 @@ def lab(
         if not recordings:
             say("There is no conversation in the input.")
             return FAILED
-        tallies = [_run(name, loaded, recordings, window, ratio, dump) for name, loaded in policies]
+        tallies = [_run(name, loaded, recordings, window, ratio, summarise, dump) for name, loaded in policies]
     except BadInput as error:
         say(str(error))
         return FAILED
@@ -99,13 +101,19 @@ def _row(tally: Tally) -> tuple[str, ...]:
 
 
 def _run(
-    name: str, loaded: Loaded, recordings: list[Conversation], window: Window, ratio: float, dump: Path | None
+    name: str,
+    loaded: Loaded,
+    recordings: list[Conversation],
+    window: Window,
+    ratio: float,
+    summarise: Summarise,
+    dump: Path | None,
 ) -> Tally:
     tally = Tally(name)
     told = time.monotonic()
     for number, conversation in enumerate(recordings, 1):
         tally.conversations += 1
-        for request in replay(conversation, loaded.settings, window, ratio=ratio):
+        for request in replay(conversation, loaded.settings, window, ratio=ratio, summarise=summarise):
             tally.add(request)
             if dump is not None:
                 _write(dump, name, number, conversation.id, request, window)

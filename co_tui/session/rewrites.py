@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from co_tui.context.shape import STANDS_FOR, SUMMARY
 from co_tui.events import CompactionComplete, CompactionUndone, Json, Pin, Ref
-from co_tui.events.messages import pieces
+from co_tui.events.messages import STANDS_FOR, SUMMARY, pieces
 from co_tui.session.state import Entry, Rewritten, SessionState
 
 

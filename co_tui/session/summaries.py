@@ -22,6 +22,8 @@ ATTEMPTS = 3
 FIRST_PAUSE_S = 0.5
 MARGIN = 0.9
 """Of the window: our estimates may be a little low, and a refused summary helps nobody."""
+LARGEST_SHARE = 0.3
+"""Of the summariser's own window: a longer summary would leave no room for what it is made from."""
 LEAST_BUDGET_TOKENS = 120
 
 
@@ -89,7 +91,7 @@ async def offline(request: Request, *, note: str = "", bill: Written | None = No
 
 async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Summary:
     earlier = carried.earlier_summary(request.messages)
-    budget = request.budget_tokens
+    budget = min(request.budget_tokens, int(window_tokens * LARGEST_SHARE))
     fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + budget + 60
     room = window_tokens * MARGIN / max(1.0, request.ratio) - fixed
     bill = Written(model=model.name)

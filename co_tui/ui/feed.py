@@ -15,7 +15,7 @@ from co_tui.inert import inert
 from co_tui.ui.widgets.blocks import Block, BlockBuilder, Kind, clock
 from co_tui.ui.widgets.transcript import Transcript
 
-QUEUED = "waits for the turn to end"
+QUEUED = "waits its turn"
 LOADING = "waits for the engine to load"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
 

@@ -57,18 +57,15 @@ DOES_NOT_APPLY = {
 }
 """Rules of a peer that ours are not, each with the reason."""
 
-TESTED_ELSEWHERE = dict.fromkeys(
-    (
-        "gemini-inflated",
-        "gemini-blank-summary",
-        "opencode-interrupt",
-        "opencode-summary-no-tools",
-        "codex-smaller-model",
-        "cline-cancelled",
-    ),
-    "tests/session/test_compaction.py",
-)
-"""What needs a live session: summaries refused or stopped, and models that change."""
+TESTED_ELSEWHERE = {
+    "gemini-inflated": "test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one",
+    "gemini-blank-summary": "test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one",
+    "opencode-summary-no-tools": "test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one",
+    "opencode-interrupt": "test_cancelling_while_it_waits_to_try_again_stops_at_once",
+    "cline-cancelled": "test_cancelling_closes_the_connection_at_once_and_changes_nothing",
+    "codex-smaller-model": "test_switching_to_a_smaller_window_asks_then_compacts_with_the_old_model",
+}
+"""What needs a live session, by its test in `tests/session/test_compaction.py`."""
 
 Check = Callable[[dict[str, Any], dict[str, Any]], None]
 RUNS: dict[str, Check] = {}
@@ -445,3 +442,9 @@ def test_every_case_is_run_or_accounted_for() -> None:
     places = [set(RUNS), set(DOES_NOT_APPLY), set(TESTED_ELSEWHERE)]
     assert set(DUE) == set.union(*places)
     assert sum(map(len, places)) == len(DUE), "none stands in two places"
+
+
+def test_what_is_tested_elsewhere_is() -> None:
+    from tests.session import test_compaction
+
+    assert all(hasattr(test_compaction, name) for name in TESTED_ELSEWHERE.values())

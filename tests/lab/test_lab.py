@@ -14,6 +14,7 @@ from co_tui.paths import locate
 from co_tui.session.ratios import Ratios
 from tests.context.test_pipeline import LOADED, POLICIES
 from tests.support.command import Command
+from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, lines, needs_data
 
 CALL = {"name": "read", "arguments": '{"path": "src/config_loader.py"}'}
@@ -108,6 +109,25 @@ def test_a_stored_session_can_be_replayed(served: Command) -> None:
     session = served("sessions", "--json").objects[0]["id"]
     (row,) = served("lab", session, "--policy", "balanced", "--json").objects
     assert row["requests"] == 2 and row["breaches"] == 0
+
+
+def test_a_model_may_summarise(served: Command, provider: Provider, tmp_path: Path) -> None:
+    talk = []
+    for n in range(40):
+        talk += [{"role": "user", "content": f"Question {n} about src/module_{n}.py? " + "more words " * 20}]
+        talk += [{"role": "assistant", "content": f"The function in src/module_{n}.py answers the question."}]
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({"id": "talk", "messages": talk}))
+    provider.window = 8_000
+    provider.summary = Reply(
+        text="Title: Modules\n## Decisions and outcomes\n- The function answers the question in src."
+    )
+    done = served("lab", "--input", str(file), "--window", "1500", "--model", "openai-chat:scripted", "--json")
+    assert done.code == 0 and done.objects[0]["breaches"] == 0
+    assert f"{len(provider.summary_requests)} summaries by openai-chat:scripted" in done.err
+    assert len(provider.summary_requests) == done.objects[0]["compactions"] > 0
+    refused = served("lab", "--input", str(file), "--model", "nosuch:model")
+    assert refused.code == 1 and "nosuch:model" in refused.err
 
 
 @needs_data

@@ -225,6 +225,22 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
         assert (await session.compact()).success, "it can be asked for again"
 
 
+async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, provider: Provider) -> None:
+    async with talking(home, provider) as session:
+        await talk(session, 3)
+        session._bench.first_backoff_s = 30
+        provider.summaries = [Reply(status=503, body="busy")]
+        running = asyncio.create_task(session.compact())
+        while not provider.summary_requests:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        stopped = time.monotonic()
+        session.interrupt()
+        done = await running
+        assert done.cancelled and time.monotonic() - stopped < 0.25
+        assert len(session.state.history) == 6 and done.summarised_by == ""
+
+
 async def test_leaving_during_a_compaction_leaves_the_state_before_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)

@@ -53,9 +53,9 @@ async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: P
         await type_text(pilot, "first\n")
         await until(pilot, lambda: "slow" in transcript_text(app))
         await type_text(pilot, "second\n")
-        await until(pilot, lambda: "waits for the turn to end" in screen_text(app))
+        await until(pilot, lambda: "waits its turn" in screen_text(app))
         await until(pilot, lambda: "second answer" in screen_text(app))
-        assert "waits for" not in screen_text(app)
+        assert "waits its turn" not in screen_text(app)
         texts = [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "user"]
         assert texts == ["first", "second"]
 

@@ -305,6 +305,8 @@ class ChatScreen(Screen[None]):
             self.toggle_class("-folded")
         else:
             self.toggle_class("-drawer")
+        if self._is_complete:
+            self.call_after_refresh(self.timeline.see_newest)
 
     def do_folds(self) -> None:
         self.transcript.toggle_all()

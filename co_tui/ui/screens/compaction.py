@@ -10,12 +10,12 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input, OptionList, Static, TabbedContent, TabPane
 
 from co_tui.events import CompactionComplete, Event, Ref
-from co_tui.events.messages import pieces
+from co_tui.events.messages import RULES, SAID, pieces
 from co_tui.inert import inert
 from co_tui.session.state import Entry, SessionState
 from co_tui.ui.figures import money
 from co_tui.ui.screens.dialog import Dialog
-from co_tui.ui.screens.messages import Row, option, row_of
+from co_tui.ui.screens.messages import Row, option, row_of, text_of_all
 from co_tui.ui.widgets.blocks import clock
 
 TABS = ("summary", "replaced", "kept", "cost")
@@ -62,7 +62,7 @@ class CompactionScreen(Dialog[Wish | None]):
             box.border_subtitle = "" if self._stands else "undone, or replaced by a later one"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():
-                    yield Static(Text(inert(fact.summary) or "No summary was made."))
+                    yield Static(Text(inert(_as_sent(fact)) or "No summary was made."))
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Input(placeholder="Search in what was replaced")
                     yield OptionList(*map(option, self._shown), id="replaced-list", classes="-filling")
@@ -106,8 +106,7 @@ class CompactionScreen(Dialog[Wish | None]):
     def _open(self, event: OptionList.OptionSelected) -> None:
         row = (self._shown if event.option_list.id == "replaced-list" else self._kept)[event.option_index]
         entry = next((each for each in self._entries if each.ref == row.ref), None)
-        if entry is not None:
-            self.app.push_screen(WholeMessage(row, _whole(entry)))
+        self.app.push_screen(WholeMessage(row, _whole(entry) if entry is not None else row.text))
 
     def action_wish(self, action: Literal["undo", "edit"]) -> None:
         self.answer(Wish(action, self._event.seq or 0))
@@ -152,11 +151,15 @@ class WholeMessage(Dialog[None]):
 
 def kept_rows(event: Event, state: SessionState) -> list[Row]:
     """What stayed through the compaction, each with why."""
+    assert isinstance(event.fact, CompactionComplete)
+    rows = []
+    for message in event.fact.replacement:
+        carried = message.get("metadata") or {}
+        rows += [Row((0, 0), 0, "you", text, "standing rule ·") for text in carried.get(RULES, ())]
+        rows += [Row((0, 0), 0, "you", text, "user message ·") for text in carried.get(SAID, ())]
     rewrite = next((each for each in state.rewrites if each.seq == event.seq), None)
-    if rewrite is None:
-        return []
-    kept = [entry for entry in rewrite.after if entry.seq != event.seq]
-    return [row_of(entry, _why(entry, state)) for entry in kept]
+    kept = [entry for entry in rewrite.after if entry.seq != event.seq] if rewrite else []
+    return [*rows, *(row_of(entry, _why(entry, state)) for entry in kept)]
 
 
 def _why(entry: Entry, state: SessionState) -> str:
@@ -178,7 +181,8 @@ def receipt(fact: CompactionComplete) -> Text:
     ]
     if fact.usage:
         read, written, requests = (fact.usage.get(key, 0) for key in ("input_tokens", "output_tokens", "requests"))
-        rows.append(("summary", f"{read:,} tokens read, {written:,} written, {requests} requests"))
+        asked = "1 request" if requests == 1 else f"{requests} requests"
+        rows.append(("summary", f"{read:,} tokens read, {written:,} written, {asked}"))
     rows.append(("price", money(fact.cost) if fact.cost is not None else "no price known" if fact.usage else "nothing"))
     if fact.saved_cost:
         rows.append(("saves", f"{money(fact.saved_cost)} each request"))
@@ -196,4 +200,9 @@ def receipt(fact: CompactionComplete) -> Text:
 
 
 def _whole(entry: Entry) -> str:
-    return "\n\n".join(text for _, text, _ in pieces(entry.message))
+    return text_of_all(entry.message)
+
+
+def _as_sent(fact: CompactionComplete) -> str:
+    """What stands in the context now, word for word; without replacement, the summary alone."""
+    return "\n\n".join(map(text_of_all, fact.replacement)) or fact.summary

@@ -12,7 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.events import Json, Ref
-from co_tui.events.messages import pieces
+from co_tui.events.messages import STANDS_FOR, pieces
 from co_tui.inert import one_line
 from co_tui.session.state import Entry
 from co_tui.ui.screens.dialog import Dialog
@@ -45,10 +45,17 @@ def row_of(entry: Entry, mark: str = "") -> Row:
 
 
 def first_words(message: Json) -> tuple[str, str]:
+    if STANDS_FOR in (message.get("metadata") or {}):
+        return "summary", one_line(text_of_all(message), LINE_CHARS)
     for role, text, part in pieces(message):
         name = part.get("tool_name")
         return _SIGNS[role], one_line(f"{name} {text}" if name else text, LINE_CHARS)
     return str(message.get("kind", "")), ""
+
+
+def text_of_all(message: Json) -> str:
+    """Everything readable in a message."""
+    return "\n\n".join(text for _, text, _ in pieces(message))
 
 
 def option(row: Row) -> Option:

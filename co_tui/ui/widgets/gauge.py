@@ -76,7 +76,9 @@ class GaugeReading(NamedTuple):
         if self.level == "warning":
             return f"past {mark}"
         left = self.turns_left
-        return f"compacts at {mark}, ≈ {left} turns" if left is not None else f"compacts at {mark}"
+        if left is None:
+            return f"compacts at {mark}"
+        return f"compacts at {mark}, {f'≈ {left} turns' if left else 'soon'}"
 
 
 class Gauge(Widget):

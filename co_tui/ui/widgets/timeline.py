@@ -73,15 +73,16 @@ class Timeline(OptionList):
         self._events = [event for event in events if told(event)]
         self.clear_options()
         self.add_options([_option(event) for event in self._events])
-        self._see_newest()
+        self.see_newest()
 
     def add(self, event: Event) -> None:
         if told(event):
             self._events.append(event)
             self.add_option(_option(event))
-            self._see_newest()
+            self.see_newest()
 
-    def _see_newest(self) -> None:
+    def see_newest(self) -> None:
+        """Scroll to the end, unless somebody is reading."""
         if not self.has_focus and self._events:
             self.highlighted = None
             self.scroll_end(animate=False, immediate=False)
@@ -161,11 +162,13 @@ def _compaction(fact: CompactionComplete) -> tuple[str, str]:
         return "◇", "compaction cancelled"
     if not fact.success:
         return "✗", f"compaction failed\n{one_line(fact.error, 60)}"
+    if not fact.replaced:
+        return "◆", f"Conversation Compacted\nby {one_line(fact.summarised_by, 20)}"
     saved = f"{1 - fact.post_tokens / fact.pre_tokens:.0%}" if fact.pre_tokens else ""
     checkpoint = f" · cp {fact.checkpoint_number}" if fact.checkpoint_number else ""
     cost = f" · {money(fact.cost)}" if fact.cost else ""
     return (
         "◆",
         f"Conversation Compacted\n{tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)}  −{saved}\n"
-        f"{fact.messages_removed} messages{checkpoint} · {fact.duration_ms / 1000:.1f} s{cost}",
+        f"{len(fact.replaced)} messages{checkpoint}\n{fact.duration_ms / 1000:.1f} s{cost}",
     )

@@ -1,0 +1,227 @@
+"""Compacting, cancelling, undoing and looking inside: by keyboard, in the app."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widgets import TextArea
+
+from co_tui.events import CompactionComplete
+from co_tui.ui.app import CoTui
+from co_tui.ui.screens.compaction import CompactionScreen
+from co_tui.ui.screens.edit import EditScreen
+from co_tui.ui.screens.messages import ChooseMessageScreen
+from co_tui.ui.screens.question import ConfirmScreen
+from co_tui.ui.widgets.gauge import Gauge
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+SUMMARY = (
+    "Title: Cities\n## Decisions and outcomes\n- Paris answers the question about the capital, in atlas/europe.md."
+)
+LONG = Reply(text="The capital is Paris, as atlas/europe.md tells. " * 12, prompt_tokens=-1, completion_tokens=120)
+
+
+@asynccontextmanager
+async def talked(
+    home: Path, provider: Provider, turns: int = 3, **settings: str
+) -> AsyncIterator[tuple[CoTui, Pilot[Any]]]:
+    provider.default, provider.window = LONG, 100_000
+    provider.summary = Reply(text=SUMMARY, prompt_tokens=400, completion_tokens=40)
+    environ = {f"CO_TUI_{name.upper()}": value for name, value in settings.items()}
+    launch = launch_for(home, provider, environ=environ)
+    async with running(launch) as (app, pilot):
+        for n in range(turns):
+            await ask(app, pilot, f"question {n} about the capital")
+        yield app, pilot
+
+
+def last_compaction(app: CoTui) -> CompactionComplete | None:
+    found = [event.fact for event in app.bridge.state.timeline if isinstance(event.fact, CompactionComplete)]
+    return found[-1] if found else None
+
+
+async def compacted(app: CoTui, pilot: Pilot[Any]) -> CompactionComplete:
+    before = len(app.bridge.state.compactions)
+    await pilot.press("f5")
+    await until(pilot, lambda: len(app.bridge.state.compactions) > before)
+    fact = last_compaction(app)
+    assert fact is not None
+    return fact
+
+
+async def opened_entry(app: CoTui, pilot: Pilot[Any]) -> CompactionScreen:
+    """The newest timeline entry, by keyboard."""
+    app.chat.timeline.focus()
+    await pilot.press("end", "enter")
+    await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
+    assert isinstance(app.screen, CompactionScreen)
+    return app.screen
+
+
+async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        provider.summaries = [Reply(text=SUMMARY, wait_s=4)]
+        await pilot.press("f5")
+        await until(pilot, lambda: "Compacting conversation history" in screen_text(app))
+        assert "you asked for it" in screen_text(app) and "esc cancel" in screen_text(app)
+        await type_text(pilot, "typing goes on")
+        assert "typing goes on" in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "waits its turn" in screen_text(app))
+        await until(pilot, lambda: app.bridge.state.turn == 4 and app.session and not app.session.busy)
+        seen = screen_text(app)
+        assert "Compacting conversation history" not in seen
+        assert "Conversation Compacted" in transcript_text(app) and "◆ Conversation Compacted" in seen
+        assert "cp 1" in seen
+        assert "summarised" in provider.requests[-1]["messages"][1]["content"]
+
+
+async def test_escape_cancels_and_nothing_changed(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        history = list(app.bridge.state.history)
+        provider.summaries = [Reply(text=SUMMARY, wait_s=30)]
+        await pilot.press("f5")
+        await until(pilot, lambda: provider.summary_requests and "Compacting" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Compacting conversation" not in screen_text(app))
+        assert provider.closed_early.wait(5)
+        done = last_compaction(app)
+        assert done is not None and done.cancelled and list(app.bridge.state.history) == history
+        assert "Compaction cancelled" in screen_text(app)
+
+
+async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("f5")
+        await until(pilot, lambda: "There is no session yet" in screen_text(app))
+        await type_text(pilot, "/session checkpoints\n")
+        await until(pilot, lambda: "No checkpoints yet" in screen_text(app))
+        await type_text(pilot, "/undo\n")
+        await ask(app, pilot, "hi")
+        await type_text(pilot, "/undo\n")
+        await until(pilot, lambda: "nothing to undo" in screen_text(app))
+
+
+async def test_an_opened_compaction_tells_everything(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        await type_text(pilot, "/pin last\n")
+        await until(pilot, lambda: app.bridge.state.pins)
+        await ask(app, pilot, "one more")
+        await compacted(app, pilot)
+        await opened_entry(app, pilot)
+        assert "atlas/europe.md" in screen_text(app) and "## What the user said" in screen_text(app)
+        await pilot.press("2")
+        await until(pilot, lambda: "question 1 about the capital" in screen_text(app))
+        await pilot.press("slash")
+        await type_text(pilot, "question 2")
+        await until(pilot, lambda: "question 1 about" not in screen_text(app))
+        assert "question 2 about the capital" in screen_text(app)
+        await pilot.press("enter", "3")
+        await until(pilot, lambda: "pinned ·" in screen_text(app) and "recent ·" in screen_text(app))
+        assert "user message · question 0" in screen_text(app)
+        await pilot.press("4")
+        await until(pilot, lambda: "400 tokens read, 40 written" in screen_text(app))
+        assert "checkpoint" in screen_text(app) and "each request from now on" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+
+
+async def test_undo_edit_and_pin_from_the_opened_entry(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        whole = list(app.bridge.state.history)
+        await compacted(app, pilot)
+        await opened_entry(app, pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        app.screen.query_one(TextArea).text = "My own words about Paris."
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "My own words" in str([entry.message for entry in app.bridge.state.history]))
+        await opened_entry(app, pilot)
+        await pilot.press("u")
+        await until(pilot, lambda: "is undone" in transcript_text(app))
+        await type_text(pilot, "/undo\n")
+        await until(pilot, lambda: list(app.bridge.state.history) == whole)
+        await compacted(app, pilot)
+        await opened_entry(app, pilot)
+        await pilot.press("2", "home", "p")
+        await until(pilot, lambda: whole[0] in list(app.bridge.state.history))
+        assert app.bridge.state.pins == {whole[0].ref}
+
+
+async def test_rewind_brings_the_prompt_back(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        await type_text(pilot, "/rewind")
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
+        await type_text(pilot, "question 1\n")
+        await until(pilot, lambda: len(app.bridge.state.history) == 2)
+        assert app.chat.prompt.text == "question 1 about the capital"
+        assert len(app.bridge.state.transcript) == 6
+
+
+async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> None:
+    async with talked(home, provider, turns=2) as (app, pilot):
+        await type_text(pilot, "/pin")
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: len(app.bridge.state.pins) == 1)
+        assert "1 messages pinned" in screen_text(app)
+
+
+async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:
+    async with talked(home, provider, turns=2) as (app, pilot):
+        first, history = app.session_id, [entry.message for entry in app.bridge.state.history]
+        await type_text(pilot, "/fork\n")
+        await until(pilot, lambda: app.session_id != first and app.session is not None)
+        assert [entry.message for entry in app.session.state.history] == history  # type: ignore[union-attr]
+        await ask(app, pilot, "only here")
+        assert "forked from" in screen_text(app)
+        assert len(list(app.reader().events(first))) < len(list(app.reader().events(app.session_id)))
+
+
+async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, provider: Provider) -> None:
+    provider.summary = Reply(text=SUMMARY, wait_s=1.0)
+    async with talked(home, provider, turns=1) as (app, pilot):
+        provider.summary = Reply(text=SUMMARY, wait_s=1.0)
+        assert app.session is not None
+        app.session._bench.governor.window = type(app.session._bench.governor.window)(tokens=900, known=True)
+        for n in range(6):
+            if app.bridge.state.compacting:
+                break
+            await ask(app, pilot, f"more {n}")
+        await until(pilot, lambda: "summarising" in screen_text(app))
+        assert any("in the background" in gauge.reading.outlook for gauge in app.screen.query(Gauge))
+        assert "Compacting conversation history" not in screen_text(app)
+        await until(pilot, lambda: "Conversation Compacted" in transcript_text(app))
+        await until(pilot, lambda: "summarising" not in screen_text(app))
+
+
+async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, provider: Provider) -> None:
+    async with talked(home, provider, compaction_review="on") as (app, pilot):
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        assert "atlas/europe.md" in screen_text(app)
+        app.screen.query_one(TextArea).text = "Only this matters."
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: (done := last_compaction(app)) and done.edited)
+        assert "Only this matters." in str(app.bridge.state.history[0].message)
+
+
+async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, provider: Provider) -> None:
+    async with talked(home, provider, turns=4) as (app, pilot):
+        provider.window, provider.model_id = 500, "small"
+        await type_text(pilot, "/model openai-chat:small\n")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        assert "has to be compacted first" in " ".join(screen_text(app).replace("│", " ").split())
+        await pilot.press("n")
+        assert app.bridge.state.model == "openai-chat:scripted"
+        await type_text(pilot, "/model openai-chat:small\n")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: app.bridge.state.model == "openai-chat:small")
+        done = last_compaction(app)
+        assert done is not None and done.trigger == "model_switch"
