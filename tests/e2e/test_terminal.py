@@ -1,22 +1,20 @@
 """The app in a real terminal, with the real embedded model, keyboard only."""
 
 import importlib.util
-import shutil
 import sqlite3
 import subprocess
-import sys
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import Command
+from tests.support.terminal import Terminal, needs_tmux
 
 pytestmark = [
     pytest.mark.terminal,
-    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+    needs_tmux,
     pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the embedded model is not installed"),
     pytest.mark.xdist_group("embedded"),
 ]
@@ -24,54 +22,6 @@ pytestmark = [
 
 REPLY_BEGAN = "│ co-tui"
 """The name above a reply, which comes with its first word."""
-
-
-class Terminal:
-    """A tmux session of our own, on a server of our own."""
-
-    def __init__(self, command: Command, columns: int = 100, rows: int = 30) -> None:
-        self._socket = f"co-tui-{uuid.uuid4().hex[:8]}"
-        self._command = command
-        size = ("-x", str(columns), "-y", str(rows))
-        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "sh")
-        self._tmux("set-option", "-g", "remain-on-exit", "on")
-
-    def _tmux(self, *arguments: str) -> str:
-        done = subprocess.run(
-            ["tmux", "-L", self._socket, *arguments],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**self._command.environ, "TERM": "xterm-256color"},
-            cwd=self._command.cwd,
-        )
-        return done.stdout
-
-    def start(self, *arguments: str) -> None:
-        self.type(f"clear; {sys.executable} -m co_tui {' '.join(arguments)}")
-        self.press("Enter")
-
-    def press(self, *keys: str) -> None:
-        self._tmux("send-keys", *keys)
-
-    def type(self, text: str) -> None:
-        self._tmux("send-keys", "-l", text)
-
-    @property
-    def screen(self) -> str:
-        return self._tmux("capture-pane", "-p")
-
-    def wait(self, *wanted: str, gone: str = "", seconds: float = 150) -> str:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            seen = self.screen
-            if all(text in seen for text in wanted) and (not gone or gone not in seen):
-                return seen
-            time.sleep(0.05)
-        raise AssertionError(f"{wanted} (without {gone!r}) not on the screen:\n{self.screen}")
-
-    def close(self) -> None:
-        self._tmux("kill-server")
 
 
 def wait_for_first_word(command: Command, seconds: float = 150) -> None:

@@ -211,7 +211,8 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
         history = list(session.state.history)
         provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
         running = asyncio.create_task(session.compact())
-        await asyncio.sleep(0.3)
+        while not provider.summary_requests:
+            await asyncio.sleep(0.01)
         stopped = time.monotonic()
         assert session.interrupt()
         done = await running
@@ -247,7 +248,8 @@ async def test_leaving_during_a_compaction_leaves_the_state_before_it(home: Path
         history = list(session.state.history)
         provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
         running = asyncio.create_task(session.compact())
-        await asyncio.sleep(0.2)
+        while not provider.summary_requests:
+            await asyncio.sleep(0.01)
         await session.close()
         assert (await running).cancelled
         desk = session._desk

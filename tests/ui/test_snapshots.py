@@ -4,9 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.events import Clear, Event, Message, ModelChange, SessionError, SessionStart, UsageInfo
+from co_tui.events import (
+    Clear,
+    CompactionComplete,
+    CompactionStart,
+    Event,
+    Message,
+    ModelChange,
+    SessionError,
+    SessionStart,
+    UsageInfo,
+)
 from co_tui.session.replay import replay
+from co_tui.session.state import apply
 from co_tui.ui.app import CoTui
+from co_tui.ui.widgets import compacting, gauge
 from co_tui.ui.widgets.blocks import BlockBuilder
 from tests.support.provider import Provider
 from tests.support.screen import launch_for
@@ -80,6 +92,65 @@ class Frozen(CoTui):
 @pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
 def test_chat(snap_compare, home: Path, provider: Provider, size: tuple[int, int], dark: bool) -> None:
     assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=size)
+
+
+class Compacted(Frozen):
+    """The same with a compaction behind it, and perhaps another one under way."""
+
+    running: CompactionStart | None = None
+
+    def _load_engine(self) -> None:
+        super()._load_engine()
+        summary = "## Decisions and outcomes\n- The fixture has to patch SESSION_DIR first.\n## Open tasks\n- run CI"
+        said = f"[Earlier conversation, summarised]\n{summary}\n\n## What the user said\n- Why does test_login fail?"
+        stands = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": said}],
+                  "metadata": {"co_tui_stands_for": 4, "co_tui_said": ["Why does test_login fail?"]}}  # fmt: skip
+        facts = [
+            Message(turn=3, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And?"}]}),
+            CompactionComplete(
+                success=True, trigger="background", pre_tokens=148_000, post_tokens=21_000, pre_messages=6,
+                post_messages=3, tokens_removed=127_000, messages_removed=3, replaced=((12, 0),), replacement=(stands,),
+                summary=summary, summarised_by="anthropic:claude-sonnet-5", checkpoint_number=3,
+                checkpoint_path="checkpoints/003-flaky-login.md", cost=0.031, duration_ms=12_300, saved_cost=0.38,
+                usage={"requests": 1, "input_tokens": 148_200, "output_tokens": 900},
+            ),
+        ]  # fmt: skip
+        for n, fact in enumerate([*facts, *([self.running] if self.running else [])], 12):
+            event = Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact)
+            self.bridge.state = apply(self.bridge.state, event)
+            self.chat.hear(event, self.bridge.state)
+
+
+@pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
+def test_compaction_opened(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
+    async def before(pilot) -> None:
+        await pilot.pause(0.5)
+        pilot.app.chat.timeline.focus()
+        await pilot.press("end", "enter")
+        await pilot.pause(0.5)
+
+    app = Compacted(launch_for(home, provider), dark=dark)
+    assert snap_compare(app, terminal_size=(120, 40), run_before=before)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+def test_compacting(snap_compare, home: Path, provider: Provider, size: tuple[int, int], monkeypatch) -> None:
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            return 1_000.0
+
+    monkeypatch.setattr(compacting, "time", Clock)
+    app = Compacted(launch_for(home, provider))
+    app.running = CompactionStart(trigger="blocking", messages=32)
+    assert snap_compare(app, terminal_size=size)
+
+
+def test_in_the_background(snap_compare, home: Path, provider: Provider, monkeypatch) -> None:
+    monkeypatch.setattr(gauge, "MOVE_S", 1e9)
+    app = Compacted(launch_for(home, provider))
+    app.running = CompactionStart(trigger="background", messages=32, blocks=False)
+    assert snap_compare(app, terminal_size=(120, 40))
 
 
 @pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])

@@ -41,7 +41,7 @@ class CompactingIndicator(Widget):
 
     def begin(self, trigger: str, share: float) -> None:
         """Show up; `share` is how full the context is."""
-        full = f"{share * 100:.0f} % of the window reached"
+        full = f"{share * 100:.0f} % of the window"
         self._reason = REASONS.get(trigger, full)
         if not self.display:
             self._began = time.monotonic()

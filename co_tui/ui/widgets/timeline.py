@@ -120,7 +120,7 @@ def told(event: Event) -> tuple[str, str] | None:
         case Truncation():
             return "✂", f"truncated −{tokens(fact.tokens_removed)}\n{fact.messages_removed} messages left out"
         case CompactionStart():
-            return "◇", f"compacting ({fact.trigger})"
+            return "◇", f"compacting\n{fact.trigger.replace('_', ' ')} · {fact.messages} messages"
         case CompactionComplete():
             return _compaction(fact)
         case CompactionUndone():
