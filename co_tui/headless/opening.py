@@ -11,8 +11,9 @@ from co_tui.events import Event
 from co_tui.events.event import to_json
 from co_tui.headless.output import Ground, say, silence_stdout
 from co_tui.session import telemetry
+from co_tui.session.desk import Desk
 from co_tui.session.recorder import Listener
-from co_tui.session.session import Desk, Session
+from co_tui.session.session import Session
 from co_tui.store.writer import Writer
 
 

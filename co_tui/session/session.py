@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,14 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai import Tool
 from pydantic_ai.messages import ModelRequest, UserPromptPart
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
 from co_tui.agent.models import Answerer
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.context.count import Window
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
 from co_tui.events import (
@@ -40,17 +37,15 @@ from co_tui.events import (
     SessionStart,
 )
 from co_tui.events.messages import prompt_of
-from co_tui.paths import Paths
 from co_tui.session import rewrites
 from co_tui.session.archive import Archive
-from co_tui.session.bench import FIRST_BACKOFF_S, Bench
-from co_tui.session.compaction import Asker, CompactionRefused, Compactor
+from co_tui.session.bench import Bench
+from co_tui.session.compaction import CompactionRefused, Compactor
+from co_tui.session.desk import Desk, new_session_id
 from co_tui.session.history import ParsedHistory, to_json
-from co_tui.session.limits import Limits
+from co_tui.session.own_tools import OwnTools
 from co_tui.session.place import repository_of
 from co_tui.session.pressure import pressed
-from co_tui.session.ratios import Ratios
-from co_tui.session.recall import Recall
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
 from co_tui.session.rewriting import Rewriter
@@ -61,32 +56,6 @@ from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.lock import SessionLock
 from co_tui.store.memory import DailyMemory
 from co_tui.store.reader import Reader
-from co_tui.store.writer import Writer
-
-SMALLEST_WINDOW_FOR_TOOLS = 8_000
-"""Below this the definitions of our own tools would take more than they give."""
-
-OpenModel = Callable[[str], Awaitable[Answerer]]
-
-
-def new_session_id() -> str:
-    """Sorts by time, reads as a date, and does not collide between processes."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
-@dataclass(slots=True, kw_only=True)
-class Desk:
-    """Everything sessions share: files, settings, the writer, and how to reach models."""
-
-    paths: Paths
-    settings: Settings
-    writer: Writer
-    open_model: OpenModel
-    cwd: Path
-    toolsets: Sequence[AbstractToolset[Any]] = ()
-    first_backoff_s: float = FIRST_BACKOFF_S
-    asker: Asker | None = None
-    """Who can be asked about compactions; None asks nobody."""
 
 
 @dataclass(slots=True)
@@ -125,12 +94,10 @@ class Session:
         self._working = False
         """Whether something was taken from what waits and is not done yet."""
         self._archive = Archive(recorder, self._history)
-        self._recall = Recall(lambda: recorder.state)
-        self._ratios = Ratios(desk.paths.state / "token-ratios.json")
-        self._limits = _limits(desk)
         self._bench = self._new_bench(answerer, desk.settings, window)
         rewriter = Rewriter(Checkpoints(desk.paths.session(recorder.session_id)), DailyMemory(desk.paths.memory))
         self._compactor = Compactor(rewriter, desk.cwd, desk.asker)
+        self._tools = OwnTools(self._archive, self._compactor, lambda: recorder.state)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
@@ -143,11 +110,11 @@ class Session:
         answerer = await desk.open_model(model)
         lock: SessionLock | None = None
         try:
-            window = await _window(answerer, desk)
+            window = await desk.window(answerer)
             session_id = new_session_id()
             recorder = Recorder(session_id, desk.writer, SessionState())
             recorder.listen(listener)
-            lock = _locked(desk, session_id)
+            lock = desk.lock(session_id)
             session = cls(desk, lock, recorder, answerer, window)
             await recorder.record(SessionStart(**session._place()))
         except BaseException:
@@ -160,13 +127,13 @@ class Session:
     @classmethod
     async def resume(cls, desk: Desk, session_id: str, model: str = "", listener: Listener | None = None) -> "Session":
         """Go on with a stored session, with its own model unless another is named."""
-        lock = _locked(desk, session_id)
+        lock = desk.lock(session_id)
         answerer: Answerer | None = None
         try:
             await asyncio.shield(asyncio.wrap_future(desk.writer.recover(session_id)))
             state = await asyncio.to_thread(_replayed, desk.paths.database, session_id)
             answerer = await desk.open_model(model or state.model)
-            window = await _window(answerer, desk)
+            window = await desk.window(answerer)
             recorder = Recorder(session_id, desk.writer, state)
             recorder.listen(listener)
             session = cls(desk, lock, recorder, answerer, window)
@@ -312,7 +279,7 @@ class Session:
         """
         answerer = await self._desk.open_model(name)
         try:
-            window = await _window(answerer, self._desk)
+            window = await self._desk.window(answerer)
             await self._make_fit(answerer.name, window, compact)
         except BaseException:
             await answerer.close()
@@ -356,7 +323,7 @@ class Session:
         )
 
     def _new_bench(self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None) -> Bench:
-        meter = meter or Meter(self._ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
+        meter = meter or Meter(self._desk.ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
         return Bench(
             recorder=self._recorder,
             parsed=self._history,
@@ -364,33 +331,11 @@ class Session:
             governor=Governor(settings, window, meter=meter, keep=self._archive.keep),
             settings=settings,
             instructions=EMBEDDED_INSTRUCTIONS if answerer.name == EMBEDDED else INSTRUCTIONS,
-            toolsets=self._toolsets,
+            toolsets=lambda: self._tools.beside(self._desk.toolsets, self._bench),
             archive=self._archive,
             open_model=self._desk.open_model,
             first_backoff_s=self._desk.first_backoff_s,
         )
-
-    def _toolsets(self) -> Sequence[AbstractToolset[Any]]:
-        """The desk's tools, and ours for what is no longer in the context."""
-        ours: list[Tool[Any] | Callable[..., Any]] = []
-        if self._bench.settings.archive_over_chars:
-            ours.append(self._archive.read_artifact)
-        if self._bench.governor.window.tokens < SMALLEST_WINDOW_FOR_TOOLS:
-            return (*self._desk.toolsets, FunctionToolset(ours)) if ours else self._desk.toolsets
-        if self.state.rewrites:
-            ours.append(self._recall.recall)
-        if ours or self._desk.toolsets:
-            ours.append(Tool(self._request_compaction, name="request_compaction"))
-        return (*self._desk.toolsets, FunctionToolset(ours)) if ours else self._desk.toolsets
-
-    async def _request_compaction(self, focus: str = "") -> str:
-        """Ask for the earlier conversation to be summarised, when much of it no longer matters for the task.
-
-        Args:
-            focus: What the summary should pay special attention to.
-        """
-        self._compactor.request(focus)
-        return "The conversation will be summarised beside your next step."
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for a compaction beside the conversation, so long at most; then it is discarded."""
@@ -413,7 +358,7 @@ class Session:
         return unsaid
 
     def _learn(self) -> None:
-        self._ratios.learn(self._bench.answerer.name, self._bench.governor.meter.ratio)
+        self._desk.ratios.learn(self._bench.answerer.name, self._bench.governor.meter.ratio)
 
     async def _work(self) -> None:
         try:
@@ -442,7 +387,7 @@ class Session:
         number = self.state.turn + 1
         bench = self._bench
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
-        self._turn = Turn(bench, self._compactor, self._limits, number)
+        self._turn = Turn(bench, self._compactor, self._desk.limits, number)
         if self._stop_next:
             self._turn.interrupt()
         self._stop_next = False
@@ -509,29 +454,9 @@ def _storable(prompt: str) -> str:
         return prompt.encode(errors="replace").decode()
 
 
-def _locked(desk: Desk, session_id: str) -> SessionLock:
-    lock = SessionLock(desk.paths.locks, session_id)
-    lock.acquire()
-    return lock
-
-
 def _replayed(database: Path, session_id: str, upto: int | None = None) -> SessionState:
     reader = Reader(database)
     try:
         return replay(reader.events(session_id, upto=upto))
     finally:
         reader.close()
-
-
-def _limits(desk: Desk) -> Limits:
-    return Limits(desk.paths.state / "learnt-limits.json")
-
-
-async def _window(answerer: Answerer, desk: Desk) -> Window:
-    """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""
-    if desk.settings.context_window:
-        return Window(tokens=desk.settings.context_window, known=True)
-    told = await answerer.window_tokens()
-    learnt = _limits(desk).of(answerer.asked)
-    known = min((tokens for tokens in (told, learnt) if tokens), default=None)
-    return Window(tokens=known or FALLBACK_WINDOW_TOKENS, known=known is not None)

@@ -14,8 +14,9 @@ from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from co_tui.agent.models import Answerer
+    from co_tui.session.desk import Desk
     from co_tui.session.recorder import Listener
-    from co_tui.session.session import Desk, Session
+    from co_tui.session.session import Session
     from co_tui.store.writer import Writer
 
 
@@ -39,7 +40,7 @@ class Engine:
         gc.disable()
         try:
             from co_tui.agent.models import config_for, open_model, preload
-            from co_tui.session.session import Desk
+            from co_tui.session.desk import Desk
             from co_tui.session.telemetry import configure
             from co_tui.store.writer import Writer
 

@@ -8,8 +8,9 @@ import pytest
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import Message, SessionError, StreamReset
 from co_tui.paths import locate
+from co_tui.session.desk import Desk
 from co_tui.session.recorder import Listener
-from co_tui.session.session import Desk, Session
+from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.writer import Writer

@@ -16,7 +16,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
 from co_tui.events import Event, Fact
 from co_tui.paths import locate
-from co_tui.session.session import Desk
+from co_tui.session.desk import Desk
 from co_tui.settings import Settings
 from co_tui.store.writer import Writer
 

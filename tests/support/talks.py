@@ -7,7 +7,8 @@ from typing import Any
 
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import CompactionComplete, Event
-from co_tui.session.session import Desk, Session
+from co_tui.session.desk import Desk
+from co_tui.session.session import Session
 from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome
 from tests.support.desks import desk_for

@@ -1,0 +1,66 @@
+"""Everything sessions share: files, settings, the writer, and how to reach models."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.toolsets import AbstractToolset
+
+from co_tui.agent.models import Answerer
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.paths import Paths
+from co_tui.session.bench import FIRST_BACKOFF_S
+from co_tui.session.compaction import Asker
+from co_tui.session.limits import Limits
+from co_tui.session.ratios import Ratios
+from co_tui.settings import Settings
+from co_tui.store.lock import SessionLock
+from co_tui.store.writer import Writer
+
+OpenModel = Callable[[str], Awaitable[Answerer]]
+
+
+def new_session_id() -> str:
+    """Sorts by time, reads as a date, and does not collide between processes."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """Everything sessions share: files, settings, the writer, and how to reach models."""
+
+    paths: Paths
+    settings: Settings
+    writer: Writer
+    open_model: OpenModel
+    cwd: Path
+    toolsets: Sequence[AbstractToolset[Any]] = ()
+    first_backoff_s: float = FIRST_BACKOFF_S
+    asker: Asker | None = None
+    """Who can be asked about compactions; None asks nobody."""
+
+    def lock(self, session_id: str) -> SessionLock:
+        """The right to write a session. Raises `SessionBusy`."""
+        lock = SessionLock(self.paths.locks, session_id)
+        lock.acquire()
+        return lock
+
+    @property
+    def ratios(self) -> Ratios:
+        return Ratios(self.paths.state / "token-ratios.json")
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.paths.state / "learnt-limits.json")
+
+    async def window(self, answerer: Answerer) -> Window:
+        """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""
+        if self.settings.context_window:
+            return Window(tokens=self.settings.context_window, known=True)
+        told = await answerer.window_tokens()
+        learnt = self.limits.of(answerer.asked)
+        known = min((tokens for tokens in (told, learnt) if tokens), default=None)
+        return Window(tokens=known or FALLBACK_WINDOW_TOKENS, known=known is not None)

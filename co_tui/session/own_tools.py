@@ -1,0 +1,47 @@
+"""Tools of our own that the model gets: for what is no longer in its context."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic_ai import Tool
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
+
+from co_tui.session.archive import Archive
+from co_tui.session.bench import Bench
+from co_tui.session.compaction import Compactor
+from co_tui.session.recall import Recall
+from co_tui.session.state import SessionState
+
+SMALLEST_WINDOW_FOR_TOOLS = 8_000
+"""Below this the definitions of our own tools would take more than they give."""
+
+
+class OwnTools:
+    """Offered only where they can be of use: each definition goes with every request."""
+
+    def __init__(self, archive: Archive, compactor: Compactor, state: Callable[[], SessionState]) -> None:
+        self._archive = archive
+        self._compactor = compactor
+        self._state = state
+        self._recall = Recall(state)
+
+    def beside(self, others: Sequence[AbstractToolset[Any]], bench: Bench) -> Sequence[AbstractToolset[Any]]:
+        """The other tools, and ours."""
+        ours: list[Tool[Any] | Callable[..., Any]] = []
+        if bench.settings.archive_over_chars:
+            ours.append(self._archive.read_artifact)
+        if bench.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
+            if self._state().rewrites:
+                ours.append(self._recall.recall)
+            if ours or others:
+                ours.append(Tool(self._request_compaction, name="request_compaction"))
+        return (*others, FunctionToolset(ours)) if ours else others
+
+    async def _request_compaction(self, focus: str = "") -> str:
+        """Ask for the earlier conversation to be summarised, when much of it no longer matters for the task.
+
+        Args:
+            focus: What the summary should pay special attention to.
+        """
+        self._compactor.request(focus)
+        return "The conversation will be summarised beside your next step."
