@@ -13,8 +13,9 @@ import pytest
 
 from co_tui.agent.models import Answerer, config_for, open_model
 from co_tui.events import SessionError
+from co_tui.session.desk import Desk
 from co_tui.session.replay import replay
-from co_tui.session.session import Desk, Session
+from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings import load
 from co_tui.store.reader import Reader
@@ -99,8 +100,7 @@ def test_asked_to_end_during_a_compaction_it_is_cancelled(served: Command, provi
 
 
 TOPICS = ("the sea", "bread", "the moon", "winter", "a violin", "chess", "a garden", "rain", "tea", "snow")
-NOTES = "My notes say that I saw it on a walk, and liked it. "
-SOONER = {"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.55", "CO_TUI_KEEP_RECENT_SHARE": "0.2"}
+SOONER = {"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.5", "CO_TUI_KEEP_RECENT_SHARE": "0.1"}
 """Two cores read some 70 tokens a second: at the usual shares this talk would take half as long again."""
 
 
@@ -128,7 +128,8 @@ async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(home: Path)
     try:
         for n in range(TURNS):
             topic = TOPICS[n % len(TOPICS)]
-            assert await session.submit(f"{NOTES}Answer in five words: what is {topic}?") is Outcome.DONE, n
+            said = f"I like {topic}; my friends and I spoke of it for an hour on our walk."
+            assert await session.submit(f"{said} Answer with one word only: yes or no?") is Outcome.DONE, n
         await session.settle(60)
         state = session.state
         assert facts(list(state.timeline), SessionError) == []

@@ -139,6 +139,8 @@ class Provider:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("Connection", "close")
+                self.close_connection = True
                 for name, value in (headers or {}).items():
                     self.send_header(name, value)
                 self.end_headers()
