@@ -11,10 +11,8 @@ from typing import Protocol
 
 from co_tui.agent.models import Answerer
 from co_tui.context import cuts
-from co_tui.context.cuts import Cut
 from co_tui.context.due import Due, frees_enough
 from co_tui.context.pipeline import Measured
-from co_tui.context.shape import latest_prompt, turn_starts
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Ref, SessionError
 from co_tui.session import telemetry
 from co_tui.session.background import Background, Move, Stage, Wanted
@@ -22,14 +20,11 @@ from co_tui.session.bench import Bench
 from co_tui.session.hooks import run_hooks
 from co_tui.session.rewriting import Job, Rewriter, since
 from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
+from co_tui.session.wishes import is_fixed, wished_cut
 
 LEAST_MESSAGES = 2
 AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
 """Triggers that come from the policy, not from a person or an emergency."""
-EMERGENCIES = frozenset({"context_limit", "memory_pressure"})
-"""Triggers in the middle of a turn: its prompt and its last step stay, if that is enough."""
-FIXED_PART_SHARE = 0.85
-"""Of the window: when what no compaction can touch takes this much, compacting does not help."""
 
 
 class CompactionRefused(Exception):
@@ -92,7 +87,7 @@ class Compactor:
         if len(bench.state.history) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
         measured = await bench.measure()
-        cut = self._wished_cut(bench, measured, trigger, upto)
+        cut = wished_cut(bench, measured, trigger, upto)
         if cut is None:
             raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
         job = self._job(bench, measured, Due(cut, waits=True), focus=focus)
@@ -106,7 +101,7 @@ class Compactor:
         measured = await bench.measure()
         await self._discard_stale(bench)
         found = self._wanted(bench, measured)
-        if found is not None and not found.texts_only and self._is_fixed(bench, measured):
+        if found is not None and not found.texts_only and is_fixed(bench, measured):
             await self._tell_fixed(bench, measured)
             found = None
         move = self._background.next_move(bench.version, _urgency(found))
@@ -135,7 +130,7 @@ class Compactor:
             return
         measured = await bench.measure()
         found = self._wanted(bench, measured, turn_ended=True)
-        if found is not None and not found.texts_only and not self._is_fixed(bench, measured):
+        if found is not None and not found.texts_only and not is_fixed(bench, measured):
             self._begin(self._job(bench, measured, found, blocks=False))
 
     async def catch_up(self, bench: Bench) -> bool:
@@ -210,13 +205,6 @@ class Compactor:
         held = bench.settings.compaction_waits == "turn" and not turn_ended
         return None if held else found
 
-    def _is_fixed(self, bench: Bench, measured: Measured) -> bool:
-        """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
-        reading = measured.reading
-        pinned = sum(bench.governor.meter.tokens(measured.live[index]) for index in measured.pinned)
-        fixed = reading.system_tokens + reading.tool_definition_tokens + pinned
-        return fixed >= FIXED_PART_SHARE * reading.window.tokens
-
     async def _tell_fixed(self, bench: Bench, measured: Measured) -> None:
         if self._told_fixed:
             return
@@ -231,26 +219,6 @@ class Compactor:
                 outcome="nothing was compacted",
             )
         )
-
-    def _wished_cut(self, bench: Bench, measured: Measured, trigger: str, upto: Ref | None) -> Cut | None:
-        """What goes on demand: all up to a message, or all but the last turn where the policy keeps a tail."""
-        live, pinned = measured.live, measured.pinned
-        if upto is not None:
-            history = bench.state.history
-            place = next((n for n, entry in enumerate(history) if entry.ref == upto), len(history))
-            end = next((n for n, origin in enumerate(measured.origins) if origin == place), len(live))
-            return cuts.whole_cut(live, trigger, upto=end, pinned=pinned)
-        if trigger in EMERGENCIES:
-            asked = bench.governor.question(measured)
-            earlier = (cuts.share_cut(live, trigger, pinned=pinned), cuts.run_cut(live, trigger, pinned))
-            worth = (cut for cut in earlier if cut is not None and frees_enough(asked, cut))
-            return next(worth, None) or cuts.whole_cut(live, trigger, pinned=pinned)
-        if bench.settings.keep_recent_share and len(turn_starts(live)) > 1:
-            cut = cuts.whole_cut(live, trigger, upto=latest_prompt(live), pinned=pinned)
-            held = sum(bench.governor.meter.tokens(live[index]) for index in cut.replaced) if cut else 0
-            if held >= measured.reading.conversation_tokens / 2:
-                return cut
-        return cuts.whole_cut(live, trigger, pinned=pinned)
 
     def _job(self, bench: Bench, measured: Measured, found: Due, *, focus: str = "", blocks: bool = True) -> Job:
         history = bench.state.history

@@ -378,7 +378,8 @@ class CoTui(App[None]):
             return
         from co_tui.ui.actions import Actions
 
-        self.run_worker(Actions(self).fulfil(wish), group="commands", exit_on_error=False)
+        actions = Actions(self)
+        self.run_worker(actions.attempt(wish.action, actions.fulfil(wish)), group="commands", exit_on_error=False)
 
     def reader(self) -> Reader:
         return Reader(self.launch.paths.database)
