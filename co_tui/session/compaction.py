@@ -101,9 +101,9 @@ class Compactor:
         measured = await bench.measure()
         await self._discard_stale(bench)
         found = self._wanted(bench, measured)
-        if found is not None and not found.texts_only and is_fixed(bench, measured):
+        if is_fixed(bench, measured):
             await self._tell_fixed(bench, measured)
-            found = None
+            found = found if found and found.texts_only else None
         move = self._background.next_move(bench.version, _urgency(found))
         match move:
             case Move.GO_ON:

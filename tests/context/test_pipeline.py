@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import Scaffold, Window
+from co_tui.context.due import run_threshold
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
 from co_tui.context.repair import repair
@@ -174,6 +175,67 @@ def test_inkeep_compresses_at_half_of_the_window() -> None:
     done = prepared("inkeep", asked(history), window=int(used * 1.9))
     assert done.compaction is not None and done.compaction.trigger == "blocking"
     assert [m.parts[0].content for m in done.messages][-1] == "and now?"
+
+
+def test_inkeep_without_a_summariser_keeps_fifty_messages_and_eight_thousand_tokens() -> None:
+    many = Governor(LOADED["inkeep"], Window(tokens=5_000, known=True), summarise=None)
+    done = many.prepare(asked(talk(200)), Scaffold())
+    assert done.compaction is not None and len(done.messages) == 50 + 1
+    marker = done.messages[0].parts[0].content
+    assert marker == "[Earlier conversation trimmed — 351 messages removed to stay within context budget]"
+    few = Governor(LOADED["inkeep"], Window(tokens=30_000, known=True), summarise=None)
+    done = few.prepare(asked(talk(60, "some output words " * 90)), Scaffold())
+    kept = sum(map(few.meter.tokens, done.messages[1:]))
+    assert done.compaction is not None and 6_000 < kept <= 8_000 and len(done.messages) < 50
+
+
+def test_inkeep_compresses_a_run_by_itself_the_later_the_larger_the_model() -> None:
+    numbers = LOADED["inkeep"]
+    shares = [run_threshold(numbers, window) for window in (1_000, 8_000, 128_000, 1_000_000, 10_000_000)]
+    assert shares == sorted(shares) and (shares[0], shares[-1]) == (0.75, 0.91)
+    steps = []
+    for n in range(12):
+        steps.append(ModelResponse(parts=[ToolCallPart("read", {"n": n}, f"c{n}")]))
+        steps.append(ModelRequest(parts=[ToolReturnPart("read", f"finding {n} in src/module_{n}.py " * 60, f"c{n}")]))
+    history = [*talk(2), ModelRequest(parts=[UserPromptPart("look at all modules")]), *steps]
+    used = prepared("off", history).reading.current_tokens
+    assert prepared("inkeep", history, window=int(used / 0.70)).compaction is None
+    done = prepared("inkeep", history, window=int(used / 0.85))
+    assert done.compaction is not None and done.compaction.waited
+    texts = [part.content for m in done.messages for part in m.parts if isinstance(part, UserPromptPart)]
+    assert texts[:2] == ["question 0", "question 1"] and texts[2] == "look at all modules", "the conversation stays"
+    assert "src/module_3.py" in texts[3] and done.messages[-2:] == history[-2:], "and the newest step"
+
+
+def test_a_summariser_that_fails_leaves_a_marker() -> None:
+    def broken(messages, budget_tokens, *, user_words=True) -> str:
+        raise RuntimeError("no model")
+
+    governor = Governor(LOADED["co-cli"], Window(tokens=128_000, known=True), summarise=broken)
+    done = governor.prepare(asked(talk(20)), Scaffold())
+    assert done.messages[2].parts[0].content == (
+        "[Earlier conversation trimmed — 19 messages removed to stay within context budget]"
+    )
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(histories, st.sampled_from(POLICIES), st.sampled_from([1_000, 4_000, 128_000]), st.data())
+def test_what_is_pinned_is_kept_by_every_stage(history, name, window, data) -> None:
+    history = repair(history)
+    assume(history)
+    pins = data.draw(st.sets(st.integers(0, len(history) - 1), max_size=3))
+    governor = Governor(LOADED[name], Window(tokens=window, known=True))
+    live, pinned = list(history), [history[index] for index in sorted(pins)]
+    for _ in range(3):
+        places = {index for index, message in enumerate(live) if any(message is pin for pin in pinned)}
+        done = governor.prepare(live, Scaffold(), pinned=places)
+        assert all(any(message is pin for message in done.messages) for pin in pinned)
+        assert breaches(live, done.messages, fits=True) == []
+        live = [
+            *done.history,
+            ModelResponse(parts=[TextPart("answer " * 50)]),
+            ModelRequest(parts=[UserPromptPart("so?")]),
+        ]
 
 
 def test_copilot_starts_beside_the_turn_at_80_and_waits_at_95_percent() -> None:

@@ -6,15 +6,21 @@ import time
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic_ai.messages import CompactionPart, ModelResponse, TextPart
 
+from co_tui.context.count import Scaffold, Window
 from co_tui.events import CompactionStart, HookRun, MemoryWritten, Message, SessionError
 from co_tui.events.messages import pieces
+from co_tui.session import telemetry
 from co_tui.session.compaction import CompactionRefused
 from co_tui.session.replay import replay
 from co_tui.session.rewrites import NothingToUndo
 from co_tui.session.session import Session, WindowTooSmall
 from co_tui.session.state import SessionState
-from co_tui.session.turn import Outcome
+from co_tui.session.turn import Outcome, Turn
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.reader import Reader
 from tests.support.desks import facts
@@ -634,3 +640,49 @@ async def test_automatic_summaries_can_have_a_model_of_their_own(home: Path, pro
         await session.settle(5)
         assert any(each.summarised_by == "openai-chat:other" for each in compactions(session.state))
         assert (await session.compact()).summarised_by == MODEL, "on demand the primary model writes"
+
+
+async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Provider) -> None:
+    async with talking(home, provider) as session:
+        await talk(session, 1)
+        history = list(session.state.history)
+        turn = Turn(session._bench, session._compactor, session._desk.limits, 2)
+        part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
+        await turn.after_response([], Scaffold(), ModelResponse(parts=[part, TextPart("so")]))
+        done = compactions(session.state)[-1]
+        assert (done.success, done.summarised_by, done.replaced) == (True, "anthropic", ())
+        assert list(session.state.history)[:2] == history and not session.state.rewrites, "nothing of ours is gone"
+        assert replayed(session) == session.state
+
+
+async def test_telemetry_tells_numbers_and_no_words(home: Path, provider: Provider) -> None:
+    exporter = InMemorySpanExporter()
+    spans = TracerProvider()
+    spans.add_span_processor(SimpleSpanProcessor(exporter))
+    telemetry.use(spans)
+    try:
+        async with talking(home, provider) as session:
+            await talk(session, 3)
+            done = await session.compact("secret focus")
+    finally:
+        telemetry.use(None)
+    (span,) = exporter.get_finished_spans()
+    told = dict(span.attributes or {})
+    assert told["co_tui.trigger"] == "manual" and told["co_tui.tokens_removed"] == done.tokens_removed
+    assert told["co_tui.checkpoint_number"] == 1 and told["co_tui.model"] == MODEL
+    assert "secret focus" not in span.to_json() and "src/module.py" not in span.to_json()
+
+
+async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting(
+    home: Path, provider: Provider
+) -> None:
+    async with talking(home, provider) as session:
+        await talk(session, 6)
+        await session.pin([entry.ref for entry in session.state.history])
+        usage = session.state.usage
+        assert usage is not None
+        session._bench.governor.window = Window(tokens=int(usage.current_tokens * 1.04), known=True)
+        await session.submit("and now?")
+        told = [error for error in facts(list(session.state.timeline), SessionError) if error.kind == "fixed_part"]
+        assert len(told) == 1 and "pinned messages nearly fill the context" in told[0].what
+        assert not compactions(session.state)

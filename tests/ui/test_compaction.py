@@ -211,6 +211,21 @@ async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, pr
         assert "Only this matters." in str(app.bridge.state.history[0].message)
 
 
+async def test_the_user_may_say_no_before_it_begins(home: Path, provider: Provider) -> None:
+    async with talked(home, provider, turns=0, compaction_asks="on", context_window="700") as (app, pilot):
+        await type_text(pilot, "question about the capital\n")
+        for n in range(8):
+            await until(pilot, lambda: isinstance(app.screen, ConfirmScreen) or (app.session and not app.session.busy))
+            if isinstance(app.screen, ConfirmScreen):
+                break
+            await type_text(pilot, f"more {n}\n")
+            await pilot.pause(0.2)
+        assert "Summarise" in screen_text(app) and "% full" in screen_text(app)
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert last_compaction(app) is None and not provider.summary_requests
+
+
 async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=4) as (app, pilot):
         provider.window, provider.model_id = 500, "small"
