@@ -183,8 +183,8 @@ def test_inkeep_without_a_summariser_keeps_fifty_messages_and_eight_thousand_tok
     assert done.compaction is not None and len(done.messages) == 50 + 1
     marker = done.messages[0].parts[0].content
     assert marker == "[Earlier conversation trimmed — 351 messages removed to stay within context budget]"
-    few = Governor(LOADED["inkeep"], Window(tokens=30_000, known=True), summarise=None)
-    done = few.prepare(asked(talk(60, "some output words " * 90)), Scaffold())
+    few = Governor(LOADED["inkeep"], Window(tokens=80_000, known=True), summarise=None)
+    done = few.prepare(asked(talk(60, "some output words " * 250)), Scaffold())
     kept = sum(map(few.meter.tokens, done.messages[1:]))
     assert done.compaction is not None and 6_000 < kept <= 8_000 and len(done.messages) < 50
 
