@@ -2,9 +2,15 @@
 
 import sys
 
-from tests.benchmarks import app, foundation, lab, pipeline
+from tests.benchmarks import app, compaction, foundation, lab, pipeline
 
-BENCHMARKS = {"foundation": foundation.main, "app": app.main, "pipeline": pipeline.main, "lab": lab.main}
+BENCHMARKS = {
+    "foundation": foundation.main,
+    "app": app.main,
+    "pipeline": pipeline.main,
+    "compaction": compaction.main,
+    "lab": lab.main,
+}
 
 
 def main() -> None:
