@@ -37,6 +37,11 @@ class Answerer(Protocol):
     @property
     def takes_tools(self) -> bool: ...
     @property
+    def one_seat(self) -> bool:
+        """Whether it serves one request at a time: a second one waits for the first."""
+        ...
+
+    @property
     def asked(self) -> Asked:
         """Whom a failure is about."""
         ...
@@ -110,6 +115,7 @@ class EmbeddedModel:
     _counter: TokenCounter | None = None
     name: str = EMBEDDED
     takes_tools: bool = False
+    one_seat: bool = True
 
     def __post_init__(self) -> None:
         self._server = EmbeddedServer(self.config.fetched_models, self.config.context_window)
@@ -164,6 +170,7 @@ class ProviderModel:
     counter: TokenCounter | None = None
     """Only for a server the user named: a public provider would be told what was not meant for it yet."""
     takes_tools: bool = True
+    one_seat: bool = False
 
     async def model(self) -> Model:
         return self.built

@@ -17,6 +17,7 @@ from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY, UNSAID
 
 QUOTE_CHARS: Final = 600
 """How much of each message of the user is quoted."""
+RULES_A_MESSAGE: Final = 6
 RULES_SHARE: Final = 0.4
 """Of the room for the user's words: as much as this for standing rules, the rest for quotes."""
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
@@ -49,24 +50,30 @@ def carried(replaced: Iterable[ModelMessage]) -> Carried:
             unsaid += earlier.get(UNSAID, 0)
         elif is_prompt(message):
             text = "\n".join(_texts(message))
-            rules.update(dict.fromkeys(line for line in sentences(text) if states_rule(line)))
+            rules.update(dict.fromkeys(_rules_in(text)))
             said.append(clipped(text))
     return Carried(tuple(rules), tuple(said), unsaid)
 
 
-def earlier_summary(messages: Iterable[ModelMessage]) -> str:
-    """The newest summary among the messages: to be updated, not summarised again."""
-    found = ""
+def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = False) -> str:
+    """The summaries among the messages, oldest first: to be updated, not summarised again.
+
+    With `user_words` also what was carried beside them, for a form that has no place of its own for it.
+    """
+    found = []
     for message in messages:
-        if isinstance(message, ModelRequest) and message.metadata:
-            found = message.metadata.get(SUMMARY) or found
-    return found
+        if isinstance(message, ModelRequest) and message.metadata and (summary := message.metadata.get(SUMMARY)):
+            found.append(summary)
+            if user_words:
+                words = Carried(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(SAID, ())))
+                found += filter(None, [written(words)])
+    return "\n\n".join(found)
 
 
 def within(words: Carried, room_tokens: float) -> Carried:
     """As many of the words as there is room for: rules first, then the newest quotes and the very first one."""
     rules_room = RULES_SHARE * room_tokens
-    strong = [rule for rule in words.rules if _STRONG.search(rule)]
+    strong = [rule for rule in reversed(words.rules) if _STRONG.search(rule)]
     weak = [rule for rule in reversed(words.rules) if not _STRONG.search(rule)]
     chosen, _ = _fitting([*strong, *weak], rules_room)
     rules = tuple(rule for rule in words.rules if rule in chosen)
@@ -100,6 +107,13 @@ def clipped(text: str) -> str:
     if len(flat) <= QUOTE_CHARS:
         return flat
     return f"{flat[:QUOTE_CHARS]} […{len(flat) - QUOTE_CHARS:,} more characters]"
+
+
+def _rules_in(text: str) -> list[str]:
+    """What the user lays down in one message; of a pasted document full of "must" not more than anything else."""
+    found = [line for line in sentences(text) if states_rule(line)]
+    found.sort(key=lambda line: not _STRONG.search(line))
+    return found[:RULES_A_MESSAGE]
 
 
 def _texts(message: ModelRequest) -> list[str]:

@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from co_tui.context.shape import cut_before, has_text, kept_by_rule, latest_prompt, steps, turn_starts
+from co_tui.context.shape import (
+    EARLIER,
+    cut_before,
+    has_text,
+    kept_by_rule,
+    latest_prompt,
+    stands_in,
+    steps,
+    turn_starts,
+)
 
 SMALLEST_TAIL = 4
 
@@ -102,7 +111,8 @@ def _cut(
 ) -> Cut | None:
     kept = kept_by_rule(messages, pinned, prompt=prompt)
     replaced = tuple(index for index in reach if index not in kept)
-    return Cut(replaced, trigger) if replaced else None
+    # A summary alone is not summarised again: that would only lose what it holds.
+    return Cut(replaced, trigger) if not all(stands_in(messages[index]) for index in replaced) else None
 
 
 def _first_run_end(messages: Sequence[ModelMessage]) -> int:
@@ -118,8 +128,10 @@ def _first_run_end(messages: Sequence[ModelMessage]) -> int:
 
 def _first_text(message: ModelMessage) -> ModelMessage:
     assert isinstance(message, ModelRequest)
-    prompt = next(part for part in message.parts if isinstance(part, UserPromptPart))
-    return message if list(message.parts) == [prompt] else replace(message, parts=[prompt])
+    prompts = [part for part in message.parts if isinstance(part, UserPromptPart)]
+    joined = [part for part in prompts if isinstance(part.content, str) and part.content.startswith(EARLIER)]
+    kept = [*joined, *[part for part in prompts if part not in joined][:1]]
+    return message if list(message.parts) == kept else replace(message, parts=kept)
 
 
 def _only_text(reply: ModelResponse) -> ModelResponse:

@@ -9,11 +9,14 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context import cuts
 from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut, Tokens
+from co_tui.context.replacement import difference
 from co_tui.context.shape import turn_starts
 from co_tui.settings import Settings
 
 LEAST_FREED = 0.1
 """A compaction that frees less of the conversation than this is not worth its loss."""
+LEAST_SLIDE = 0.2
+"""Of the window of messages: it does not slide for fewer."""
 SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
 """Between these, the share at which a run is compressed rises from its low to its high value."""
 
@@ -57,7 +60,9 @@ def due(asked: Question) -> Due | None:
     match settings.compaction:
         case "window":
             cut = cuts.window_cut(asked.history, settings.max_history_messages, asked.pinned)
-            found = Due(cut, waits=True) if cut else None
+            # A long first run leaves little between it and the tail: then not for every message or two.
+            worth = cut is not None and len(cut.replaced) >= settings.max_history_messages * LEAST_SLIDE
+            found = Due(cut, waits=True) if cut and worth else None
         case "compress":
             found = _compress(asked)
         case "turns":
@@ -114,7 +119,8 @@ def _turns(asked: Question) -> Due | None:
     # Texts alone would lose which message is which, and with it what is pinned.
     if len(turn_starts(asked.history)) < settings.few_turns and not asked.pinned:
         cut = cuts.share_cut(asked.history, "budget", pinned=asked.pinned)
-        return Due(cut, waits=False, texts_only=True) if cut else None
+        shorter = difference(asked.history, cuts.first_and_last_texts(asked.history)).replaced
+        return Due(cut, waits=False, texts_only=True) if cut and shorter else None
     cut = cuts.oldest_half(asked.history, "budget", asked.pinned)
     return Due(cut, waits=False) if cut else None
 

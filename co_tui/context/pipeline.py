@@ -209,19 +209,30 @@ class Governor:
         return carried.within(carried.carried(messages), USER_WORDS_SHARE * self.summary_tokens)
 
     def replace(
-        self, live: Sequence[ModelMessage], found: Due, summary: str | None, extras: Mapping[str, str] | None = None
+        self,
+        live: Sequence[ModelMessage],
+        found: Due,
+        summary: str | None,
+        *,
+        extras: Mapping[str, str] | None = None,
+        pinned: Collection[int] = (),
     ) -> Replacement:
         """What stands in place of what is due, with that summary."""
         if found.texts_only:
             return replacement.difference(live, cuts.first_and_last_texts(live))
         words = self.words_of([live[index] for index in found.cut.replaced])
-        return replacement.build(self.settings.summary_form, live, found.cut, summary, words=words, extras=extras)
+        return replacement.build(
+            self.settings.summary_form, live, found.cut, summary, words=words, extras=extras, pinned=pinned
+        )
 
     def frees_enough(self, measured: Measured, done: Replacement) -> bool:
         """A compaction that frees less than a tenth is not worth its loss."""
-        freed = sum(self.meter.tokens(measured.live[index]) for index in done.replaced)
-        freed -= sum(self.meter.tokens(message) for message in done.messages)
-        return freed >= LEAST_FREED * max(1, measured.reading.conversation_tokens)
+        return self.freed(measured, done) >= LEAST_FREED * max(1, measured.reading.conversation_tokens)
+
+    def freed(self, measured: Measured, done: Replacement) -> float:
+        """By how many tokens a rewrite makes the history smaller."""
+        held = sum(self.meter.tokens(measured.live[index]) for index in done.replaced)
+        return held - sum(self.meter.tokens(message) for message in done.messages)
 
     @staticmethod
     def replaced_of(measured: Measured, done: Replacement) -> tuple[int, ...]:
@@ -313,9 +324,9 @@ class Governor:
 
     def _compact(self, measured: Measured, found: Due) -> Replacement | None:
         summary = None if found.texts_only else self._summary([measured.live[index] for index in found.cut.replaced])
-        done = self.replace(measured.live, found, summary)
+        done = self.replace(measured.live, found, summary, pinned=measured.pinned)
         guarded = self.settings.compaction in ("background", "compress")
-        if guarded and not self.frees_enough(measured, done):
+        if not done.replaced or (guarded and not self.frees_enough(measured, done)):
             self.resist(len(measured.live))
             return None
         return done

@@ -1,6 +1,6 @@
 """What stands in place of messages that were summarised (C5). Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -23,6 +23,8 @@ class Replacement(NamedTuple):
     messages: list[ModelMessage]
 
     def applied(self, history: Sequence[ModelMessage]) -> list[ModelMessage]:
+        if not self.replaced:
+            return list(history)
         gone = set(self.replaced)
         result: list[ModelMessage] = []
         for index, message in enumerate(history):
@@ -41,6 +43,7 @@ def build(
     *,
     words: carried.Carried | None = None,
     extras: Mapping[str, str] | None = None,
+    pinned: Collection[int] = (),
 ) -> Replacement:
     """What a policy's form puts in place of the cut; without a summary, a marker that says what is gone."""
     count = len(cut.replaced)
@@ -54,7 +57,7 @@ def build(
             reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
             return Replacement(cut.replaced, [said, reply])
         case "prompt":
-            return _into_first_prompt(history, cut, summary)
+            return _into_first_prompt(history, cut, summary, pinned)
         case _:
             words = words or carried.Carried()
             text = "\n\n".join(filter(None, (f"{EARLIER}\n{summary}", carried.written(words, extras))))
@@ -85,12 +88,12 @@ def _one(
     return Replacement(cut.replaced, [_said(history, cut, text, metadata)])
 
 
-def _into_first_prompt(history: Sequence[ModelMessage], cut: Cut, summary: str) -> Replacement:
-    """The summary joins the first user message that is kept; apart from it when something kept stands between."""
+def _into_first_prompt(history: Sequence[ModelMessage], cut: Cut, summary: str, pinned: Collection[int]) -> Replacement:
+    """The summary joins the first user message kept; apart from it when that is pinned, or something is between."""
     after = cut.replaced[-1] + 1
     text = f"{EARLIER}\n{summary}"
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
-    if not contiguous or after >= len(history) or not is_prompt(history[after]):
+    if not contiguous or after in pinned or after >= len(history) or not is_prompt(history[after]):
         return _one(history, cut, text, {SUMMARY: summary})
     prompt = history[after]
     assert isinstance(prompt, ModelRequest)

@@ -29,6 +29,11 @@ def is_prompt(message: ModelMessage) -> bool:
     return False
 
 
+def stands_in(message: ModelMessage) -> bool:
+    """Whether it stands in place of others."""
+    return isinstance(message, ModelRequest) and STANDS_FOR in (message.metadata or {})
+
+
 def holds_system(message: ModelMessage) -> bool:
     return isinstance(message, ModelRequest) and any(isinstance(part, SystemPromptPart) for part in message.parts)
 

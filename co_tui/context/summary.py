@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.count import estimate_text
 from co_tui.context.shape import EARLIER, content_text
-from co_tui.events.messages import STANDS_FOR, SUMMARY
+from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY
 
 
 class Summarise(Protocol):
@@ -77,7 +77,12 @@ _SECTIONS: Final = {
     "open": _Section("Open", 0.06),
     "identifiers": _Section("Names and numbers", 0.2),
 }
-_TITLES: Final = {section.title: key for key, section in _SECTIONS.items()}
+_TITLES: Final = {
+    **{section.title: key for key, section in _SECTIONS.items()},
+    # As a model is told to head its notes.
+    "Errors and how they were solved": "errors",
+    "Open tasks": "open",
+}
 
 
 def summarise_offline(messages: Sequence[ModelMessage], budget_tokens: int, *, user_words: bool = True) -> str:
@@ -100,20 +105,21 @@ def states_rule(sentence: str) -> bool:
 
 def _read_request(message: ModelRequest, notes: dict[str, dict[str, None]]) -> None:
     metadata = message.metadata or {}
-    if (summary := metadata.get(SUMMARY)) and not _take_over(summary, notes):
-        _add(notes, "earlier", (line.removeprefix("- ") for line in summary.splitlines()))
-    if summary and STANDS_FOR in metadata:
+    if summary := metadata.get(SUMMARY):
+        _take_over(summary, notes)
+        _add(notes, "rules", metadata.get(RULES, ()))
+        _add(notes, "requests", metadata.get(SAID, ()))
+    if STANDS_FOR in metadata:
         return
     for part in message.parts:
         if isinstance(part, UserPromptPart):
             text = part.content if isinstance(part.content, str) else content_text(part.content)
             if summary and text.startswith(EARLIER):
                 continue
-            if not _take_over(text, notes):
-                _add(notes, "requests", [_line(text)])
-                _add(notes, "rules", (line for line in sentences(text) if _RULE.search(line)))
-                _add(notes, "open", (line for line in sentences(text) if _OPEN.search(line)))
-                _mentions(text, notes)
+            _add(notes, "requests", [_line(text)])
+            _add(notes, "rules", (line for line in sentences(text) if _RULE.search(line)))
+            _add(notes, "open", (line for line in sentences(text) if _OPEN.search(line)))
+            _mentions(text, notes)
         elif isinstance(part, ToolReturnPart):
             text = content_text(part.content)
             _add(notes, "errors", [line for line in sentences(text[:6000]) if _ERROR.search(line)][:2])
@@ -185,19 +191,16 @@ def _written(notes: dict[str, dict[str, None]], budget_tokens: int) -> str:
     return "\n\n".join(blocks) or "(nothing was said)"
 
 
-def _take_over(text: str, notes: dict[str, dict[str, None]]) -> bool:
-    """Read a summary of ours back into its sections; False when the text is none."""
-    if not any(f"## {title}\n" in text for title in _TITLES):
-        return False
-    key = ""
-    for line in text.splitlines():
-        if line.startswith("## "):
-            key = _TITLES.get(line[3:], "")
+def _take_over(summary: str, notes: dict[str, dict[str, None]]) -> None:
+    """Read an earlier summary back into its sections, ours or a model's; what has no section of its own stays too."""
+    key = "earlier"
+    for line in summary.splitlines():
+        if line.startswith("#"):
+            key = _TITLES.get(line.lstrip("# ").strip(), "earlier")
         elif key in ("files", "identifiers"):
             _add(notes, key, (item.strip() for item in line.split(", ")))
-        elif key and line.startswith("- "):
-            _add(notes, key, [line[2:]])
-    return True
+        elif line.strip():
+            _add(notes, key, [line.strip().removeprefix("- ")])
 
 
 def sentences(text: str) -> list[str]:

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.repair import repair
-from co_tui.context.shape import kept_by_rule, latest_prompt, steps, turn_starts
+from co_tui.context.shape import kept_by_rule, latest_prompt, stands_in, steps, turn_starts
 from co_tui.context.tool_outputs import Memo, Shorten, ends_of, shortened
-from co_tui.events.messages import STANDS_FOR
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
 """How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""
@@ -85,7 +84,7 @@ def _current_turn(
     begin = prompt + 1 if prompt is not None else 0
     turn = steps(messages, begin, len(messages))
     # What stands for earlier steps of the turn goes last of all.
-    turn += [(n, n + 1) for n in range(begin, len(messages)) if _stands_in(messages[n])]
+    turn += [(n, n + 1) for n in range(begin, len(messages)) if stands_in(messages[n])]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
     for start, stop in turn:
@@ -98,10 +97,6 @@ def _current_turn(
             total -= tokens(messages[index])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
     return Truncated(left, before - len(left), _fits(left, room_tokens, tokens))
-
-
-def _stands_in(message: ModelMessage) -> bool:
-    return isinstance(message, ModelRequest) and STANDS_FOR in (message.metadata or {})
 
 
 def _clip_to(limit_chars: int) -> Shorten:

@@ -316,7 +316,7 @@ class Compactor:
         request = request_for(bench.governor, job.messages)
         request.focus, request.pause_s = job.focus, bench.first_backoff_s
         request.timeout_s = bench.settings.compaction_timeout_s
-        job.summary = await summarised(request, lambda: self._writer(job))
+        job.summary = await summarised(request, None if self._in_the_way(job) else lambda: self._writer(job))
         if bench.settings.compaction_review == "on" and self._asker is not None:
             await self._review(job, job.summary)
 
@@ -372,6 +372,12 @@ class Compactor:
             raise _Stopped("the summary was not accepted")
         summary.edited = wished.strip() != summary.text.strip()
         summary.text = wished.strip()
+
+    def _in_the_way(self, job: Job) -> bool:
+        """Whether a summary by the model that answers would take the only seat from the turn beside it."""
+        bench = job.bench
+        own = not bench.settings.summarization_model or bench.settings.summarization_model == bench.answerer.name
+        return bench.answerer.one_seat and own and job.trigger in AUTOMATIC
 
     async def _writer(self, job: Job) -> Answerer:
         """Who writes the summary."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from co_tui.events import CompactionComplete, CompactionUndone, Json, Pin, Ref
 from co_tui.events.messages import STANDS_FOR, SUMMARY, pieces
-from co_tui.session.state import Entry, Rewritten, SessionState
+from co_tui.session.state import Entry, Rewritten, SessionState, woven
 
 
 class NothingToUndo(Exception):
@@ -87,16 +87,9 @@ def _with_back(state: SessionState, back: Sequence[Ref]) -> tuple[Ref, ...]:
             if ref in before:
                 wanted.update(before[index] for index in _pair_around(messages, before.index(ref)))
     wanted.update(back)
-    present = [entry.ref for entry in state.history]
-    added = sorted(wanted - set(present))
-    result: list[Ref] = []
-    for ref in present:
-        # What stands for others keeps its place at the front; the log's order decides among the rest.
-        stands_in = (entry := state.entry(ref)) is not None and entry.turn == 0
-        while added and not stands_in and added[0] < ref:
-            result.append(added.pop(0))
-        result.append(ref)
-    return (*result, *added)
+    present = {entry.ref for entry in state.history}
+    added = [entry for ref in wanted - present if (entry := state.entry(ref)) is not None]
+    return tuple(entry.ref for entry in woven(state.history, added))
 
 
 def _pair_around(messages: Sequence[Json], index: int) -> range:

@@ -115,9 +115,12 @@ class SessionState(Record):
         return max(0.0, (most - least) / max(1, last - first))
 
     def without(self, rewrite: Rewritten) -> list[Entry]:
-        """The history as if that rewrite had not been: what stood before it, and all that was said since."""
-        then = {entry.ref for entry in rewrite.after}
-        return [*rewrite.before, *(entry for entry in self.history if entry.ref not in then)]
+        """The history as if that rewrite had not been: what stood before it, and all that came since."""
+        known = {entry.ref for entry in (*rewrite.before, *rewrite.after)}
+        since = [entry for entry in self.history if entry.ref not in known]
+        brought_back = [entry for entry in since if entry.seq < rewrite.seq]
+        said = [entry for entry in since if entry.seq > rewrite.seq]
+        return [*woven(rewrite.before, brought_back), *said]
 
     def entry(self, ref: Ref) -> Entry | None:
         """The message of that identity, whether or not the history still holds it."""
@@ -173,6 +176,17 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return state.but(seq=_seq(event))
         case _:
             assert_never(fact)
+
+
+def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
+    """The entries with others put among them in the order of the log; what stands for others keeps its place."""
+    waiting = sorted(added, key=lambda entry: entry.ref)
+    result: list[Entry] = []
+    for entry in entries:
+        while waiting and entry.turn and waiting[0].ref < entry.ref:
+            result.append(waiting.pop(0))
+        result.append(entry)
+    return [*result, *waiting]
 
 
 def replacement_entries(event: Event) -> tuple[Entry, ...]:

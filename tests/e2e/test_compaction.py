@@ -100,13 +100,11 @@ def test_asked_to_end_during_a_compaction_it_is_cancelled(served: Command, provi
 
 
 TOPICS = ("the sea", "bread", "the moon", "winter", "a violin", "chess", "a garden", "rain", "tea", "snow")
-SOONER = {"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.5", "CO_TUI_KEEP_RECENT_SHARE": "0.1"}
-"""Two cores read some 70 tokens a second: at the usual shares this talk would take half as long again."""
 
 
 def embedded_desk(home: Path) -> Desk:
     desk = desk_for(home)
-    environ = {"CO_TUI_CONTEXT_WINDOW": str(WINDOW_TOKENS), **SOONER}
+    environ = {"CO_TUI_CONTEXT_WINDOW": str(WINDOW_TOKENS)}
     desk.settings = load(paths=desk.paths, cwd=home, environ=environ).settings
     config = config_for(desk.settings, environ, desk.paths.models)
 

@@ -32,6 +32,7 @@ class ScriptedAnswerer:
     window: int | None = 10_000
     settings: ModelSettings = field(default_factory=ModelSettings)
     takes_tools: bool = True
+    one_seat: bool = False
     closed: bool = False
 
     @property
