@@ -10,12 +10,12 @@ from co_tui.context import cuts
 from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut, Tokens
 from co_tui.context.replacement import difference
-from co_tui.context.shape import turn_starts
+from co_tui.context.shape import stands_in, turn_starts
 from co_tui.settings import Settings
 
 LEAST_FREED = 0.1
 """A compaction that frees less of the conversation than this is not worth its loss."""
-LEAST_SLIDE = 0.2
+LEAST_SLIDE = 0.3
 """Of the window of messages: it does not slide for fewer."""
 SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
 """Between these, the share at which a run is compressed rises from its low to its high value."""
@@ -61,7 +61,8 @@ def due(asked: Question) -> Due | None:
         case "window":
             cut = cuts.window_cut(asked.history, settings.max_history_messages, asked.pinned)
             # A long first run leaves little between it and the tail: then not for every message or two.
-            worth = cut is not None and len(cut.replaced) >= settings.max_history_messages * LEAST_SLIDE
+            new = sum(not stands_in(asked.history[index]) for index in cut.replaced) if cut else 0
+            worth = new >= settings.max_history_messages * LEAST_SLIDE
             found = Due(cut, waits=True) if cut and worth else None
         case "compress":
             found = _compress(asked)

@@ -159,6 +159,8 @@ class CompactionUndone(Record):
     VERSION: ClassVar[int] = 1
     compaction_seq: int
     history: tuple[Ref, ...]
+    what: str = "compaction"
+    """Or `clearing`, or `rewind`."""
 
 
 class Pin(Record):
@@ -297,6 +299,8 @@ class CompactionWait(Record):
     VERSION: ClassVar[int] = 1
     share: float = 0.0
     """How full the context is."""
+    over: bool = False
+    """The wait has ended, one way or the other."""
 
 
 class Unknown(Record):

@@ -43,7 +43,7 @@ class ModelSummariser:
             self._offline, self._note = self._offline + 1, summary.note or self._note
         else:
             self._by_model += 1
-        self._cost += (summary.bill.cost or 0.0) if summary.bill else 0.0
+        self._cost += request.bill.cost or 0.0
         return summary.text
 
     def told(self) -> str:

@@ -6,8 +6,10 @@ event. Until that event is in the log nothing has happened; whatever goes wrong 
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from co_tui.agent.models import Answerer
 from co_tui.context import cuts
@@ -17,11 +19,13 @@ from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, R
 from co_tui.session import telemetry
 from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.bench import Bench
+from co_tui.session.failing import understood
 from co_tui.session.hooks import run_hooks
 from co_tui.session.rewriting import Job, Rewriter, since
 from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
 from co_tui.session.wishes import is_fixed, wished_cut
 
+T = TypeVar("T")
 LEAST_MESSAGES = 2
 AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
 """Triggers that come from the policy, not from a person or an emergency."""
@@ -45,6 +49,14 @@ class Asker(Protocol):
 
 class _Stopped(Exception):
     """The compaction ended without a result, for a reason that is told."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """A compaction that is waited for, from the wish on."""
+
+    wish: Callable[[], Awaitable[Job]]
+    job: Job | None = None
 
 
 class Compactor:
@@ -86,13 +98,16 @@ class Compactor:
             raise CompactionRefused("There is nothing to compact yet: this session has not sent anything.")
         if len(bench.state.history) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
+        return await self._now(bench, lambda: self._wished(bench, trigger, focus, upto))
+
+    async def _wished(self, bench: Bench, trigger: str, focus: str, upto: Ref | None) -> Job:
         measured = await bench.measure()
         cut = wished_cut(bench, measured, trigger, upto)
         if cut is None:
             raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
         job = self._job(bench, measured, Due(cut, waits=True), focus=focus)
         job.with_primary = trigger in ("manual", "model_switch")
-        return await self._now(job)
+        return job
 
     async def before_request(self, bench: Bench) -> Measured:
         """The compaction stage of the pipeline: apply what is ready, begin what is due, wait where that must be."""
@@ -114,7 +129,8 @@ class Compactor:
                 return measured
             case Move.COMPACT:
                 assert found is not None
-                await self._now(self._job(bench, measured, found))
+                job = self._job(bench, measured, found)
+                await self._now(bench, lambda: _already(job))
             case Move.WAIT:
                 await self._wait(bench, measured)
             case Move.APPLY:
@@ -130,8 +146,9 @@ class Compactor:
             return
         measured = await bench.measure()
         found = self._wanted(bench, measured, turn_ended=True)
-        if found is not None and not found.texts_only and not is_fixed(bench, measured):
-            self._begin(self._job(bench, measured, found, blocks=False))
+        if found is None or found.texts_only or found.cut.trigger == "window" or is_fixed(bench, measured):
+            return  # the window of messages slides at the request, by its own count
+        self._begin(self._job(bench, measured, found, blocks=False))
 
     async def catch_up(self, bench: Bench) -> bool:
         """Wait for what runs beside the conversation; whether that made the history smaller."""
@@ -161,8 +178,9 @@ class Compactor:
         if self._task is not None:
             self._task.cancel("stopped")
 
-    async def remember(self, bench: Bench, text: str, heading: str) -> None:
-        await self._rewriter.remember(bench, text, heading)
+    @property
+    def rewriter(self) -> Rewriter:
+        return self._rewriter
 
     async def discard(self, bench: Bench, reason: str) -> None:
         """Throw away what runs beside the conversation or is ready: the history it was made for goes."""
@@ -170,7 +188,7 @@ class Compactor:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
         if (job := self._background.discard()) is not None:
-            await self._rewriter.end(bench, job, cancelled=True, error=f"discarded: {reason}")
+            await self._rewriter.end(bench, job, _failed(job, f"discarded: {reason}", cancelled=True))
         async with self._rewriting:
             pass  # what is being applied right now still is
 
@@ -202,7 +220,8 @@ class Compactor:
         found = bench.governor.due(measured)
         if found is None:
             return None
-        held = bench.settings.compaction_waits == "turn" and not turn_ended
+        fits = measured.reading.current_tokens <= measured.reading.window.tokens
+        held = bench.settings.compaction_waits == "turn" and not turn_ended and fits
         return None if held else found
 
     async def _tell_fixed(self, bench: Bench, measured: Measured) -> None:
@@ -241,50 +260,55 @@ class Compactor:
 
     def _begin(self, job: Job) -> None:
         ticket = self._background.begin(job.bench.version)
-        self._task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.bench.session_id}")
+        task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.bench.session_id}")
+        # One that is cancelled before its first step never runs: nobody else would tell.
+        task.add_done_callback(lambda done: self._background.fail(ticket) if done.cancelled() else None)
+        self._task = task
 
     async def _beside(self, job: Job, ticket: int) -> None:
         """A compaction beside the conversation; when no turn runs it is applied as soon as it is ready."""
+        ended: CompactionComplete | None = None
         try:
             await self._summarise(job)
         except asyncio.CancelledError as stopped:
-            self._background.fail(ticket)
-            reason = str(stopped) or "stopped"
-            await self._rewriter.end(job.bench, job, cancelled=True, error=f"discarded: {reason}")
-            return
-        except _Stopped as stopped:
-            self._background.fail(ticket)
-            await self._rewriter.end(job.bench, job, error=str(stopped))
-            return
+            ended = _failed(job, f"discarded: {stopped or 'stopped'}", cancelled=True)
         except Exception as error:
-            self._background.fail(ticket)
-            await self._rewriter.end(job.bench, job, error=f"{type(error).__name__}: {error}")
-            return
-        finally:
+            ended = _failed(job, _words(error, job))
+        if self._task is asyncio.current_task():
             self._task = None
+        if ended is not None:
+            self._background.fail(ticket)
+            await self._rewriter.end(job.bench, job, ended)
+            return
         self._background.finish(ticket, job)
         if not job.bench.in_turn:
             await self._apply_ready(job.bench)
 
-    async def _now(self, job: Job) -> CompactionComplete:
-        """A compaction somebody waits for. Cancelling it ends it as cancelled, and whoever waits goes on."""
-        self._blocking = asyncio.create_task(self._summarise(job), name="compaction that is waited for")
+    async def _now(self, bench: Bench, wish: Callable[[], Awaitable[Job]]) -> CompactionComplete:
+        """A compaction somebody waits for. Until it is applied, cancelling leaves everything as it was."""
+        run = _Run(wish)
+        task = self._blocking = asyncio.create_task(self._prepared(run), name="compaction that is waited for")
         try:
-            await asyncio.wait([self._blocking])
-            error = self._blocking.exception() if not self._blocking.cancelled() else asyncio.CancelledError()
+            await asyncio.wait([task])
         except asyncio.CancelledError:  # whoever waited is gone, too
-            self._blocking.cancel()
-            await asyncio.wait([self._blocking])
-            await self._rewriter.end(job.bench, job, cancelled=True)
+            task.cancel()
+            await asyncio.wait([task])
+            if run.job is not None:
+                await self._rewriter.end(bench, run.job, _failed(run.job, cancelled=True))
             raise
         finally:
             self._blocking = None
-        if isinstance(error, asyncio.CancelledError):
-            return await self._rewriter.end(job.bench, job, cancelled=True)
-        if error is not None:
-            said = str(error) if isinstance(error, _Stopped) else f"{type(error).__name__}: {error}"
-            return await self._rewriter.end(job.bench, job, error=said)
-        return await self._rewriter.apply(job.bench, job)
+        if run.job is None:
+            return _unheard(task)
+        if task.cancelled():
+            return await self._rewriter.end(bench, run.job, _failed(run.job, cancelled=True))
+        if (error := task.exception()) is not None:
+            return await self._rewriter.end(bench, run.job, _failed(run.job, _words(error, run.job)))
+        return await _to_the_end(self._rewriter.apply(bench, run.job))
+
+    async def _prepared(self, run: "_Run") -> None:
+        run.job = await run.wish()
+        await self._summarise(run.job)
 
     async def _wait(self, bench: Bench, measured: Measured) -> None:
         """The request cannot go on without what runs beside it."""
@@ -299,6 +323,7 @@ class Compactor:
             await asyncio.wait([task])
         finally:
             self._blocking = None
+            bench.recorder.announce(CompactionWait(share=share, over=True))
         if self._background.stage is Stage.READY:
             await self._apply_ready(bench, waited_ms=since(began))
 
@@ -314,7 +339,7 @@ class Compactor:
         await self._start(job)
         await self._run_hooks(job)
         request = request_for(bench.governor, job.messages)
-        request.focus, request.pause_s = job.focus, bench.first_backoff_s
+        request.focus, request.pause_s, request.bill = job.focus, bench.first_backoff_s, job.bill
         request.timeout_s = bench.settings.compaction_timeout_s
         job.summary = await summarised(request, None if self._in_the_way(job) else lambda: self._writer(job))
         if bench.settings.compaction_review == "on" and self._asker is not None:
@@ -398,10 +423,42 @@ class Compactor:
         async with self._rewriting:
             job = self._background.take(bench.version)
             if job is not None:
-                await self._rewriter.apply(bench, job, waited_ms=waited_ms)
+                await _to_the_end(self._rewriter.apply(bench, job, waited_ms=waited_ms))
 
 
 def _urgency(found: Due | None) -> Wanted:
     if found is None:
         return ""
     return "now" if found.waits or found.texts_only else "beside"
+
+
+async def _already(job: Job) -> Job:
+    return job
+
+
+def _failed(job: Job, error: str = "", *, cancelled: bool = False) -> CompactionComplete:
+    return CompactionComplete(success=False, cancelled=cancelled, error=error, trigger=job.trigger)
+
+
+def _words(error: BaseException, job: Job) -> str:
+    """What went wrong, without anything that must not be told."""
+    if isinstance(error, _Stopped) or not isinstance(error, Exception):
+        return str(error)
+    return understood(error, job.bench.answerer.asked)[0].sentence
+
+
+def _unheard(task: asyncio.Task[None]) -> CompactionComplete:
+    """The end of one that never began: refused, or cancelled before it could be told."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise error
+    return CompactionComplete(success=False, cancelled=True)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Once the history is being rewritten it is, whoever waits for it."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

@@ -8,10 +8,11 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, Use
 
 from co_tui.context.count import Window
 from co_tui.context.overflow import Overflow
-from co_tui.context.shape import content_text, latest_prompt, turn_starts
+from co_tui.context.pipeline import Measured
+from co_tui.context.shape import content_text, holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.context.summary import summarise_offline
 from co_tui.context.tool_outputs import ends_of
-from co_tui.events import Clear, CompactionComplete, CompactionStart
+from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
 from co_tui.session.bench import Bench
 from co_tui.session.compaction import CompactionRefused, Compactor
 from co_tui.session.history import to_json
@@ -33,7 +34,7 @@ class Recovery:
         self._bench = bench
         self._compactor = compactor
         self._limits = limits
-        self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear]
+        self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
         self._named = bench.governor.window
         """The window as far as anybody named it: what is guessed beyond that does not outlive a turn that fails."""
         self._shrunk = 0
@@ -103,47 +104,73 @@ class Recovery:
         if not measured.live:
             return ""
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS)
-        await self._compactor.remember(bench, summary, "Left the context in an emergency")
-        kept = _clipped(_last_turns(measured.live, EMERGENCY_TURNS))
+        await self._compactor.rewriter.remember(bench, summary, "Left the context in an emergency")
+        places = _kept_in_an_emergency(measured)
+        kept = _clipped([measured.live[index] for index in places])
         after = await bench.measure_as(kept)
         history = bench.state.history
         pre, post = measured.reading.current_tokens, after.reading.current_tokens
-        await bench.recorder.record(
-            CompactionStart(trigger="context_limit", messages=len(history)),
-            CompactionComplete(
-                success=True,
-                trigger="context_limit",
-                error=f"Emergency: results and texts, the latest prompt included, were clipped to "
-                f"{EMERGENCY_CHARS:,} characters, and {EMERGENCY_TURNS} turns kept.",
-                pre_tokens=pre,
-                post_tokens=post,
-                pre_messages=len(history),
-                post_messages=len(kept),
-                tokens_removed=pre - post,
-                messages_removed=len(history) - len(kept),
-                replaced=tuple(entry.ref for entry in history),
-                replacement=tuple(to_json(message) for message in kept),
-                summary=summary,
-                summarised_by="offline",
-                model=bench.answerer.name,
-            ),
+        fact = CompactionComplete(
+            success=True,
+            trigger="context_limit",
+            error=f"Emergency: results and texts, the latest prompt included, were clipped to "
+            f"{EMERGENCY_CHARS:,} characters, and {EMERGENCY_TURNS} turns kept.",
+            pre_tokens=pre,
+            post_tokens=post,
+            pre_messages=len(history),
+            post_messages=len(kept),
+            tokens_removed=pre - post,
+            messages_removed=len(history) - len(kept),
+            replaced=tuple(entry.ref for entry in history),
+            replacement=tuple(to_json(message) for message in kept),
+            summary=summary,
+            summarised_by="offline",
+            model=bench.answerer.name,
         )
+        fact = await self._compactor.rewriter.with_checkpoint(bench, fact)
+        _, done = await bench.recorder.record(CompactionStart(trigger="context_limit", messages=len(history)), fact)
+        # What was pinned is a copy now, and stays pinned.
+        copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)
+        if copies:
+            await bench.recorder.record(Pin(messages=copies))
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
     async def _clear(self) -> str:
-        """Nothing but the latest prompt."""
-        bench = self._bench
+        """Nothing but summaries, what is pinned, and the latest prompt."""
+        standing = [index for index, message in enumerate(self._messages) if stands_in(message)]
+        return await self._clear_but(standing, "cleared the context, but for the summary and the prompt")
+
+    async def _clear_all(self) -> str:
+        """Nothing but what is pinned and the latest prompt."""
+        return await self._clear_but([], "cleared the context, but for the prompt")
+
+    async def _clear_but(self, kept_too: Sequence[int], told: str) -> str:
+        bench, messages = self._bench, self._messages
         history = bench.state.history
-        place = latest_prompt(bench.parsed.messages(bench.state))
-        if place is None or len(history) == 1:
+        pinned = [index for index, entry in enumerate(history) if entry.ref in bench.state.pins]
+        kept = {*kept_too, *(near for pin in pinned for near in step_around(messages, pin))}
+        if (place := latest_prompt(messages)) is not None:
+            kept.add(place)
+        if not kept or len(kept) == len(history):
             return ""
-        await bench.recorder.record(Clear(history=(history[place].ref,), messages_removed=len(history) - 1))
-        return "cleared the context, but for the prompt"
+        refs = tuple(history[index].ref for index in sorted(kept))
+        await bench.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
+        return told
+
+    @property
+    def _messages(self) -> list[ModelMessage]:
+        return self._bench.parsed.messages(self._bench.state)
 
 
-def _last_turns(messages: Sequence[ModelMessage], count: int) -> list[ModelMessage]:
-    starts = turn_starts(messages)
-    return list(messages[starts[-count] :]) if len(starts) > count else list(messages)
+def _kept_in_an_emergency(measured: Measured) -> list[int]:
+    """The last turns, what is pinned, and the summaries that carry the user's rules."""
+    live = measured.live
+    starts = turn_starts(live)
+    first = starts[-EMERGENCY_TURNS] if len(starts) > EMERGENCY_TURNS else 0
+    kept = set(range(first, len(live)))
+    kept.update(index for index, message in enumerate(live) if stands_in(message) or holds_system(message))
+    kept.update(near for pin in measured.pinned for near in step_around(live, pin))
+    return sorted(kept)
 
 
 def _clipped(messages: Sequence[ModelMessage]) -> list[ModelMessage]:

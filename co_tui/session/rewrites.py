@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from co_tui.events import CompactionComplete, CompactionUndone, Json, Pin, Ref
+from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
 from co_tui.events.messages import STANDS_FOR, SUMMARY, pieces
 from co_tui.session.state import Entry, Rewritten, SessionState, woven
 
@@ -25,7 +25,12 @@ def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
 
 def undone(state: SessionState, rewrite: Rewritten) -> CompactionUndone:
     history = tuple(entry.ref for entry in state.without(rewrite))
-    return CompactionUndone(compaction_seq=rewrite.seq, history=history)
+    return CompactionUndone(compaction_seq=rewrite.seq, history=history, what=what_was(rewrite.event))
+
+
+def what_was(event: Event) -> str:
+    """A rewrite in a word."""
+    return {Clear.TYPE: "clearing", Rewind.TYPE: "rewind"}.get(event.type, "compaction")
 
 
 def beginning_of(state: SessionState, turn: int) -> Entry:

@@ -9,15 +9,19 @@ from datetime import datetime
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.prices import price_of_input
+from co_tui.agent.summariser import Written
 from co_tui.context.cuts import Cut
 from co_tui.context.due import Due
 from co_tui.context.pipeline import Measured
+from co_tui.context.shape import step_around
 from co_tui.events import CompactionComplete, Event, MemoryWritten, Ref, SessionError
 from co_tui.session import telemetry
 from co_tui.session.bench import Bench
+from co_tui.session.failing import understood
 from co_tui.session.history import to_json
 from co_tui.session.summaries import Summary
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
+from co_tui.store.errors import StoreError
 from co_tui.store.memory import DailyMemory, MemoryFailed
 
 MUST_FREE = frozenset({"background", "blocking"})
@@ -44,6 +48,8 @@ class Job:
     started: bool = False
     """Whether its start is in the log."""
     summary: Summary | None = None
+    bill: Written = field(default_factory=Written)
+    """What was asked of a model for it."""
 
 
 class Rewriter:
@@ -56,15 +62,29 @@ class Rewriter:
         """What goes on beside the summary, by title: plan, todo list, skills, sub-agents."""
 
     async def apply(self, bench: Bench, job: Job, *, waited_ms: int | None = None) -> CompactionComplete:
-        """Replace what was summarised; what arrived meanwhile follows as it is."""
+        """Replace what was summarised; what arrived meanwhile follows as it is. In any case it ends in the log."""
+        try:
+            return await self._apply(bench, job, waited_ms)
+        except StoreError:
+            raise  # what cannot be logged must not go on
+        except Exception as error:
+            return await self.end(bench, job, error=understood(error, bench.answerer.asked)[0].sentence)
+
+    async def _apply(self, bench: Bench, job: Job, waited_ms: int | None) -> CompactionComplete:
         assert job.summary is not None
         measured = await bench.measure()
         cut = Cut(_places(bench, measured, job.refs), job.trigger)
         if not cut.replaced:
             return await self.end(bench, job, error="what it would have replaced is gone")
         done = bench.governor.replace(
-            measured.live, job.due._replace(cut=cut), job.summary.text or None, extras=self.extras
+            measured.live,
+            job.due._replace(cut=cut),
+            job.summary.text or None,
+            extras=self.extras,
+            pinned=measured.pinned,
         )
+        if not done.replaced or bench.governor.freed(measured, done) <= 0:
+            return await self.end(bench, job, error="it would not have made the context smaller")
         if job.trigger in MUST_FREE and not bench.governor.frees_enough(measured, done):
             return await self.end(bench, job, error="it would have freed less than a tenth of the conversation")
         after = await bench.measure_as(done.applied(measured.live))
@@ -104,21 +124,18 @@ class Rewriter:
         job: Job,
         fact: CompactionComplete | None = None,
         *,
-        cancelled: bool = False,
         error: str = "",
     ) -> CompactionComplete:
         """Log how it ended, with what it cost; a success gets its checkpoint first, so that the log can name it."""
-        fact = fact or CompactionComplete(success=False, cancelled=cancelled, error=error, trigger=job.trigger)
-        bill = job.summary.bill if job.summary else None
+        fact = fact or CompactionComplete(success=False, error=error, trigger=job.trigger)
         fact = fact.but(
             model=bench.answerer.name,
             duration_ms=since(job.began),
-            usage=bill.usage if bill and bill.requests else {},
-            cost=bill.cost if bill else None,
-            request_id=bill.request_id if bill else "",
+            usage=job.bill.usage if job.bill.requests else {},
+            cost=job.bill.cost,
+            request_id=job.bill.request_id,
         )
-        if fact.success and fact.summary:
-            fact = await asyncio.to_thread(self._checkpointed, bench, job, fact)
+        fact = await self.with_checkpoint(bench, fact, job.summary.title if job.summary else "")
         if not fact.success:
             bench.governor.resist(len(bench.state.history))  # not again before something was added
         if job.started:
@@ -129,9 +146,14 @@ class Rewriter:
         )
         return fact
 
-    def _checkpointed(self, bench: Bench, job: Job, fact: CompactionComplete) -> CompactionComplete:
+    async def with_checkpoint(self, bench: Bench, fact: CompactionComplete, title: str = "") -> CompactionComplete:
+        """A success with a summary, its checkpoint written; anything else as it is."""
+        if not fact.success or not fact.summary:
+            return fact
+        return await asyncio.to_thread(self._checkpointed, bench, fact, title or bench.state.title)
+
+    def _checkpointed(self, bench: Bench, fact: CompactionComplete, title: str) -> CompactionComplete:
         number = 1 + sum(_has_checkpoint(event) for event in bench.state.compactions)
-        title = job.summary.title if job.summary and job.summary.title else bench.state.title
         facts = {
             "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "trigger": fact.trigger,
@@ -172,11 +194,17 @@ def _has_checkpoint(event: Event) -> bool:
 
 
 def _places(bench: Bench, measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
-    """Where the messages stand now; an answer that repair added goes with the message it follows."""
+    """Where the messages stand now, but for what was pinned since.
+
+    An answer that repair added goes with the message it follows.
+    """
     history = bench.state.history
+    kept = {near for pin in measured.pinned for near in step_around(measured.live, pin)}
     places: list[int] = []
     for index, origin in enumerate(measured.origins):
         follows = origin is None and places and places[-1] == index - 1
+        if index in kept:
+            continue
         if follows or (origin is not None and history[origin].ref in refs):
             places.append(index)
     return tuple(places)

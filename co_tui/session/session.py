@@ -57,6 +57,9 @@ from co_tui.store.lock import SessionLock
 from co_tui.store.memory import DailyMemory
 from co_tui.store.reader import Reader
 
+RELIEVED_FOR_MESSAGES = 40
+"""After compacting for want of memory: not again before so much more was said."""
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -85,6 +88,8 @@ class Session:
         self._lock = lock
         self._recorder = recorder
         self._history = ParsedHistory()
+        self._relieved_at = -RELIEVED_FOR_MESSAGES
+        """How much had been said when memory was last made free."""
         self._waiting: deque[_Waiting] = deque()
         self._turn: Turn | None = None
         self._stop_next = False
@@ -204,18 +209,19 @@ class Session:
 
     def interrupt(self) -> bool:
         """Stop a compaction somebody waits for, else the running turn, keeping what came. False when nothing runs."""
-        if self._compactor.cancel():
-            return True
+        return self._compactor.cancel() or self._stop_turn()
+
+    def _stop_turn(self) -> bool:
         if self._turn is not None:
             self._turn.interrupt()
-        elif self._worker is not None:
-            self._stop_next = True
+        elif self._waiting and not self._working:
+            self._stop_next = True  # it is about to begin
         return self._worker is not None
 
     def stop(self) -> None:
         """Stop whatever runs: compactions, and the turn, keeping what came."""
         self._compactor.stop()
-        self.interrupt()
+        self._stop_turn()
 
     async def clear(self) -> None:
         """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
@@ -231,6 +237,7 @@ class Session:
         await self._settle_history("an earlier change was undone")
         last = rewrites.undoable(self.state, seq)
         await self._rewrite(rewrites.undone(self.state, last))
+        self._bench.governor.resist(len(self.state.history))  # it is not to be compacted again at once
         return last.event
 
     async def rewind(self, turn: int) -> str:
@@ -255,6 +262,7 @@ class Session:
 
     async def edit_summary(self, seq: int, text: str) -> None:
         """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
+        rewrites.edited(self.state, seq, text)
         await self._settle_history("a summary was edited")
         await self._rewrite(rewrites.edited(self.state, seq, text))
 
@@ -302,15 +310,20 @@ class Session:
             return
         if not compact:
             raise WindowTooSmall(name, tokens, window.tokens)
-        own = self._bench.governor.window
-        # The summary is written by the model that still answers, but has to fit the other one's window.
-        self._bench.governor.window = Window(tokens=min(own.tokens, window.tokens), known=window.known)
-        try:
-            done = await self._queued(_Waiting(lambda: self._compactor.compact(self._bench, trigger="model_switch")))
-        finally:
-            self._bench.governor.window = own
+        done: CompactionComplete = await self._queued(_Waiting(lambda: self._compact_for(window)))
         if not done.success:
             raise CompactionRefused(f"The model was not changed: {done.error or 'the compaction was cancelled'}.")
+
+    async def _compact_for(self, window: Window) -> CompactionComplete:
+        """By the model that still answers, but so that the result fits another one's window."""
+        governor = self._bench.governor
+        own = governor.window
+        await self._compactor.discard(self._bench, "the model changes")
+        governor.window = Window(tokens=min(own.tokens, window.tokens), known=window.known)
+        try:
+            return await self._compactor.compact(self._bench, trigger="model_switch")
+        finally:
+            governor.window = own
 
     async def switch_policy(self, settings: Settings) -> None:
         """Let another policy govern the context from the next request on."""
@@ -373,7 +386,7 @@ class Session:
                 else:
                     if not waiting.done.cancelled():
                         waiting.done.set_result(outcome)
-                self._working = False
+                self._working = self._stop_next = False
         finally:
             self._worker, self._working = None, False
             await self._close_retired()
@@ -405,7 +418,11 @@ class Session:
 
     async def _relieve(self, bench: Bench) -> None:
         """When this process takes too much memory: collect garbage, and if that is not enough, compact."""
-        if pressed(bench.settings.memory_limit_mb) and not self._compactor.running:
+        said = len(self.state.transcript)
+        if said < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
+            return
+        if pressed(bench.settings.memory_limit_mb):
+            self._relieved_at = said
             with contextlib.suppress(CompactionRefused):
                 await self._compactor.compact(bench, trigger="memory_pressure")
 
@@ -422,7 +439,7 @@ class Session:
                 self._recorder.announce(PromptReturned(prompt=waiting.prompt))
         self._waiting.clear()
         self._compactor.cancel()
-        self.interrupt()
+        self._stop_turn()
         if self._worker is not None:
             await asyncio.wait([self._worker])
         return unsaid

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.failures import Asked
 from co_tui.agent.models import Answerer
 from co_tui.agent.summariser import INSTRUCTIONS, Assignment, Written, write_summary
 from co_tui.context import carried
@@ -34,8 +35,6 @@ class Summary:
     text: str
     by: str
     title: str = ""
-    bill: Written | None = None
-    """What was asked of a model, also when its summary was not used."""
     note: str = ""
     """Why the model's summary was not used."""
     edited: bool = False
@@ -53,6 +52,8 @@ class Request:
     user_words: bool = True
     """False when the user's own words stand beside the summary."""
     focus: str = ""
+    bill: Written = field(default_factory=Written)
+    """Counts what was asked of a model, also when its summary is not used or never ends."""
     timeout_s: float = 120.0
     pause_s: float = FIRST_PAUSE_S
 
@@ -78,36 +79,37 @@ async def summarised(request: Request, answerer: Callable[[], Awaitable[Answerer
         window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
     except ModelUnusable as unusable:
         return await offline(request, note=str(unusable))
+    except Exception as error:
+        return await offline(request, note=understood(error, Asked("the summariser"))[0].sentence)
     return await _by_model(request, model, min(window, request.window_tokens))
 
 
-async def offline(request: Request, *, note: str = "", bill: Written | None = None) -> Summary:
+async def offline(request: Request, *, note: str = "") -> Summary:
     """The floor: extractive, never fails. Beside the loop, since a long conversation takes a moment."""
     text = await asyncio.to_thread(
         summarise_offline, request.messages, request.budget_tokens, user_words=request.user_words
     )
-    return Summary(text, OFFLINE, bill=bill, note=note)
+    return Summary(text, OFFLINE, note=note)
 
 
 async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Summary:
-    earlier = carried.earlier_summary(request.messages)
+    earlier = carried.earlier_summary(request.messages, user_words=request.user_words)
     budget = min(request.budget_tokens, int(window_tokens * LARGEST_SHARE))
     fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + budget + 60
     room = window_tokens * MARGIN / max(1.0, request.ratio) - fixed
-    bill = Written(model=model.name)
     note = ""
     for attempt in range(ATTEMPTS):
         if room < LEAST_ROOM_TOKENS:
-            return await offline(request, note=f"the window of {model.name} is too small to summarise in", bill=bill)
+            return await offline(request, note=f"the window of {model.name} is too small to summarise in")
         parts = await asyncio.to_thread(in_parts, request.messages, room)
         if not parts:
             break
-        work = Assignment(parts, earlier, request.focus, budget, bill)
+        work = Assignment(parts, earlier, request.focus, budget, request.bill)
         try:
             async with asyncio.timeout(request.timeout_s):
                 written = await write_summary(model, work)
         except TimeoutError:
-            return await offline(request, note=f"{model.name} took longer than {request.timeout_s:.0f} s", bill=bill)
+            return await offline(request, note=f"{model.name} took longer than {request.timeout_s:.0f} s")
         except Exception as error:
             failure, _ = understood(error, model.asked)
             note = failure.sentence
@@ -120,6 +122,6 @@ async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Su
             continue
         wrong = objection(written.text, request.held_tokens, "\n".join((*parts, earlier)), request.ratio)
         if not wrong:
-            return Summary(written.text, model.name, written.title, bill)
-        return await offline(request, note=f"the summary by {model.name} was not used: {wrong}", bill=bill)
-    return await offline(request, note=note, bill=bill)
+            return Summary(written.text, model.name, written.title)
+        return await offline(request, note=f"the summary by {model.name} was not used: {wrong}")
+    return await offline(request, note=note)

@@ -89,6 +89,7 @@ class Turn:
     def __init__(self, bench: Bench, compactor: Compactor, limits: Limits, number: int) -> None:
         self._bench = bench
         self._compactor = compactor
+        self._limits = limits
         self._recovery = Recovery(bench, compactor, limits)
         self._recorder = bench.recorder
         self._number = number
@@ -125,6 +126,8 @@ class Turn:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
                 failure, overflow = understood(error, self._bench.answerer.asked)
+            if self._steps > steps_before:
+                self._recovery = Recovery(self._bench, self._compactor, self._limits)  # what was tried before, helped
             if overflow is not None:
                 if await self._recovered(failure, overflow):
                     continue

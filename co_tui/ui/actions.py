@@ -131,6 +131,7 @@ class Actions(RewriteActions):
             await self._ask_to_compact(name, str(small))
         except (ModelUnusable, CompactionRefused) as error:
             self._fail(str(error))
+            self._chat.set_busy(self._app.session is not None and self._app.session.busy)
         else:
             self._say(f"{one_line(name, 60)} answers from now on.")
 

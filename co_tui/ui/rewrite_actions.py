@@ -55,21 +55,22 @@ class RewriteActions:
             await session.compact(focus)
         except CompactionRefused as refused:
             self._say(str(refused))
+        finally:
+            self._chat.set_busy(session is self._app.session and session.busy)
 
     async def do_undo(self, seq: str) -> None:
         session = self._app.session
         if session is None:
             self._say(NO_SESSION)
             return
-        from co_tui.session.rewrites import NothingToUndo
+        from co_tui.session.rewrites import NothingToUndo, what_was
 
         try:
             undone = await session.undo(int(seq) if seq.isdecimal() else None)
         except NothingToUndo as nothing:
             self._say(str(nothing))
         else:
-            what = {"session.clear": "clearing", "session.rewind": "rewind"}.get(undone.type, "compaction")
-            self._say(f"The {what} is undone: the model sees {len(session.state.history)} messages again.")
+            self._say(f"The {what_was(undone)} is undone: the model sees {len(session.state.history)} messages again.")
 
     async def do_rewind(self, turn: str) -> None:
         session = self._app.session

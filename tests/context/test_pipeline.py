@@ -17,10 +17,12 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import Scaffold, Window
+from co_tui.context.cuts import Cut, first_and_last_texts
 from co_tui.context.due import run_threshold
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
 from co_tui.context.repair import repair
+from co_tui.context.replacement import build
 from co_tui.context.shape import kept_by_rule, latest_prompt
 from co_tui.context.tool_outputs import keep_ends, trim
 from co_tui.context.truncate import truncate
@@ -298,3 +300,22 @@ def test_replaying_the_same_history_gives_the_same_request(name: str) -> None:
     history = asked(talk(50, "some output " * 50))
     one, two = (prepared(name, history, window=6_000) for _ in range(2))
     assert ModelMessagesTypeAdapter.dump_json(one.messages) == ModelMessagesTypeAdapter.dump_json(two.messages)
+
+
+@pytest.mark.parametrize("window", [8_000, 32_000, 128_000])
+def test_a_rule_survives_a_pasted_specification_and_many_compactions(window: int) -> None:
+    clauses = " ".join(f"Clause {n}: the server must answer request kind {n} within {n} ms." for n in range(150))
+    rule = "From now on always write commit messages in French, and never push to main without asking me first."
+    history = [*asked([], clauses), ModelResponse(parts=[TextPart("ok")]), *asked([], rule)]
+    governor = Governor(LOADED["balanced"], Window(tokens=window, known=True))
+    for _ in range(4):
+        cut = Cut(tuple(range(len(history))), "manual")
+        done = build("full", history, cut, "A summary.", words=governor.words_of(history))
+        assert rule in done.messages[0].parts[0].content
+        history = [*done.messages, *talk(30, "words " * 20)]
+
+
+def test_a_prompt_joined_with_a_summary_keeps_the_users_own_text() -> None:
+    history = asked(talk(4))
+    joined = build("prompt", history, Cut((0, 1), "turns"), "the summary").applied(history)
+    assert "the summary" in str(joined[0]) and "question 1" in str(first_and_last_texts(joined)[0])

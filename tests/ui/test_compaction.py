@@ -241,3 +241,15 @@ async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, p
         await until(pilot, lambda: app.bridge.state.model == "openai-chat:small")
         done = last_compaction(app)
         assert done is not None and done.trigger == "model_switch"
+
+
+async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        provider.script = [Reply(text="word " * 15, delay_s=0.05, prompt_tokens=-1)]
+        provider.summaries = [Reply(text=SUMMARY, wait_s=0.5)]
+        app.send("a slow one")
+        await until(pilot, lambda: app.session and app.session.busy)
+        await pilot.press("f5")
+        await until(pilot, lambda: "compacted when the turn ends" in screen_text(app))
+        await until(pilot, lambda: app.bridge.state.compactions and app.session and not app.session.busy)
+        await until(pilot, lambda: "esc stops" not in screen_text(app))

@@ -149,9 +149,9 @@ class ChatScreen(Screen[None]):
         match event.fact:
             case CompactionStart(blocks=True, trigger=trigger):
                 self.query_one(CompactingIndicator).begin(trigger, share)
-            case CompactionWait(share=full):
+            case CompactionWait(share=full, over=False):
                 self.query_one(CompactingIndicator).begin("", full)
-            case CompactionComplete():
+            case CompactionComplete() | CompactionWait():
                 self.query_one(CompactingIndicator).end()
             case _:
                 return

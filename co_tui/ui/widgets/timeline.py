@@ -124,7 +124,7 @@ def told(event: Event) -> tuple[str, str] | None:
         case CompactionComplete():
             return _compaction(fact)
         case CompactionUndone():
-            return "↶", "compaction undone"
+            return "↶", f"{fact.what} undone"
         case Clear():
             return "⌫", f"context cleared\n{fact.messages_removed} messages left it"
         case Rewind():
