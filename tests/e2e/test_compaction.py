@@ -126,7 +126,8 @@ async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(home: Path)
     try:
         for n in range(TURNS):
             topic = TOPICS[n % len(TOPICS)]
-            said = f"I like {topic}; my friends and I spoke of it for an hour on our walk."
+            said = f"I like {topic}; my friends and I spoke of it for an hour on our walk, and again at home, late. "
+            said += f"One of them knows everything about {topic}, another nothing at all, and both were right."
             assert await session.submit(f"{said} Answer with one word only: yes or no?") is Outcome.DONE, n
         await session.settle(60)
         state = session.state
