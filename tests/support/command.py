@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 _KEYS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "CO_TUI", "OLLAMA", "GROQ", "MISTRAL", "OPENROUTER")
+_SIZE = ("COLUMNS", "LINES")
+"""A size the test runner may have been told, which is not the terminal's."""
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Command:
     def __init__(self, home: Path, cwd: Path) -> None:
         self.home = home
         self.cwd = cwd
-        self.environ = {name: value for name, value in os.environ.items() if not name.startswith(_KEYS)}
+        self.environ = {name: value for name, value in os.environ.items() if not name.startswith(_KEYS + _SIZE)}
         self.environ["CO_TUI_HOME"] = str(home)
 
     @property

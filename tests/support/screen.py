@@ -70,7 +70,8 @@ async def type_text(pilot: Pilot[None], text: str) -> None:
 async def ask(app: CoTui, pilot: Pilot[None], prompt: str) -> None:
     """Send a prompt and wait for the end of its turn."""
     turns = app.bridge.state.turn
-    await type_text(pilot, f"{prompt}\n")
+    app.chat.prompt.insert(prompt)  # typed key by key it would take a second
+    await pilot.press("enter")
     await until(pilot, lambda: app.bridge.state.turn > turns and app.session and not app.session.busy)
     await pilot.pause(0.1)
 

@@ -22,6 +22,9 @@ class Terminal:
         size = ("-x", str(columns), "-y", str(rows))
         self._tmux("-f", "/dev/null", "new-session", "-d", *size, "sh")
         self._tmux("set-option", "-g", "remain-on-exit", "on")
+        # Without a client looking at it, tmux may fall back to its default size.
+        self._tmux("set-option", "-g", "window-size", "manual")
+        self._tmux("resize-window", *size)
 
     def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(

@@ -183,7 +183,7 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
         await type_text(pilot, "first\n")
         await until(pilot, lambda: "slow" in transcript_text(app))
         await type_text(pilot, "second\n")
-        await until(pilot, lambda: "waits for the turn" in screen_text(app))
+        await until(pilot, lambda: "waits its turn" in screen_text(app))
         session_id = app.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         assert app.chat.prompt.text == "second"
