@@ -11,7 +11,7 @@ import pytest
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 
-ROUNDS = 8
+ROUNDS = 6
 
 
 def test_nothing_acknowledged_is_lost_and_the_session_goes_on(served: Command, provider: Provider) -> None:

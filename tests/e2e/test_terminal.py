@@ -45,9 +45,9 @@ def terminal(co_tui: Command) -> Iterator[Terminal]:
 def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.start()
     terminal.wait("Embedded model SmolLM2", "Write a message", "f1 Help")
-    terminal.type("What is the capital of France?")
+    terminal.type("Is Paris a capital? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("What is the capital of France?", "co-tui ", " of 8.2k", gone="answering")
+    terminal.wait("Is Paris a capital? One word only: yes or no.", "co-tui ", " of 8.2k", gone="answering")
 
     terminal.type("Tell me a very long story about the sea.")
     terminal.press("Enter")
@@ -63,29 +63,29 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
 
     terminal.start("--continue")
     terminal.wait("interrupted by the user", "Write a message")
-    terminal.type("Say hello.")
+    terminal.type("Is water wet? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("Say hello.", "answering")
+    terminal.wait("Is water wet? One word only: yes or no.", "answering")
     terminal.wait(gone="answering")
     first = co_tui("sessions", "--json").objects[0]["id"]
 
     terminal.press("F7")
     terminal.wait("Ask anything")
-    terminal.type("A second session.")
+    terminal.type("Is snow cold? One word only: yes or no.")
     terminal.press("Enter")
     terminal.wait("answering")
     terminal.wait(gone="answering")
     terminal.press("F2")
     terminal.wait("Sessions · 2")
     terminal.type("capital")
-    terminal.wait("What is the capital", gone="A second session. ")
+    terminal.wait("Is Paris a capital", gone="Is snow cold")
     terminal.press("Enter")
-    terminal.wait("Say hello.", "f1 Help")
+    terminal.wait("Is water wet? One word only: yes or no.", "f1 Help")
     terminal.press("C-q")
     terminal.wait(gone="f1 Help")
 
     listed = co_tui("sessions", "--json").objects
-    assert {row["title"] for row in listed} == {"What is the capital of France?", "A second session."}
+    assert {row["title"].partition("?")[0] for row in listed} == {"Is Paris a capital", "Is snow cold"}
     kinds = [entry["message"]["kind"] for entry in co_tui("show", first, "--json").objects]
     assert kinds == ["request", "response"] * 3
 

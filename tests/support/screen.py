@@ -12,6 +12,7 @@ from co_tui.paths import locate
 from co_tui.settings import load
 from co_tui.ui.app import CoTui
 from co_tui.ui.launch import Launch
+from co_tui.ui.widgets.prompt import Prompt
 from tests.support.provider import Provider
 
 
@@ -53,6 +54,10 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: fl
     raise AssertionError(f"did not happen within {seconds} s: {condition}")
 
 
+PRESSED = 4
+"""So many keys at the end of a line are pressed one by one; the ones before them would only take time."""
+
+
 async def type_text(pilot: Pilot[None], text: str) -> None:
     """Type as at a keyboard; a newline sends."""
     names = {
@@ -64,6 +69,10 @@ async def type_text(pilot: Pilot[None], text: str) -> None:
         ",": "comma",
         "-": "minus",
     }
+    focused = pilot.app.focused
+    if isinstance(focused, Prompt) and "\n" not in text[:-PRESSED]:
+        focused.insert(text[:-PRESSED])
+        text = text[-PRESSED:]
     await pilot.press(*(names.get(character, character) for character in text))
 
 
@@ -73,7 +82,7 @@ async def ask(app: CoTui, pilot: Pilot[None], prompt: str) -> None:
     app.chat.prompt.insert(prompt)  # typed key by key it would take a second
     await pilot.press("enter")
     await until(pilot, lambda: app.bridge.state.turn > turns and app.session and not app.session.busy)
-    await pilot.pause(0.1)
+    await pilot.pause()
 
 
 def transcript_text(app: CoTui) -> str:
