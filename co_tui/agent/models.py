@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import inspect
 import json
 import urllib.request
 from collections.abc import Mapping
@@ -138,6 +139,7 @@ class EmbeddedModel:
     async def model(self) -> Model:
         address = await self._server.address()
         if self._built is None or self._built[0] != address:
+            await self._disconnect()
             self._built = (address, _compatible_model(ALIAS, f"{address}/v1", "embedded"))
         return self._built[1]
 
@@ -155,7 +157,13 @@ class EmbeddedModel:
         return await self._counter.count(text)
 
     async def close(self) -> None:
+        await self._disconnect()
         await self._server.close()
+
+    async def _disconnect(self) -> None:
+        built, self._built = self._built, None
+        if built is not None:
+            await _disconnected(built[1])
 
 
 @dataclass(slots=True)
@@ -182,7 +190,7 @@ class ProviderModel:
         return await self.counter.count(text) if self.counter else None
 
     async def close(self) -> None:
-        return None
+        await _disconnected(self.built)
 
 
 def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
@@ -232,6 +240,16 @@ async def _open_compatible(name: str, config: ModelConfig) -> ProviderModel:
         known_window_tokens=window or model.context_window,
         counter=TokenCounter(base_url, model_name, key),
     )
+
+
+async def _disconnected(model: Model) -> None:
+    """Let go of the connections a model's client keeps for its next request."""
+    close = getattr(getattr(model, "client", None), "close", None)
+    if close is not None:
+        with contextlib.suppress(Exception):  # each provider's client has its own way of being closed
+            closing = close()
+            if inspect.isawaitable(closing):
+                await closing
 
 
 def _compatible_model(name: str, base_url: str, key: str) -> Model:
