@@ -109,7 +109,8 @@ class Compacted(Frozen):
             Message(turn=3, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And?"}]}),
             CompactionComplete(
                 success=True, trigger="background", pre_tokens=148_000, post_tokens=21_000, pre_messages=6,
-                post_messages=3, tokens_removed=127_000, messages_removed=3, replaced=((12, 0),), replacement=(stands,),
+                post_messages=3, tokens_removed=127_000, messages_removed=3,
+                replaced=tuple((12, n) for n in range(32)), replacement=(stands,),
                 summary=summary, summarised_by="anthropic:claude-sonnet-5", checkpoint_number=3,
                 checkpoint_path="checkpoints/003-flaky-login.md", cost=0.031, duration_ms=12_300, saved_cost=0.38,
                 usage={"requests": 1, "input_tokens": 148_200, "output_tokens": 900},
