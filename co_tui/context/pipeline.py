@@ -142,7 +142,8 @@ class Governor:
             return self.fit(measured, scaffold)
         live = done.applied(measured.live)
         before = measured
-        measured = self.measure(live, scaffold)
+        kept = {id(before.live[index]) for index in before.pinned}
+        measured = self.measure(live, scaffold, pinned=[n for n, message in enumerate(live) if id(message) in kept])
         compaction = Compaction(
             replaced=self.replaced_of(before, done),
             replacement=done.messages,
