@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,10 +18,13 @@ from co_tui.session.session import Session
 from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome
 from co_tui.settings import load
-from tests.benchmarks.figures import print_table
+from tests.benchmarks.figures import median, print_table
 from tests.support.desks import ScriptedAnswerer, desk_for
+from tests.support.provider import Provider, Reply
+from tests.support.talks import LONG, talk, talking
 
 TURNS = 200
+CANCELS = 10
 WINDOW_TOKENS = 16_000
 REPLY_S, SUMMARY_S, PAUSE_S = 4, 10, 15
 REAL_S = 0.01
@@ -112,4 +116,28 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         states = asyncio.run(_all(Path(folder)))
-    print_table([(way.name, figures(state)) for way, state in zip(WAYS, states, strict=True)])
+        cancelled = asyncio.run(_cancelled_ms(Path(folder) / "cancelled"))
+    rows = [(way.name, figures(state)) for way, state in zip(WAYS, states, strict=True)]
+    worst = f"median {median(cancelled):.0f} ms, worst {max(cancelled):.0f} ms (target 200)"
+    print_table([*rows, ("cancelled, until the provider sees it", worst)])
+
+
+async def _cancelled_ms(home: Path) -> list[float]:
+    """From cancelling a compaction on demand to the moment in which the provider sees the connection go."""
+    taken = []
+    with Provider().serving() as provider:
+        provider.window, provider.default = 100_000, LONG
+        async with talking(home, provider) as session:
+            await talk(session, 3)
+            for n in range(CANCELS):
+                provider.summaries = [Reply(text=SUMMARY, wait_s=30)]
+                provider.closed_early.clear()
+                running = asyncio.create_task(session.compact())
+                while len(provider.summary_requests) <= n:
+                    await asyncio.sleep(0.01)
+                began = time.monotonic()
+                session.interrupt()
+                await running
+                await asyncio.to_thread(provider.closed_early.wait, 10)
+                taken.append((provider.closed_at - began) * 1000)
+    return taken
