@@ -15,7 +15,7 @@ from co_tui.events import Json, Ref
 from co_tui.events.messages import STANDS_FOR, pieces
 from co_tui.inert import one_line
 from co_tui.session.state import Entry
-from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.filtering import FilteringDialog
 
 LINE_CHARS = 200
 _SIGNS = {
@@ -69,13 +69,11 @@ def option(row: Row) -> Option:
     return Option(line)
 
 
-class ChooseMessageScreen(Dialog[Ref | None]):
+class ChooseMessageScreen(FilteringDialog[Ref | None]):
     """Type to filter; Enter chooses."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Back"),
-        Binding("down", "move(1)", show=False, priority=True),
-        Binding("up", "move(-1)", show=False, priority=True),
     ]
 
     def __init__(self, title: str, rows: Sequence[Row], verb: str) -> None:
@@ -104,13 +102,6 @@ class ChooseMessageScreen(Dialog[Ref | None]):
         options.clear_options()
         options.add_options([option(row) for row in self._shown])
         options.highlighted = len(self._shown) - 1 if self._shown else None  # the newest is the likeliest
-
-    def action_move(self, step: int) -> None:
-        options = self.query_one(OptionList)
-        if step > 0:
-            options.action_cursor_down()
-        else:
-            options.action_cursor_up()
 
     @on(Input.Submitted)
     def _submitted(self) -> None:

@@ -14,18 +14,16 @@ from textual.widgets.option_list import Option
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS
 from co_tui.ui.figures import tokens
-from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.filtering import FilteringDialog
 
 MAX_SHOWN = 200
 
 
-class ModelScreen(Dialog[str]):
+class ModelScreen(FilteringDialog[str]):
     """Type to filter, or to name any model string; Enter chooses."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Back"),
-        Binding("down", "move(1)", show=False, priority=True),
-        Binding("up", "move(-1)", show=False, priority=True),
     ]
 
     def __init__(self, environ: Mapping[str, str], present: str) -> None:
@@ -79,13 +77,6 @@ class ModelScreen(Dialog[str]):
         row.append(" " * max(1, 54 - row.cell_len))
         row.append(f"{tokens(window)} tokens" if window else "unknown", "dim")
         return Option(row, id=name)
-
-    def action_move(self, step: int) -> None:
-        options = self.query_one(OptionList)
-        if step > 0:
-            options.action_cursor_down()
-        else:
-            options.action_cursor_up()
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:
