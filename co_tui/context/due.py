@@ -29,6 +29,8 @@ class Due(NamedTuple):
     """Whether the request has to wait for it; otherwise it runs beside the turn."""
     texts_only: bool = False
     """No summary is made: each turn keeps its first and last text."""
+    focus: str = ""
+    """What the summary should pay special attention to."""
 
 
 class Question(NamedTuple):

@@ -8,47 +8,25 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from co_tui.agent.models import Answerer
 from co_tui.context import cuts
 from co_tui.context.due import Due, frees_enough
 from co_tui.context.pipeline import Measured
-from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Ref, SessionError
-from co_tui.session import telemetry
+from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError
 from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.bench import Bench
 from co_tui.session.failing import understood
-from co_tui.session.hooks import run_hooks
+from co_tui.session.preparing import Preparer, Stopped
 from co_tui.session.rewriting import Job, Rewriter, since
-from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
 from co_tui.session.wishes import is_fixed, wished_cut
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
-AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
-"""Triggers that come from the policy, not from a person or an emergency."""
 
 
 class CompactionRefused(Exception):
     """Why there is nothing to do, in a sentence."""
-
-
-class Asker(Protocol):
-    """Somebody who can be asked while a compaction runs."""
-
-    async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
-        """Whether an automatic compaction may begin."""
-        ...
-
-    async def review(self, summary: str) -> str | None:
-        """The summary as it shall be applied; None not to apply it."""
-        ...
-
-
-class _Stopped(Exception):
-    """The compaction ended without a result, for a reason that is told."""
 
 
 @dataclass(slots=True)
@@ -62,10 +40,9 @@ class _Run:
 class Compactor:
     """A session's compactions."""
 
-    def __init__(self, rewriter: Rewriter, cwd: Path, asker: Asker | None = None) -> None:
+    def __init__(self, rewriter: Rewriter, preparer: Preparer) -> None:
         self._rewriter = rewriter
-        self._cwd = cwd
-        self._asker = asker
+        self._preparer = preparer
         self._background: Background[Job] = Background()
         self._task: asyncio.Task[None] | None = None
         self._blocking: asyncio.Task[None] | None = None
@@ -73,9 +50,7 @@ class Compactor:
         self._rewriting = asyncio.Lock()
         self._requested: str | None = None
         """The model asked for a compaction, with this focus."""
-        self._focus_of_request = ""
         self._told_fixed = False
-        self._writers: dict[str, Answerer] = {}
 
     @property
     def running(self) -> bool:
@@ -105,7 +80,7 @@ class Compactor:
         cut = wished_cut(bench, measured, trigger, upto)
         if cut is None:
             raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
-        job = self._job(bench, measured, Due(cut, waits=True), focus=focus)
+        job = self._job(bench, measured, Due(cut, waits=True, focus=focus))
         job.with_primary = trigger in ("manual", "model_switch")
         return job
 
@@ -204,9 +179,7 @@ class Compactor:
     async def close(self, bench: Bench) -> None:
         self.cancel()
         await self.discard(bench, "the session was left")
-        for answerer in self._writers.values():
-            await answerer.close()
-        self._writers.clear()
+        await self._preparer.close()
 
     # Deciding
 
@@ -215,8 +188,7 @@ class Compactor:
             focus, self._requested = self._requested, None
             cut = cuts.share_cut(measured.live, "model_request", pinned=measured.pinned)
             if cut is not None and frees_enough(bench.governor.question(measured), cut):
-                self._focus_of_request = focus
-                return Due(cut, waits=False)
+                return Due(cut, waits=False, focus=focus)
         found = bench.governor.due(measured)
         if found is None:
             return None
@@ -239,19 +211,17 @@ class Compactor:
             )
         )
 
-    def _job(self, bench: Bench, measured: Measured, found: Due, *, focus: str = "", blocks: bool = True) -> Job:
+    def _job(self, bench: Bench, measured: Measured, found: Due, *, blocks: bool = True) -> Job:
         history = bench.state.history
         gone = (measured.origins[index] for index in found.cut.replaced)
         reading, trigger = measured.reading, found.cut.trigger
-        if trigger == "model_request":
-            focus = focus or self._focus_of_request
         return Job(
             bench=bench,
             due=found,
             refs=frozenset(history[index].ref for index in gone if index is not None),
             messages=[measured.live[index] for index in found.cut.replaced],
             trigger="background" if trigger == "blocking" and not blocks else trigger,
-            focus=focus,
+            focus=found.focus,
             blocks=blocks,
             share=reading.current_tokens / max(1, reading.window.tokens),
         )
@@ -269,7 +239,7 @@ class Compactor:
         """A compaction beside the conversation; when no turn runs it is applied as soon as it is ready."""
         ended: CompactionComplete | None = None
         try:
-            await self._summarise(job)
+            await self._preparer.prepare(job)
         except asyncio.CancelledError as stopped:
             ended = _failed(job, f"discarded: {stopped or 'stopped'}", cancelled=True)
         except Exception as error:
@@ -308,7 +278,7 @@ class Compactor:
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
-        await self._summarise(run.job)
+        await self._preparer.prepare(run.job)
 
     async def _wait(self, bench: Bench, measured: Measured) -> None:
         """The request cannot go on without what runs beside it."""
@@ -326,92 +296,6 @@ class Compactor:
             bench.recorder.announce(CompactionWait(share=share, over=True))
         if self._background.stage is Stage.READY:
             await self._apply_ready(bench, waited_ms=since(began))
-
-    async def _summarise(self, job: Job) -> None:
-        """All that comes before the rewrite; the summary is left in the job."""
-        bench = job.bench
-        if job.due.texts_only:
-            await self._start(job)
-            job.summary = Summary("", OFFLINE)
-            return
-        if not await self._may(job):
-            raise _Stopped("you said no")
-        await self._start(job)
-        await self._run_hooks(job)
-        request = request_for(bench.governor, job.messages)
-        request.focus, request.pause_s, request.bill = job.focus, bench.first_backoff_s, job.bill
-        request.timeout_s = bench.settings.compaction_timeout_s
-        job.summary = await summarised(request, None if self._in_the_way(job) else lambda: self._writer(job))
-        if bench.settings.compaction_review == "on" and self._asker is not None:
-            await self._review(job, job.summary)
-
-    async def _may(self, job: Job) -> bool:
-        if job.trigger not in AUTOMATIC or job.bench.settings.compaction_asks == "off" or self._asker is None:
-            return True
-        return await self._asker.may_compact(job.trigger, len(job.refs), job.share)
-
-    async def _start(self, job: Job) -> None:
-        bench = job.bench
-        usage = bench.state.usage
-        job.span = telemetry.start(job.trigger, {"session_id": bench.session_id, "model": bench.answerer.name})
-        job.started = True
-        await bench.recorder.record(
-            CompactionStart(
-                trigger=job.trigger,
-                focus=job.focus,
-                system_tokens=usage.system_tokens if usage else 0,
-                conversation_tokens=usage.conversation_tokens if usage else 0,
-                tool_definition_tokens=usage.tool_definition_tokens if usage else 0,
-                messages=len(job.refs),
-                blocks=job.blocks,
-            )
-        )
-
-    async def _run_hooks(self, job: Job) -> None:
-        bench = job.bench
-        commands = bench.settings.hooks.get("preCompact", ())
-        if not commands:
-            return
-        payload = {
-            "hook": "preCompact",
-            "trigger": job.trigger,
-            "session_id": bench.session_id,
-            "cwd": str(self._cwd),
-            "focus": job.focus,
-            "messages": len(job.refs),
-            "share": round(job.share, 4),
-        }
-        outcome = await run_hooks(
-            "preCompact", commands, payload, cwd=self._cwd, timeout_s=bench.settings.hook_timeout_s,
-            secrets=bench.answerer.asked.secrets,
-        )  # fmt: skip
-        await bench.recorder.record(*outcome.runs)
-        if outcome.veto:
-            raise _Stopped(f"a preCompact hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
-        job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
-
-    async def _review(self, job: Job, summary: Summary) -> None:
-        assert self._asker is not None
-        wished = await self._asker.review(summary.text)
-        if wished is None or not wished.strip():
-            raise _Stopped("the summary was not accepted")
-        summary.edited = wished.strip() != summary.text.strip()
-        summary.text = wished.strip()
-
-    def _in_the_way(self, job: Job) -> bool:
-        """Whether a summary by the model that answers would take the only seat from the turn beside it."""
-        bench = job.bench
-        own = not bench.settings.summarization_model or bench.settings.summarization_model == bench.answerer.name
-        return bench.answerer.one_seat and own and job.trigger in AUTOMATIC
-
-    async def _writer(self, job: Job) -> Answerer:
-        """Who writes the summary."""
-        name = job.bench.settings.summarization_model
-        if job.with_primary or not name or name == job.bench.answerer.name:
-            return job.bench.answerer
-        if name not in self._writers:
-            self._writers[name] = await job.bench.open_model(name)
-        return self._writers[name]
 
     # Rewriting the history
 
@@ -442,7 +326,7 @@ def _failed(job: Job, error: str = "", *, cancelled: bool = False) -> Compaction
 
 def _words(error: BaseException, job: Job) -> str:
     """What went wrong, without anything that must not be told."""
-    if isinstance(error, _Stopped) or not isinstance(error, Exception):
+    if isinstance(error, Stopped) or not isinstance(error, Exception):
         return str(error)
     return understood(error, job.bench.answerer.asked)[0].sentence
 

@@ -13,8 +13,8 @@ from co_tui.agent.models import Answerer
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
 from co_tui.session.bench import FIRST_BACKOFF_S
-from co_tui.session.compaction import Asker
 from co_tui.session.limits import Limits
+from co_tui.session.preparing import Asker
 from co_tui.session.ratios import Ratios
 from co_tui.settings import Settings
 from co_tui.store.lock import SessionLock

@@ -45,6 +45,7 @@ from co_tui.session.desk import Desk, new_session_id
 from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.own_tools import OwnTools
 from co_tui.session.place import repository_of
+from co_tui.session.preparing import Preparer
 from co_tui.session.pressure import pressed
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
@@ -101,7 +102,7 @@ class Session:
         self._archive = Archive(recorder, self._history)
         self._bench = self._new_bench(answerer, desk.settings, window)
         rewriter = Rewriter(Checkpoints(desk.paths.session(recorder.session_id)), DailyMemory(desk.paths.memory))
-        self._compactor = Compactor(rewriter, desk.cwd, desk.asker)
+        self._compactor = Compactor(rewriter, Preparer(desk.cwd, desk.asker))
         self._tools = OwnTools(self._archive, self._compactor, lambda: recorder.state)
         self.resumed_from = recorder.state
         """The state before this process said anything."""

@@ -1,0 +1,130 @@
+"""All that comes before a history is rewritten: asking, the start in the log, hooks, the summary, its review."""
+
+from pathlib import Path
+from typing import Protocol
+
+from co_tui.agent.models import Answerer
+from co_tui.events import CompactionStart
+from co_tui.session import telemetry
+from co_tui.session.hooks import run_hooks
+from co_tui.session.rewriting import Job
+from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
+
+AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
+"""Triggers that come from the policy, not from a person or an emergency."""
+
+
+class Asker(Protocol):
+    """Somebody who can be asked while a compaction runs."""
+
+    async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
+        """Whether an automatic compaction may begin."""
+        ...
+
+    async def review(self, summary: str) -> str | None:
+        """The summary as it shall be applied; None not to apply it."""
+        ...
+
+
+class Stopped(Exception):
+    """The compaction ended without a result, for a reason that is told."""
+
+
+class Preparer:
+    """Gets a compaction ready to be applied. Nothing has happened to the history when it is done, or when it fails."""
+
+    def __init__(self, cwd: Path, asker: Asker | None = None) -> None:
+        self._cwd = cwd
+        self._asker = asker
+        self._writers: dict[str, Answerer] = {}
+
+    async def prepare(self, job: Job) -> None:
+        """All that comes before the rewrite; the summary is left in the job."""
+        bench = job.bench
+        if job.due.texts_only:
+            await self._start(job)
+            job.summary = Summary("", OFFLINE)
+            return
+        if not await self._may(job):
+            raise Stopped("you said no")
+        await self._start(job)
+        await self._run_hooks(job)
+        request = request_for(bench.governor, job.messages)
+        request.focus, request.pause_s, request.bill = job.focus, bench.first_backoff_s, job.bill
+        request.timeout_s = bench.settings.compaction_timeout_s
+        job.summary = await summarised(request, None if self._in_the_way(job) else lambda: self._writer(job))
+        if bench.settings.compaction_review == "on" and self._asker is not None:
+            await self._review(job, job.summary)
+
+    async def _may(self, job: Job) -> bool:
+        if job.trigger not in AUTOMATIC or job.bench.settings.compaction_asks == "off" or self._asker is None:
+            return True
+        return await self._asker.may_compact(job.trigger, len(job.refs), job.share)
+
+    async def _start(self, job: Job) -> None:
+        bench = job.bench
+        usage = bench.state.usage
+        job.span = telemetry.start(job.trigger, {"session_id": bench.session_id, "model": bench.answerer.name})
+        job.started = True
+        await bench.recorder.record(
+            CompactionStart(
+                trigger=job.trigger,
+                focus=job.focus,
+                system_tokens=usage.system_tokens if usage else 0,
+                conversation_tokens=usage.conversation_tokens if usage else 0,
+                tool_definition_tokens=usage.tool_definition_tokens if usage else 0,
+                messages=len(job.refs),
+                blocks=job.blocks,
+            )
+        )
+
+    async def _run_hooks(self, job: Job) -> None:
+        bench = job.bench
+        commands = bench.settings.hooks.get("preCompact", ())
+        if not commands:
+            return
+        payload = {
+            "hook": "preCompact",
+            "trigger": job.trigger,
+            "session_id": bench.session_id,
+            "cwd": str(self._cwd),
+            "focus": job.focus,
+            "messages": len(job.refs),
+            "share": round(job.share, 4),
+        }
+        outcome = await run_hooks(
+            "preCompact", commands, payload, cwd=self._cwd, timeout_s=bench.settings.hook_timeout_s,
+            secrets=bench.answerer.asked.secrets,
+        )  # fmt: skip
+        await bench.recorder.record(*outcome.runs)
+        if outcome.veto:
+            raise Stopped(f"a preCompact hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
+        job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
+
+    async def _review(self, job: Job, summary: Summary) -> None:
+        assert self._asker is not None
+        wished = await self._asker.review(summary.text)
+        if wished is None or not wished.strip():
+            raise Stopped("the summary was not accepted")
+        summary.edited = wished.strip() != summary.text.strip()
+        summary.text = wished.strip()
+
+    def _in_the_way(self, job: Job) -> bool:
+        """Whether a summary by the model that answers would take the only seat from the turn beside it."""
+        bench = job.bench
+        own = not bench.settings.summarization_model or bench.settings.summarization_model == bench.answerer.name
+        return bench.answerer.one_seat and own and job.trigger in AUTOMATIC
+
+    async def _writer(self, job: Job) -> Answerer:
+        """Who writes the summary."""
+        name = job.bench.settings.summarization_model
+        if job.with_primary or not name or name == job.bench.answerer.name:
+            return job.bench.answerer
+        if name not in self._writers:
+            self._writers[name] = await job.bench.open_model(name)
+        return self._writers[name]
+
+    async def close(self) -> None:
+        for answerer in self._writers.values():
+            await answerer.close()
+        self._writers.clear()
