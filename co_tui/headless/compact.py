@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from co_tui.agent.errors import ModelUnusable
-from co_tui.events import CompactionComplete, Event
+from co_tui.events import Event
 from co_tui.headless.opening import opened, print_events, show_json, stop_on_signals
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say
 from co_tui.session.compaction import CompactionRefused
+from co_tui.session.telling import told_compaction
 from co_tui.store.errors import StoreError
 
 
@@ -38,24 +39,11 @@ async def _compact(
             await session.close("compact")
             await printing
     if not as_json or not done.success:
-        say(told(done))
+        where = f" Checkpoint {done.checkpoint_number}: {done.checkpoint_path}" if done.checkpoint_path else ""
+        say(told_compaction(done) + where)
     if done.cancelled:
         return INTERRUPTED
     return DONE if done.success else FAILED
-
-
-def told(done: CompactionComplete) -> str:
-    """How a compaction ended, in a sentence."""
-    if done.cancelled:
-        return "The compaction was cancelled; the conversation is as it was."
-    if not done.success:
-        return f"The compaction failed, the conversation is as it was: {done.error}."
-    note = f" ({done.error})" if done.error else ""
-    where = f" Checkpoint {done.checkpoint_number}: {done.checkpoint_path}" if done.checkpoint_path else ""
-    return (
-        f"Conversation compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, {len(done.replaced)} messages "
-        f"summarised by {done.summarised_by}{note}.{where}"
-    )
 
 
 def _silent(_: Event) -> None:

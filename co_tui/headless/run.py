@@ -18,12 +18,12 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
 )
-from co_tui.headless.compact import told
 from co_tui.headless.opening import opened, print_events, show_json, stop_on_signals
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say
 from co_tui.inert import inert
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
+from co_tui.session.telling import told_compaction
 from co_tui.session.turn import Outcome
 from co_tui.store.errors import StoreError
 
@@ -97,7 +97,7 @@ class _Prose:
                 say(f"{what} ({outcome})")
             case CompactionComplete() as done:
                 self._end_line()
-                say(told(done))
+                say(told_compaction(done))
             case StreamReset() | Message() | SessionInterrupted():
                 self._end_line()
             case _:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from co_tui.events import CompactionComplete, Event, Json, Message, SessionError, SessionInterrupted
 from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
-from co_tui.ui.figures import tokens
+from co_tui.session.telling import told_compaction
 
 Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "note", "error"]
 
@@ -76,7 +76,8 @@ class BlockBuilder:
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
-                self.note(told_compaction(fact), "note", event.seq or 0)
+                way_back = " /undo takes it back." if fact.success and fact.replaced else ""
+                self.note(told_compaction(fact) + way_back, "note", event.seq or 0)
             case _:
                 pass
 
@@ -138,24 +139,6 @@ class BlockBuilder:
         block.tight = before is None or (block.foldable and before.foldable and not block.first_of_reply)
         self.blocks.append(block)
         return block
-
-
-def told_compaction(fact: CompactionComplete) -> str:
-    """A compaction in one line of the conversation."""
-    if fact.cancelled:
-        return "Compaction cancelled; the conversation is as it was."
-    if not fact.success:
-        return f"Compaction failed, the conversation is as it was: {fact.error}"
-    if not fact.replaced:
-        return f"Conversation Compacted by {fact.summarised_by}, on its side"
-    if fact.edited and fact.summarised_by == "you":
-        return "The summary was rewritten by you"
-    by = f" by {fact.summarised_by}" if fact.summarised_by else ""
-    note = f" ({fact.error})" if fact.error else ""
-    return (
-        f"◆ Conversation Compacted · {tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)} tokens · "
-        f"{len(fact.replaced)} messages summarised{by}{note} · /undo takes it back"
-    )
 
 
 def clock(timestamp: str) -> str:
