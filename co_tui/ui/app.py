@@ -149,6 +149,8 @@ class CoTui(App[None]):
             self.chat.set_busy(False, "nothing can be sent")
             self._give_back_unsent()
             return
+        if self.engine.trouble:
+            self.chat.feed.note(self.engine.trouble, "error")
         await self._remember_prompts()
         if self._session_id:
             await self._open(self._session_id, self.launch.model)

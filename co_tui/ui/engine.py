@@ -5,6 +5,7 @@ Everything imported inside the functions here takes a second or more; the first 
 
 import asyncio
 import gc
+import shutil
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,8 @@ class Engine:
         lock.acquire()
         try:
             await asyncio.wrap_future(self._writer.delete(session_id))
+            # Its checkpoints tell what was said, too.
+            await asyncio.to_thread(shutil.rmtree, self.launch.paths.session(session_id), ignore_errors=True)
         finally:
             lock.release()
 

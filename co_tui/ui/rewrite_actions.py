@@ -85,10 +85,13 @@ class RewriteActions:
             screen = ChooseMessageScreen("Go back to before…", list(map(row_of, prompts)), "go back to before it")
             await self._app.push_screen(screen, self._turn_chosen)
             return
+        if not turn.isdecimal():
+            self._fail(f"/rewind takes the number of a turn, not {one_line(turn, 40)!r}.")
+            return
         from co_tui.session.rewrites import NothingToUndo
 
         try:
-            prompt = await session.rewind(int(turn) if turn.isdecimal() else 0)
+            prompt = await session.rewind(int(turn))
         except NothingToUndo as nothing:
             self._say(str(nothing))
             return

@@ -163,6 +163,29 @@ async def test_rewind_brings_the_prompt_back(home: Path, provider: Provider) -> 
         assert len(app.bridge.state.transcript) == 6
 
 
+async def test_what_is_no_turn_is_named(home: Path, provider: Provider) -> None:
+    async with talked(home, provider, turns=1) as (app, pilot):
+        await type_text(pilot, "/rewind soon\n")
+        await until(pilot, lambda: "/rewind takes the number of a turn, not 'soon'" in screen_text(app))
+        await type_text(pilot, "/rewind 7\n")
+        await until(pilot, lambda: "There is no turn 7; this session has 1." in screen_text(app))
+        assert len(app.bridge.state.history) == 2
+
+
+async def test_a_deleted_session_leaves_no_checkpoint_behind(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        done = await compacted(app, pilot)
+        folder, session_id = app.launch.paths.session(app.session_id), app.session_id
+        assert done.checkpoint_path.startswith(str(folder)) and folder.is_dir()
+        await app.delete_session(session_id)
+        assert not folder.exists()
+
+
+async def test_telemetry_that_cannot_be_sent_is_said(home: Path, provider: Provider) -> None:
+    async with talked(home, provider, turns=0, telemetry="nonsense") as (app, _):
+        assert app.engine.trouble and app.engine.trouble[:30] in screen_text(app)
+
+
 async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=2) as (app, pilot):
         await type_text(pilot, "/pin")
