@@ -293,15 +293,17 @@ async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provide
         assert texts(session.state)[-2:] == ["said while it was being summarised", "short "]
 
 
-async def test_at_the_second_mark_the_request_waits(home: Path, provider: Provider) -> None:
+async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home: Path, provider: Provider) -> None:
     provider.window = 3_000
-    async with talking(home, provider, background_compaction_threshold=0.9, buffer_exhaustion_threshold=0.9) as session:
-        provider.summary = Reply(text=GOOD.text, wait_s=0.3)
-        await talk(session, 20)
-        done = [each for each in compactions(session.state) if each.success]
-        assert done
-        usage = session.state.usage
-        assert usage is not None and usage.current_tokens < 3_000
+    provider.summary = Reply(text=GOOD.text, wait_s=1.0)
+    async with talking(home, provider) as session:
+        while session.state.compacting is None:
+            await talk(session, 1)
+        await session.submit("a long one " + "more words " * 250)
+        (done,) = [each for each in compactions(session.state) if each.success]
+        assert done.trigger == "background" and done.waited_ms > 0
+        assert "[Earlier conversation, summarised]" in provider.requests[-1]["messages"][1]["content"]
+        assert replayed(session) == session.state
 
 
 async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, provider: Provider) -> None:
