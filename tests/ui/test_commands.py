@@ -214,9 +214,9 @@ async def test_find_and_folds_work_from_the_prompt_and_by_key(home: Path, provid
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "where is the needle")
         await type_text(pilot, "/find needle\n")
-        await until(pilot, lambda: app.chat.transcript._needle == "needle")
+        await until(pilot, lambda: app.chat.transcript.needle == "needle")
         await pilot.press("escape")
-        await until(pilot, lambda: app.chat.transcript._needle == "")
+        await until(pilot, lambda: app.chat.transcript.needle == "")
         await pilot.press("ctrl+f")
         await until(pilot, lambda: "Search in this conversation" in screen_text(app))
         await type_text(pilot, "haystack\n")

@@ -51,7 +51,7 @@ def talk(count: int) -> list[Block]:
 async def test_the_end_is_shown_and_only_what_is_near_is_laid_out() -> None:
     async with shell(talk(5000)) as (_, transcript, _):
         assert "message 4999" in "\n".join(lines(transcript))
-        assert len(transcript._laid) < 50
+        assert transcript.layout_of_blocks.laid_count < 50
 
 
 async def test_scrolling_up_line_by_line_skips_and_repeats_nothing() -> None:
@@ -116,10 +116,10 @@ async def test_resizing_keeps_the_block_at_the_top() -> None:
     async with shell(talk(200), (80, 20)) as (_, transcript, pilot):
         transcript.scroll_relative(y=-300, animate=False)
         await pilot.pause()
-        top = transcript._top[0]
+        top = transcript.top_block
         await pilot.resize_terminal(50, 20)
         await pilot.pause()
-        assert transcript._top[0] == top
+        assert transcript.top_block == top
 
 
 async def test_folding_opens_in_place_and_all_at_once() -> None:

@@ -21,10 +21,9 @@ def highlighted(text: str, language: str, width: int, theme: str, background: st
     lines: list[Strip] = []
     for segments in _token_lines(text.rstrip("\n"), language, theme, base):
         whole = Strip(segments)
-        starts = range(0, max(1, whole.cell_length), inner)
-        for start in starts:
-            part = whole.crop_extend(start, start + inner, base) if segments else Strip.blank(inner, base)
-            lines.append(Strip([margin, *part, margin]))
+        cuts = [*range(inner, whole.cell_length, inner), whole.cell_length]
+        for part in whole.divide(cuts) if segments else [Strip.blank(inner, base)]:
+            lines.append(Strip([margin, *part.extend_cell_length(inner, base), margin]))
     return lines
 
 

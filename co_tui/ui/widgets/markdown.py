@@ -1,7 +1,8 @@
-"""Markdown as it reads well in a chat: headings to the left, tables with thin lines, links spelled out."""
+"""Markdown as it reads well in a chat: headings to the left, tables with thin lines, links spelled out, tags as text."""
 
 from typing import Any, ClassVar
 
+from markdown_it import MarkdownIt
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Heading, Markdown, MarkdownElement, TableElement
@@ -30,6 +31,10 @@ class _Table(TableElement):
         yield table
 
 
+# Tags are what somebody wrote about, `<Suspense>` or `<b>`: as HTML they would vanish.
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+
+
 class ChatMarkdown(Markdown):
     """Rich's Markdown with our elements; links show their address instead of hiding it."""
 
@@ -40,4 +45,5 @@ class ChatMarkdown(Markdown):
     }
 
     def __init__(self, text: str, **options: Any) -> None:
-        super().__init__(text, hyperlinks=False, **options)
+        super().__init__("", hyperlinks=False, **options)
+        self.markup, self.parsed = text, _PARSER.parse(text)

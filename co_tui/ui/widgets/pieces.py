@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 LONGEST_PARAGRAPH_CHARS = 3000
+LONGEST_CODE_LINE_CHARS = 4000
 CODE_LINES_AT_ONCE = 24
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)")
@@ -26,12 +27,14 @@ class Piece(NamedTuple):
 class Cutter:
     """Takes text as it comes and gives out pieces as soon as they are final.
 
-    A piece ends at a blank line outside of code, or within code after some lines, or within a paragraph
-    that has become very long, so that what must be rendered again stays small whatever is being written.
+    A piece ends at a blank line outside of code, or within code after some lines or within a very long one,
+    or within a paragraph that has become very long, so that what must be rendered again stays small whatever
+    is being written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, longest_code_line: int = LONGEST_CODE_LINE_CHARS) -> None:
         self.rest = ""
+        self._longest_code_line = longest_code_line
         self._scanned = 0
         self._fence: tuple[str, str] | None = None
         self._joined = False
@@ -48,7 +51,9 @@ class Cutter:
     def tail(self) -> Piece | None:
         """What is left, as it would look if nothing more came."""
         if self._fence is not None:
-            return Piece(self.rest, self._fence[1], self._joined)
+            before, _, last = self.rest.rpartition("\n")
+            # The closing fence, when nothing follows it, is no line of code.
+            return Piece(before if self._closes(last) else self.rest, self._fence[1], self._joined)
         return Piece(self.rest, None, self._joined) if self.rest.strip() else None
 
     def split_tail(self, at: int) -> Piece:
@@ -62,20 +67,31 @@ class Cutter:
 
     def _next_code(self) -> Piece | None:
         assert self._fence is not None
-        marker, language = self._fence
+        _, language = self._fence
         lines = 0
         start = 0
-        while (end := self.rest.find("\n", start)) >= 0:
+        while (end := self.rest.find("\n", start, start + self._longest_code_line)) >= 0:
             line = self.rest[start:end]
-            if line.strip().startswith(marker) and not line.strip().strip(marker[0]):
+            if self._closes(line):
                 return self._close_code(start, end + 1, language)
             lines += 1
             start = end + 1
             if lines >= CODE_LINES_AT_ONCE:
-                piece = Piece(self.rest[:start], language, self._joined)
-                self.rest, self._joined = self.rest[start:], True
-                return piece
+                return self._part_of_code(start, language)
+        if len(self.rest) - start >= self._longest_code_line:
+            return self._part_of_code(start + self._longest_code_line, language)
         return None
+
+    def _closes(self, line: str) -> bool:
+        """Whether the line ends the code block that is open."""
+        assert self._fence is not None
+        marker, bare = self._fence[0], line.strip()
+        return bare.startswith(marker) and not bare.strip(marker[0])
+
+    def _part_of_code(self, upto: int, language: str) -> Piece:
+        piece = Piece(self.rest[:upto], language, self._joined)
+        self.rest, self._joined = self.rest[upto:], True
+        return piece
 
     def _close_code(self, start: int, after: int, language: str) -> Piece:
         piece = Piece(self.rest[:start], language, self._joined)

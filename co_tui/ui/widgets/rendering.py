@@ -14,12 +14,16 @@ from rich.theme import Theme
 from textual.strip import Strip
 
 from co_tui.ui.widgets.blocks import Block
-from co_tui.ui.widgets.pieces import LONGEST_PARAGRAPH_CHARS, Cutter, Piece
+from co_tui.ui.widgets.pieces import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, Piece
 
 BAR = "▌ "
 INDENT = "  "
+CODE_MARGIN = 2
+"""Cells beside a code block."""
 MAX_RESULT_CHARS = 20_000
-"""An opened tool result shows this much; the log keeps all of it."""
+"""An opened tool result, or a prompt, shows this much; the log keeps all of it."""
+MAX_REPLY_CHARS = 120_000
+"""So much of a reply is drawn: laying out more would hold the keys up for over a second."""
 
 
 class Palette(NamedTuple):
@@ -85,7 +89,10 @@ class Look:
             return _trimmed(self.plain(text, width))
         from co_tui.ui.widgets.markdown import ChatMarkdown
 
-        return _trimmed(self.lines(ChatMarkdown(text), width))
+        try:
+            return _trimmed(self.lines(ChatMarkdown(text), width))
+        except Exception:  # whatever a model writes, a screen that cannot show it nicely still shows it
+            return _trimmed(self.plain(text, width))
 
     def code(self, text: str, language: str, width: int) -> list[Strip]:
         if not self.rich:
@@ -109,7 +116,9 @@ class Prose:
     def __init__(self, look: Look, width: int) -> None:
         self._look = look
         self._width = width
-        self._cutter = Cutter()
+        # A long line of code is cut where it is wrapped.
+        inner = max(1, width - CODE_MARGIN)
+        self._cutter = Cutter(max(1, LONGEST_CODE_LINE_CHARS // inner) * inner)
         self._final: list[Strip] = []
         self._tail: list[Strip] = []
 
@@ -158,17 +167,32 @@ class Laid:
         self._head = [*gap, *head_of(block, look, width)]
         self._prose: Prose | None = None
         self._body: list[Strip] = []
+        self._fed = 0
+        self._left_out: Callable[[int], list[Strip]] = lambda chars: look.plain(
+            f"… {chars:,} more characters are in the log; `co-tui show` prints them", width, look.muted
+        )
+        self._foot: list[Strip] = []
+        self._end = [Strip([Segment("✂ interrupted", look.warning)])] if block.interrupted else []
         if block.kind == "reply":
             self._prose = Prose(look, width)
-            self._prose.feed(block.text)
+            self.grow(block.text)
         else:
             self._body = _BODIES[block.kind](block, look, width)
-        self._foot = [Strip([Segment("✂ interrupted", look.warning)])] if block.interrupted else []
+            self._foot = self._end
+
+    @property
+    def can_grow(self) -> bool:
+        return self._prose is not None
 
     def grow(self, text: str) -> None:
-        """Add to a reply that is being streamed."""
+        """Add to a reply that is being streamed; beyond what is drawn of it, only counted."""
         assert self._prose is not None
-        self._prose.feed(text)
+        room = MAX_REPLY_CHARS - self._fed
+        self._fed += len(text)
+        if room > 0:
+            self._prose.feed(text[:room])
+        over = self._fed - MAX_REPLY_CHARS
+        self._foot = [*(self._left_out(over) if over > 0 else ()), *self._end]
 
     @property
     def height(self) -> int:
@@ -179,6 +203,10 @@ class Laid:
     def title_line(self) -> int:
         """The line a fold is opened and closed on."""
         return len(self._head)
+
+    def line_with(self, needle: str) -> int:
+        """The first line that holds the text (in small letters), else the first of all."""
+        return next((n for n in range(self.height) if needle in self.line(n).text.lower()), 0)
 
     def line(self, index: int) -> Strip:
         if index < len(self._head):
