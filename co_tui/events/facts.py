@@ -233,6 +233,8 @@ class SessionError(Occurrence):
     kind: str = ""
     status: int | None = None
     attempt: int = 1
+    attempts: int = 0
+    """How often a request is tried again at most; 0 where that is not known."""
     retry_in_s: float | None = None
     partial: str = ""
     """What had already been streamed of a reply that is now asked for again."""
@@ -275,13 +277,15 @@ class ToolActivity(Record):
     text: str = ""
 
 
-class PromptQueued(Record):
-    """A prompt waits for the running turn. Announced; it is logged when its own turn begins."""
+class QueueChanged(Record):
+    """Other prompts wait for their turn than before. Announced; each is logged when its own turn begins."""
 
-    TYPE: ClassVar[str] = "prompt.queued"
+    TYPE: ClassVar[str] = "queue.changed"
     VERSION: ClassVar[int] = 1
-    prompt: str
-    ahead: int
+    prompts: tuple[str, ...]
+    """All that wait, in order."""
+    held: int = 0
+    """How many of them are not said before the user says so."""
 
 
 class PromptReturned(Record):
@@ -317,7 +321,7 @@ Life: TypeAlias = SessionStart | SessionResume | SessionFork | SessionRename | S
 Rewrite: TypeAlias = CompactionComplete | CompactionUndone | Clear | Rewind | Pin
 Change: TypeAlias = ModelChange | PolicyChange
 Happening: TypeAlias = ArtifactStored | MemoryWritten | HookRun | SessionError | SessionInterrupted
-Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | PromptQueued | PromptReturned | CompactionWait
+Transient: TypeAlias = StreamDelta | StreamReset | ToolActivity | QueueChanged | PromptReturned | CompactionWait
 Fact: TypeAlias = (
     Life | Message | UsageInfo | Truncation | CompactionStart | Rewrite | Change | Happening | Transient | Unknown
 )
@@ -338,7 +342,7 @@ def is_durable(fact: Fact) -> bool:
             return True
         case Unknown():
             return True
-        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned() | CompactionWait():
+        case StreamDelta() | StreamReset() | ToolActivity() | QueueChanged() | PromptReturned() | CompactionWait():
             return False
         case _:
             assert_never(fact)

@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,8 +24,8 @@ from co_tui.events import (
     ModelChange,
     Pin,
     PolicyChange,
-    PromptQueued,
     PromptReturned,
+    QueueChanged,
     Ref,
     Rewind,
     SessionEnd,
@@ -47,6 +45,7 @@ from co_tui.session.own_tools import OwnTools
 from co_tui.session.place import repository_of
 from co_tui.session.preparing import Preparer
 from co_tui.session.pressure import pressed
+from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
 from co_tui.session.rewriting import Rewriter
@@ -60,15 +59,6 @@ from co_tui.store.reader import Reader
 
 RELIEVED_FOR_MESSAGES = 40
 """After compacting for want of memory: not again before so much more was said."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """Something to be done when its turn comes: a prompt to answer, or with no prompt something else."""
-
-    work: Callable[[], Awaitable[Any]]
-    prompt: str = ""
-    done: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class WindowTooSmall(Exception):
@@ -91,14 +81,11 @@ class Session:
         self._history = ParsedHistory()
         self._relieved_at = -RELIEVED_FOR_MESSAGES
         """How much had been said when memory was last made free."""
-        self._waiting: deque[_Waiting] = deque()
+        self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._close_retired)
         self._turn: Turn | None = None
         self._stop_next = False
         self._retired: list[Answerer] = []
         """Models that were replaced while they may still be answering."""
-        self._worker: asyncio.Task[None] | None = None
-        self._working = False
-        """Whether something was taken from what waits and is not done yet."""
         self._archive = Archive(recorder, self._history)
         self._bench = self._new_bench(answerer, desk.settings, window)
         rewriter = Rewriter(Checkpoints(desk.paths.session(recorder.session_id)), DailyMemory(desk.paths.memory))
@@ -174,7 +161,12 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return self._worker is not None
+        return self._queue.busy
+
+    @property
+    def waiting(self) -> tuple[WaitingPrompt, ...]:
+        """The prompts that wait for their turn, in order."""
+        return self._queue.prompts
 
     def events(self) -> Listener:
         """All events from now on, logged and announced, until the session is closed."""
@@ -184,11 +176,36 @@ class Session:
         """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order."""
         if not prompt.strip():
             raise ValueError("A prompt needs some text.")
-        if self.busy:
-            self._recorder.announce(PromptQueued(prompt=prompt, ahead=len(self._waiting) + self._working))
         prompt = _storable(prompt)
-        outcome: Outcome = await self._queued(_Waiting(lambda: self._one_turn(prompt), prompt))
+        outcome: Outcome = await self._in_turn(lambda: self._one_turn(prompt), prompt)
         return outcome
+
+    async def _in_turn(self, work: Work, prompt: str = "") -> Any:
+        async def whole() -> Any:
+            try:
+                return await work()
+            finally:
+                self._stop_next = False  # it was meant for this one
+
+        return await self._queue.do(whole, prompt)
+
+    def release(self) -> None:
+        """Say what an interruption left waiting."""
+        self._queue.release()
+
+    def withdraw(self, number: int) -> str | None:
+        """Take back a prompt that waits; None when it is being answered already."""
+        return self._queue.withdraw(number, Outcome.INTERRUPTED)
+
+    def move_waiting(self, number: int, step: int) -> None:
+        """Let a prompt that waits change places with its neighbour."""
+        self._queue.move(number, step)
+
+    def _tell_queue(self) -> None:
+        waiting = self._queue.prompts
+        self._recorder.announce(
+            QueueChanged(prompts=tuple(prompt.text for prompt in waiting), held=sum(prompt.held for prompt in waiting))
+        )
 
     async def compact(self, focus: str = "", upto: Ref | None = None) -> CompactionComplete:
         """Make the conversation smaller now, or when the running turn ends. Raises `CompactionRefused`."""
@@ -198,26 +215,23 @@ class Session:
         def work() -> Awaitable[CompactionComplete]:
             return self._compactor.compact(self._bench, focus=focus, upto=upto)
 
-        done: CompactionComplete = await self._queued(_Waiting(work))
+        done: CompactionComplete = await self._in_turn(work)
         return done
 
-    async def _queued(self, waiting: _Waiting) -> Any:
-        self._waiting.append(waiting)
-        if self._worker is None:
-            self._worker = asyncio.create_task(self._work(), name=f"turns of {self.id}")
-        # Whoever waits may go away; the turn goes on.
-        return await asyncio.shield(waiting.done)
-
     def interrupt(self) -> bool:
-        """Stop a compaction somebody waits for, else the running turn, keeping what came. False when nothing runs."""
+        """Stop a compaction somebody waits for, else the running turn, keeping what came. False when nothing runs.
+
+        Prompts that wait behind a turn that is stopped are held until they are released.
+        """
         return self._compactor.cancel() or self._stop_turn()
 
     def _stop_turn(self) -> bool:
         if self._turn is not None:
             self._turn.interrupt()
-        elif self._waiting and not self._working:
-            self._stop_next = True  # it is about to begin
-        return self._worker is not None
+            self._queue.hold()
+        elif self._queue.is_about_to_begin:
+            self._stop_next = True
+        return self._queue.busy
 
     def stop(self) -> None:
         """Stop whatever runs: compactions, and the turn, keeping what came."""
@@ -311,7 +325,7 @@ class Session:
             return
         if not compact:
             raise WindowTooSmall(name, tokens, window.tokens)
-        done: CompactionComplete = await self._queued(_Waiting(lambda: self._compact_for(window)))
+        done: CompactionComplete = await self._in_turn(lambda: self._compact_for(window))
         if not done.success:
             raise CompactionRefused(f"The model was not changed: {done.error or 'the compaction was cancelled'}.")
 
@@ -374,24 +388,6 @@ class Session:
     def _learn(self) -> None:
         self._desk.ratios.learn(self._bench.answerer.name, self._bench.governor.meter.ratio)
 
-    async def _work(self) -> None:
-        try:
-            while self._waiting:
-                waiting = self._waiting.popleft()
-                self._working = True
-                try:
-                    outcome = await waiting.work()
-                except Exception as error:
-                    if not waiting.done.cancelled():
-                        waiting.done.set_exception(error)
-                else:
-                    if not waiting.done.cancelled():
-                        waiting.done.set_result(outcome)
-                self._working = self._stop_next = False
-        finally:
-            self._worker, self._working = None, False
-            await self._close_retired()
-
     async def _close_retired(self) -> None:
         while self._retired:
             await self._retired.pop().close()
@@ -429,20 +425,13 @@ class Session:
 
     async def _stop_turns(self) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""
-        unsaid = [waiting.prompt for waiting in self._waiting if waiting.prompt]
-        for waiting in self._waiting:
-            if not waiting.done.done():
-                if waiting.prompt:
-                    waiting.done.set_result(Outcome.INTERRUPTED)
-                else:
-                    waiting.done.set_exception(CompactionRefused("The compaction was given up: something came before."))
-            if waiting.prompt:
-                self._recorder.announce(PromptReturned(prompt=waiting.prompt))
-        self._waiting.clear()
+        given_up = CompactionRefused("The compaction was given up: something came before.")
+        unsaid = self._queue.give_up(Outcome.INTERRUPTED, given_up)
+        for prompt in unsaid:
+            self._recorder.announce(PromptReturned(prompt=prompt))
         self._compactor.cancel()
         self._stop_turn()
-        if self._worker is not None:
-            await asyncio.wait([self._worker])
+        await self._queue.wait()
         return unsaid
 
     async def _record_model_change(self, before: str, window_before: int | None) -> None:

@@ -19,8 +19,8 @@ from co_tui.events import (
     ModelChange,
     Pin,
     PolicyChange,
-    PromptQueued,
     PromptReturned,
+    QueueChanged,
     Ref,
     Rewind,
     SessionEnd,
@@ -138,7 +138,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
     """The state after `event`. Announcements that are not logged leave it as it was."""
     fact = event.fact
     match fact:
-        case StreamDelta() | StreamReset() | ToolActivity() | PromptQueued() | PromptReturned() | CompactionWait():
+        case StreamDelta() | StreamReset() | ToolActivity() | QueueChanged() | PromptReturned() | CompactionWait():
             return state
         case SessionStart() | SessionResume() | SessionFork():
             # What was under way when the process before this one ended did not happen.

@@ -1,6 +1,21 @@
-"""A compaction in a sentence: for the conversation on the screen, and for the command line."""
+"""What happened, in a sentence: for the conversation on the screen, and for the command line."""
 
-from co_tui.events import CompactionComplete
+from co_tui.events import CompactionComplete, SessionError
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop, unless it ends in a sign of its own."""
+    text = text.rstrip()
+    return text if not text or text[-1] in ".!?…:;)" else f"{text}."
+
+
+def told_retry(error: SessionError) -> str:
+    """A failure that is not the end of the turn."""
+    if error.kind == "context_limit":
+        return f"{sentence(error.what)} {sentence(error.outcome.capitalize())}"
+    again = f"{error.attempt} of {error.attempts}" if error.attempts else f"attempt {error.attempt}"
+    wait = f"in {error.retry_in_s:.0f} s" if error.retry_in_s and error.retry_in_s >= 1 else "now"
+    return f"{sentence(error.what)} Trying again {wait} ({again})."
 
 
 def told_compaction(done: CompactionComplete) -> str:

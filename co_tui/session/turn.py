@@ -337,6 +337,7 @@ class Turn:
             kind=failure.kind,
             status=failure.status,
             attempt=attempt,
+            attempts=self._bench.settings.max_retries,
             retry_in_s=None if delay is None else round(delay, 2),
             partial=self._draft.text if delay is not None else "",
         )

@@ -7,7 +7,7 @@ from co_tui.ui.figures import money
 from co_tui.ui.rewrite_actions import NO_SESSION, RewriteActions
 from co_tui.ui.themes import DARK, LIGHT
 
-_OPENS_A_SCREEN = {"help", "sessions", "model", "rename", "resume", "rewind", "pin"}
+_OPENS_A_SCREEN = {"help", "sessions", "model", "rename", "resume", "rewind", "pin", "queue"}
 
 
 class Actions(RewriteActions):
@@ -39,7 +39,24 @@ class Actions(RewriteActions):
         await self._app.action_quit()
 
     async def do_new(self, _: str) -> None:
+        """With the model and the policy of the session that is left."""
+        self._app.keep_model()
         await self._app.switch_session("")
+
+    async def do_queue(self, _: str) -> None:
+        session = self._app.session
+        if session is None or not session.waiting:
+            self._say("No prompt waits.")
+            return
+        from co_tui.ui.screens.queue import QueueScreen
+
+        await self._app.push_screen(QueueScreen(session), self._prompt_chosen)
+
+    def _prompt_chosen(self, number: int | None) -> None:
+        """A waiting prompt goes back into the prompt, to be edited."""
+        session = self._app.session
+        if number is not None and session is not None and (prompt := session.withdraw(number)) is not None:
+            self._app.give_back(prompt)
 
     async def do_clear(self, _: str) -> None:
         if self._app.session is None or not self._app.session.state.history:

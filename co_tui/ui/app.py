@@ -2,15 +2,17 @@
 
 import asyncio
 import contextlib
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.theme import Theme
 
-from co_tui.events import CompactionComplete, Event, PromptReturned
+from co_tui.events import CompactionComplete, Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
 from co_tui.session.place import repository_of
 from co_tui.session.state import SessionState
@@ -22,15 +24,17 @@ from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.drafts import Drafts
 from co_tui.ui.engine import Engine
-from co_tui.ui.feed import LOADING
+from co_tui.ui.feed import HELD, LOADING, QUEUED, WaitingShown
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.stored import StoredSession
 from co_tui.ui.themes import DARK, LIGHT, palette_of
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.rendering import Look
 
 if TYPE_CHECKING:
+    from co_tui.session.queue import WaitingPrompt
     from co_tui.session.session import Session
     from co_tui.ui.screens.compaction import Wish
 
@@ -70,7 +74,13 @@ class CoTui(App[None]):
         self._unsent: list[str] = []
         self.opening = False
         self._draft_timer: Any = None
-        self._early_keys: list[str] | None = list(typed_ahead.replace("\r", "\n"))
+        self._early: list[events.Event] | None = []
+        """What was typed so far; None once the prompt takes keys itself."""
+        if typed_ahead:
+            from co_tui.ui.driver import events_of
+
+            self._early = [each for each in events_of(typed_ahead) if isinstance(each, events.Key | events.Paste)]
+        self.last_typed_at = 0.0
         self._trouble = ""
         """Why nothing can be sent at all."""
         self._parting_words = ""
@@ -79,32 +89,41 @@ class CoTui(App[None]):
     # Starting
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys typed before the prompt has the focus are kept for it: nothing typed is lost."""
-        if isinstance(event, events.Key) and self._early_keys is not None:
-            if event.key in ("enter", "ctrl+q"):
-                self._early_keys.append("\n" if event.key == "enter" else "\x11")
-            elif event.key == "backspace":
-                self._early_keys = self._early_keys[:-1]
-            elif event.character is not None and event.is_printable:
-                self._early_keys.append(event.character)
-            return
+        """Keys typed before the prompt is there are kept for it; whoever types is writing a prompt."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if isinstance(event, events.Paste) or event.is_printable:
+                self.last_typed_at = time.monotonic()
+            if self._early is not None:
+                self._early.append(event)
+                return
+            if self.screen is self.chat and self.chat.belongs_in_prompt(event):
+                self.chat.set_focus(self.chat.prompt)
         await super().on_event(event)
 
     def _give_early_keys(self) -> None:
+        """In the order of typing, and before any key that comes from now on."""
         self.chat.set_focus(self.chat.prompt)
-        early, self._early_keys = self._early_keys or [], None
-        if "\x11" in early:  # already leaving
-            self.call_later(self.action_quit)
-            return
-        for line in "".join(early).splitlines(keepends=True):
-            self.chat.prompt.insert(line.rstrip("\n"))
-            if line.endswith("\n"):
-                self.chat.prompt.send()
+        early, self._early = self._early or [], None
+        for event in early:
+            if isinstance(event, events.Key) and commands.is_key(event.key):
+                self.call_later(self.on_event, event)
+            else:
+                self.chat.prompt._forward_event(event)
+
+    def get_driver_class(self) -> type[Driver]:
+        usual = super().get_driver_class()
+        if usual.__name__ != "LinuxDriver":
+            return usual
+        from co_tui.ui.driver import QuietDriver
+
+        return QuietDriver
 
     def get_default_screen(self) -> ChatScreen:
         return self.chat
 
     def on_mount(self) -> None:
+        if not self.is_headless:
+            leave_on_signals(self._asked_to_leave)
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
 
     def chat_mounted(self) -> None:
@@ -133,6 +152,7 @@ class CoTui(App[None]):
         draft = self.drafts.read(self._session_id)
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
             self.chat.prompt.set_text(draft)
+        self._show_waiting()
         if trouble:
             self.chat.feed.note(trouble, "error")
 
@@ -205,6 +225,8 @@ class CoTui(App[None]):
         if isinstance(event.fact, PromptReturned):
             self.give_back(event.fact.prompt)
         self.chat.hear(event, state)
+        if isinstance(event.fact, QueueChanged):
+            self._show_waiting()
 
     def send(self, prompt: str) -> None:
         """Say something; before the engine is there, it waits and says so."""
@@ -216,7 +238,7 @@ class CoTui(App[None]):
             self.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
             return
         self._unsent.append(prompt)
-        self.chat.feed.wait(prompt, LOADING)
+        self._show_waiting()
         self.chat.set_busy(False, "loading the engine…" if not self.engine.ready else "opening the model…")
         if self.engine.ready and not self.opening:
             self._send_waiting()
@@ -232,6 +254,7 @@ class CoTui(App[None]):
             self.chat.set_busy(False)
             return
         waiting, self._unsent = self._unsent, []
+        self._show_waiting()
         for prompt in waiting:
             self.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
 
@@ -251,13 +274,30 @@ class CoTui(App[None]):
 
     def give_back(self, prompt: str) -> None:
         """Return a prompt that was not said to its writer."""
-        self.chat.feed.give_back(prompt)
-        self.chat.prompt.set_text("\n".join(filter(None, (self.chat.prompt.text, prompt))))
+        self.chat.prompt.bring_back(prompt)
 
     def _give_back_unsent(self) -> None:
         unsent, self._unsent = self._unsent, []
+        self._show_waiting()
         for prompt in unsent:
             self.give_back(prompt)
+
+    # What waits
+
+    @property
+    def waiting(self) -> "tuple[WaitingPrompt, ...]":
+        """The prompts that wait for their turn in the session."""
+        return self.session.waiting if self.session is not None else ()
+
+    def _show_waiting(self) -> None:
+        queued = [WaitingShown(each.text, HELD if each.held else QUEUED) for each in self.waiting]
+        self.chat.show_waiting([*queued, *(WaitingShown(prompt, LOADING) for prompt in self._unsent)])
+
+    def say_held(self) -> None:
+        """Go on with what an interruption left waiting."""
+        if self.session is not None and any(prompt.held for prompt in self.waiting):
+            self.session.release()
+            self.chat.set_busy(self.session.busy)
 
     @property
     def session_id(self) -> str:
@@ -276,6 +316,12 @@ class CoTui(App[None]):
         self.launch = self.engine.launch
         self.chat.show_state(self.bridge.state)
 
+    def keep_model(self) -> None:
+        """Let the model that answers now answer in the next new session, too."""
+        model = self.bridge.state.model
+        if model and model != self.launch.choice.model:
+            self.launch = self.engine.prefer(model)
+
     async def choose_policy(self, loaded: Loaded) -> None:
         """Let another policy govern this session, and those started after it."""
         self.launch = self.engine.govern(loaded)
@@ -290,12 +336,12 @@ class CoTui(App[None]):
 
     def interrupt(self) -> None:
         if self.session is not None and self.session.interrupt():
-            self.chat.set_busy(True, "stopping…")
+            self.chat.stopping()
 
     async def switch_session(self, session_id: str) -> None:
         """Leave this session for another; an empty id begins a new one."""
         await self._leave()
-        self.drafts.write(self._session_id, self.chat.prompt.text)
+        self.drafts.write(self._session_id, self.chat.prompt.whole)
         self.chat.prompt.text = ""
         self._session_id = session_id
         self._show_stored(session_id)
@@ -374,6 +420,16 @@ class CoTui(App[None]):
         else:
             self.push_screen(EventScreen(event))
 
+    def open_pasted(self, marker: str, text: str) -> None:
+        """What a marker in the prompt stands for, to be read or changed."""
+        from co_tui.ui.screens.edit import EditScreen
+
+        def edited(changed: str | None) -> None:
+            if changed is not None and changed != text:
+                self.chat.prompt.replace_pasted(marker, changed)
+
+        self.push_screen(EditScreen(f"Pasted: {marker}", text), edited)
+
     def _wished(self, wish: "Wish | None") -> None:
         """What was asked for in an opened compaction."""
         if wish is None:
@@ -388,11 +444,29 @@ class CoTui(App[None]):
 
     async def action_quit(self) -> None:
         """Leave; a running turn is stopped and kept as far as it came."""
+        await self._quit(0)
+
+    def _asked_to_leave(self) -> None:
+        """By a signal: the same, and the exit code says so."""
+        self.run_worker(self._quit(EXIT_CODE), group="leaving")
+
+    async def _quit(self, code: int) -> None:
+        if self._leaving:
+            return
         self._leaving = True
+        way_back = self._way_back()
         await self._leave()
-        self.drafts.write(self._session_id, self.chat.prompt.text)
+        self.drafts.write(self._session_id, self.chat.prompt.whole)
         await self.engine.close()
-        self.exit(message=self._parting_words or None, return_code=1 if self._parting_words else 0)
+        words = [*filter(None, (self._parting_words, way_back))]
+        self.exit(message="\n".join(words) or None, return_code=1 if self._parting_words else code)
+
+    def _way_back(self) -> str:
+        """How to go on with this session later."""
+        if not self._session_id or not self.bridge.state.turn:
+            return ""
+        title = one_line(self.bridge.state.title, 60)
+        return f"co-tui --resume {self._session_id}   goes on with “{title}”."
 
     def action_copy_or_hint(self) -> None:
         selected = self.screen.get_selected_text()

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("pin", "Pin a message, so that it always stays in the context, or unpin it", "[last]"),
     Command("fork", "Go on in a copy of this session; the original stays as it is"),
     Command("session", "The checkpoints that compactions wrote", "checkpoints"),
+    Command("queue", "See, edit, reorder or drop the prompts that wait"),
     Command("history", "How many turns and messages there are"),
     Command("context", "What the context is made of; `clear` empties it", "[clear]"),
     Command("config", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
@@ -56,9 +57,30 @@ def find(name: str) -> Command | None:
     return _BY_NAME.get(name)
 
 
+def is_key(key: str) -> bool:
+    """Whether a key is a command's."""
+    return any(command.key == key for command in COMMANDS)
+
+
 def starting_with(prefix: str) -> list[Command]:
     """Commands whose slash form begins with what was typed."""
     return [command for command in COMMANDS if command.slash.startswith(prefix)]
+
+
+class Called(NamedTuple):
+    """A command as it was typed."""
+
+    name: str
+    arguments: str
+
+
+def called(text: str) -> Called | None:
+    """The command a prompt calls; None for what is to be said. A path at the beginning is no command."""
+    text = text.strip()
+    if not text.startswith("/") or "\n" in text:
+        return None
+    name, _, arguments = text[1:].partition(" ")
+    return None if "/" in name else Called(name, arguments.strip())
 
 
 def unknown(name: str) -> str:

@@ -67,7 +67,12 @@ class Engine:
         """Take another model for the next new session; it is opened at once, to see that it can be."""
         answerer = await self._take_warm(model)
         self._warm = (model, asyncio.create_task(_already(answerer)))
+        self.prefer(model)
+
+    def prefer(self, model: str) -> Launch:
+        """Let that model answer in sessions started from now on."""
         self.launch = self.launch.with_model(model)
+        return self.launch
 
     def govern(self, loaded: Loaded) -> Launch:
         """Take other settings for the sessions opened from now on."""

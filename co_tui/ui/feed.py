@@ -1,23 +1,34 @@
 """Keeps the transcript in step with the session's events, streamed ones included."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from co_tui.events import (
     Event,
     Message,
-    PromptQueued,
     PromptReturned,
+    QueueChanged,
     SessionError,
     StreamDelta,
     StreamReset,
     ToolActivity,
 )
-from co_tui.events.messages import prompt_of
 from co_tui.inert import inert
+from co_tui.session.telling import told_retry
 from co_tui.ui.widgets.blocks import Block, BlockBuilder, Kind, clock
 from co_tui.ui.widgets.transcript import Transcript
 
 QUEUED = "waits its turn"
+HELD = "waits for you: enter sends it"
 LOADING = "waits for the engine to load"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
+
+
+class WaitingShown(NamedTuple):
+    """A prompt that is not part of the conversation yet, and why."""
+
+    text: str
+    status: str
 
 
 class Feed:
@@ -28,28 +39,32 @@ class Feed:
         self._builder = BlockBuilder()
         self._streaming: dict[int, Block] = {}
         self._waiting: list[Block] = []
+        """Prompts that are not part of the conversation yet; they stay below all that is."""
+        self._retry: Block | None = None
+        """The line that tells of a request that is tried again."""
 
     def show(self, builder: BlockBuilder) -> None:
         """Begin with what is stored."""
         self._builder = builder
         self._streaming.clear()
         self._waiting.clear()
+        self._retry = None
         self._transcript.show(builder.blocks)
 
-    def give_back(self, prompt: str) -> None:
-        """A waiting prompt returns to the user."""
-        self._stop_waiting(prompt)
-
-    def wait(self, prompt: str, status: str) -> None:
-        """Show a prompt that is not part of the conversation yet."""
-        block = Block("user", inert(prompt), status=status)
-        self._waiting.append(block)
-        self._transcript.append(block)
+    def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
+        """Show these prompts, and no others, as waiting."""
+        for block in self._waiting:
+            self._transcript.drop(block)
+        self._waiting = [Block("user", inert(text), status=status) for text, status in prompts]
+        self._transcript.append(*self._waiting)
 
     def note(self, text: str, kind: Kind = "note") -> Block:
         block = self._builder.note(text, kind)
-        self._transcript.append(block)
+        self._append(block)
         return block
+
+    def _append(self, *blocks: Block) -> None:
+        self._transcript.append(*blocks, before=self._waiting[0] if self._waiting else None)
 
     def drop(self, block: Block) -> None:
         """Take a note away again."""
@@ -69,37 +84,35 @@ class Feed:
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
                 if (block := self._builder.result(call_id, text, failed=stage == "failed")) is not None:
                     self._transcript.changed(block)
-            case PromptQueued(prompt=prompt):
-                self.wait(prompt, QUEUED)
-            case PromptReturned():
+            case QueueChanged() | PromptReturned():
                 pass
             case Message() as message:
+                self._retry = None
                 self._message(event, message)
-            case SessionError(retry_in_s=float() as delay, what=what):
-                self.note(f"{what} Trying again in {delay:.0f} s.")
+            case SessionError(retry_in_s=float()) as error:
+                self._tell_retry(error)
             case _:
                 self._add_new(event)
+
+    def _tell_retry(self, error: SessionError) -> None:
+        """One line for all attempts at the same request."""
+        text = inert(told_retry(error))
+        if self._retry is None:
+            self._retry = self.note(text)
+        else:
+            self._retry.text = text
+            self._transcript.changed(self._retry)
 
     def _add_new(self, event: Event) -> None:
         before = len(self._builder.blocks)
         self._builder.add(event)
-        self._transcript.append(*self._builder.blocks[before:])
+        self._append(*self._builder.blocks[before:])
 
     def _message(self, event: Event, fact: Message) -> None:
         if fact.message.get("kind") == "response":
             self._finish_stream(event, fact)
             return
-        prompt = prompt_of(fact.message)
-        if prompt is not None:
-            self._stop_waiting(prompt)
         self._add_new(event)
-
-    def _stop_waiting(self, prompt: str) -> None:
-        for block in self._waiting:
-            if block.text == inert(prompt):
-                self._waiting.remove(block)
-                self._transcript.drop(block)
-                return
 
     def _stream(self, delta: StreamDelta, time: str) -> None:
         block = self._streaming.get(delta.part)
@@ -109,12 +122,13 @@ class Feed:
             else:
                 block = self._builder.part(_KINDS[delta.kind], delta.text, time)
             self._streaming[delta.part] = block
-            self._transcript.append(block)
+            self._append(block)
         else:
             self._transcript.grow(block, inert(delta.text))
 
     def _finish_stream(self, event: Event, fact: Message) -> None:
         """The whole reply is logged: what was streamed of it stays, if it is the same."""
+        self._transcript.draw_streamed()
         streamed = [block for _, block in sorted(self._streaming.items())]
         self._streaming.clear()
         whole = BlockBuilder()
@@ -122,9 +136,10 @@ class Feed:
         if [(b.kind, b.text.strip()) for b in whole.blocks] == [(b.kind, b.text.strip()) for b in streamed]:
             for block in streamed:
                 block.seq = event.seq or 0
-            if fact.interrupted and streamed:
-                streamed[-1].interrupted = True
-                self._transcript.changed(streamed[-1])
+            if streamed:
+                streamed[-1].interrupted = fact.interrupted
+            for block in streamed:
+                self._transcript.changed(block)  # laid out as a whole, as it will be when it is read again
             return
         for block in streamed:
             self._forget(block)

@@ -1,6 +1,11 @@
 """Numbers as people read them."""
 
 
+def counted(count: int, noun: str) -> str:
+    """1 message, 2 messages."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def tokens(count: int) -> str:
     """412, 3.1k, 124k, 1.2M."""
     if count < 1000:

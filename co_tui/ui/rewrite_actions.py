@@ -95,7 +95,7 @@ class RewriteActions:
         except NothingToUndo as nothing:
             self._say(str(nothing))
             return
-        self._chat.prompt.set_text("\n".join(filter(None, (self._chat.prompt.text, prompt))))
+        self._chat.prompt.bring_back(prompt)
         self._say(
             f"Rewound to before turn {turn}; its prompt is back for editing, files are as they are. /undo returns."
         )

@@ -7,11 +7,13 @@ from co_tui.ui.launch import Launch
 
 def start(launch: Launch) -> int:
     """Run the app until it is left; returns the exit code."""
-    from co_tui.ui.app import CoTui
-    from co_tui.ui.terminal import look_at
+    from co_tui.ui.terminal import look_at, unbuffered
 
-    dark, typed = look_at(launch.environ.get("COLORFGBG", "")) if launch.settings.theme == "auto" else (True, "")
-    app = CoTui(launch, dark=dark, typed_ahead=typed)
-    gc.enable()
-    app.run()
+    with unbuffered() as typed_before:
+        from co_tui.ui.app import CoTui
+
+        dark, typed = look_at(launch.environ.get("COLORFGBG", "")) if launch.settings.theme == "auto" else (True, "")
+        app = CoTui(launch, dark=dark, typed_ahead=typed_before + typed)
+        gc.enable()
+        app.run()
     return app.return_code or 0

@@ -18,8 +18,8 @@ from co_tui.events import (
     CompactionComplete,
     Message,
     ModelChange,
-    PromptQueued,
     PromptReturned,
+    QueueChanged,
     SessionError,
     SessionInterrupted,
     StreamDelta,
@@ -191,7 +191,8 @@ async def test_prompts_sent_meanwhile_wait_in_order(home: Path) -> None:
     events = await heard(listener)
     prompts = [part for fact in facts(events, Message) for part in parts_of(fact) if part[0] == "user-prompt"]
     assert [text for _, text in prompts] == ["one", "two", "three"]
-    assert [queued.ahead for queued in facts(events, PromptQueued)] == [1, 2]
+    waited = [changed.prompts for changed in facts(events, QueueChanged)]
+    assert ("two",) in waited and ("two", "three") in waited and ("three",) in waited and waited[-1] == ()
     assert [fact.turn for fact in facts(events, Message)] == [1, 1, 2, 2, 3, 3]
 
 

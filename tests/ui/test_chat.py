@@ -38,7 +38,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "talk\n")
         await until(pilot, lambda: "word word" in transcript_text(app))
-        assert "esc stops" in screen_text(app)
+        assert "esc stop" in screen_text(app) and "answering" in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: app.session and not app.session.busy)
         await until(pilot, lambda: "✂ interrupted" in screen_text(app))

@@ -15,6 +15,7 @@ from co_tui.ui.screens.edit import EditScreen
 from co_tui.ui.screens.messages import ChooseMessageScreen
 from co_tui.ui.screens.question import ConfirmScreen
 from co_tui.ui.widgets.gauge import Gauge
+from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -227,6 +228,9 @@ async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, 
 async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, provider: Provider) -> None:
     async with talked(home, provider, compaction_review="on") as (app, pilot):
         await pilot.press("f5")
+        await until(pilot, lambda: app.screen.query(QuestionPanel))
+        await until(pilot, lambda: "Apply the summary?" in screen_text(app))
+        await pilot.press("tab", "r") if not isinstance(app.focused, QuestionPanel) else await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
         assert "atlas/europe.md" in screen_text(app)
         app.screen.query_one(TextArea).text = "Only this matters."
@@ -235,19 +239,23 @@ async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, pr
         assert "Only this matters." in str(app.bridge.state.history[0].message)
 
 
-async def test_the_user_may_say_no_before_it_begins(home: Path, provider: Provider) -> None:
+async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=0, compaction_asks="on", context_window="700") as (app, pilot):
-        await type_text(pilot, "question about the capital\n")
         for n in range(8):
-            await until(pilot, lambda: isinstance(app.screen, ConfirmScreen) or (app.session and not app.session.busy))
-            if isinstance(app.screen, ConfirmScreen):
+            await ask(app, pilot, f"question {n} about the capital")
+            if app.screen.query(QuestionPanel):
                 break
-            await type_text(pilot, f"more {n}\n")
-            await pilot.pause(0.2)
-        assert "Summarise" in screen_text(app) and "% full" in screen_text(app)
+        await until(pilot, lambda: "Summarise" in screen_text(app) and "% full" in screen_text(app))
+        app.chat.prompt.focus()
+        await pilot.press("n", "y", "n")
+        assert app.chat.prompt.text == "nyn" and app.screen.query(QuestionPanel) and "tab to answer" in screen_text(app)
+        app.screen.query_one(QuestionPanel).focus()
+        await pilot.press("x")
+        assert app.chat.prompt.text == "nynx", "no key of the question's: it belongs in the prompt"
+        app.screen.query_one(QuestionPanel).focus()
         await pilot.press("n")
-        await until(pilot, lambda: app.screen is app.chat)
-        assert last_compaction(app) is None and not provider.summary_requests
+        await until(pilot, lambda: not app.screen.query(QuestionPanel))
+        assert last_compaction(app) is None and not provider.summary_requests and app.chat.prompt.has_focus
 
 
 async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, provider: Provider) -> None:

@@ -1,5 +1,7 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -7,22 +9,27 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.events import Key, Paste
 from textual.getters import query_one
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.timer import Timer
+from textual.widgets import Input, Static, TextArea
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state import SessionState
 from co_tui.ui import commands
-from co_tui.ui.feed import Feed
+from co_tui.ui.activity import FRAME_S, Activity
+from co_tui.ui.feed import HELD, Feed, WaitingShown
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
 from co_tui.ui.widgets.compacting import CompactingIndicator
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.find import FindBar
 from co_tui.ui.widgets.gauge import Gauge, GaugeReading, MiniGauge
+from co_tui.ui.widgets.key_line import KeyLine
 from co_tui.ui.widgets.prompt import Prompt
+from co_tui.ui.widgets.question import QuestionPanel
 from co_tui.ui.widgets.timeline import Timeline
 from co_tui.ui.widgets.too_small import MIN_COLUMNS, MIN_ROWS, TooSmall
 from co_tui.ui.widgets.transcript import Transcript
@@ -31,6 +38,8 @@ if TYPE_CHECKING:
     from co_tui.ui.app import CoTui
 
 WIDE_COLUMNS = 110
+QUIET_S = 1.5
+"""Whoever has not typed for so long is not about to type the next letter into a question."""
 WELCOME = (
     "Ask anything; Enter sends, Ctrl+J makes a new line.\n"
     "Try:  Explain what a context window is\n"
@@ -65,6 +74,11 @@ class ChatScreen(Screen[None]):
         super().__init__()
         self._welcome: Block | None = None
         self._busy = False
+        self._status = ""
+        """What is waited for while no turn runs."""
+        self._waiting = self._held = 0
+        self._activity = Activity()
+        self._activity_timer: Timer | None = None
         self._is_complete = False
         self._state = SessionState()
 
@@ -92,7 +106,7 @@ class ChatScreen(Screen[None]):
             await self.query_one("#side").mount(timeline)
             late = (MiniGauge(id="mini"), CompactingIndicator(id="compacting"), Completions(id="completions"))
             await self.mount(*late, before="#prompt")
-            await self.mount(Footer(show_command_palette=True))
+            await self.mount(KeyLine())
             self.add_class("-complete")
         self._is_complete = True
         timeline.show(self._state.timeline)
@@ -134,6 +148,7 @@ class ChatScreen(Screen[None]):
             self.feed.drop(self._welcome)
             self._welcome = None
         self.feed.hear(event)
+        self._activity.hear(event.fact, time.monotonic())
         self._follow_compaction(event, state)
         if event.seq is not None:
             if self._is_complete and state.timeline and state.timeline[-1] is event:
@@ -155,6 +170,7 @@ class ChatScreen(Screen[None]):
                 self.query_one(CompactingIndicator).end()
             case _:
                 return
+        self._show_activity()
         self.refresh_bindings()
 
     @property
@@ -180,6 +196,8 @@ class ChatScreen(Screen[None]):
 
     def _show_title(self, state: SessionState) -> None:
         model = state.model or self.app.launch.choice.model
+        if model.endswith(":"):  # the server's first model, which is not known before it is asked
+            model = f"{model[:-1]} (first model of the server)"
         policy = state.policy or self.app.launch.settings.policy
         right = " · ".join(filter(None, (one_line(model, 44), policy, one_line(state.branch or self.app.branch, 24))))
         left = f"co-tui · {one_line(state.title, 60)}" if state.title else "co-tui"
@@ -198,12 +216,45 @@ class ChatScreen(Screen[None]):
             line.append(told.plain, self.app.look.muted)
         title.update(line)
 
+    # What is being done
+
     def set_busy(self, busy: bool, status: str = "") -> None:
-        """Whether a turn runs, and what is being waited for."""
-        self._busy = busy
+        """Whether a turn runs; while none does, what is being waited for."""
+        if busy and not self._busy:
+            self._activity.begin(time.monotonic())
+        self._busy, self._status = busy, status
         self.prompt.set_class(busy, "-busy")
-        self.prompt.border_subtitle = status or ("answering · esc stops" if busy else "")
+        if busy and self._activity_timer is None:
+            self._activity_timer = self.set_interval(FRAME_S, self._show_activity)
+        elif not busy and self._activity_timer is not None:
+            self._activity_timer.stop()
+            self._activity_timer = None
+        self._show_activity()
         self.refresh_bindings()
+
+    def stopping(self) -> None:
+        self._activity.stop()
+        self._show_activity()
+
+    def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
+        """The prompts that are not part of the conversation yet."""
+        self.feed.show_waiting(prompts)
+        self._waiting = len(prompts)
+        self._held = sum(prompt.status == HELD for prompt in prompts)
+        self.prompt.up_opens_queue = bool(prompts)
+        self._show_activity()
+
+    def _show_activity(self) -> None:
+        """One line on the prompt's border: what runs, and what can be done about it."""
+        running = self._busy and not self._compacting
+        provider = (self._state.model or self.app.launch.choice.model).partition(":")[0]
+        self.prompt.border_title = Text(self._activity.line(time.monotonic(), provider)) if running else ""
+        hints = [self._status] if self._status else ["esc stop"] if running else []
+        if self._held:
+            hints.append(f"{self._held} on hold: enter sends, ↑ shows")
+        elif self._waiting:
+            hints.append(f"{self._waiting} waiting ↑")
+        self.prompt.border_subtitle = Text(" · ".join(hints))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "escape":
@@ -215,53 +266,73 @@ class ChatScreen(Screen[None]):
 
     # What the user does
 
+    def belongs_in_prompt(self, event: Key | Paste) -> bool:
+        """Whether somebody types while the focus is where nothing can be written."""
+        focused = self.focused
+        if isinstance(focused, TextArea | Input):
+            return False
+        if isinstance(event, Paste):
+            return True
+        taken = focused is not None and (
+            event.key in focused._bindings.key_to_bindings
+            or (isinstance(focused, QuestionPanel) and focused.takes(event.key))
+        )
+        return event.is_printable and not taken
+
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
-        text = event.text.strip()
-        self._close_completions()
-        if text.startswith("/") and "\n" not in text:
-            name, _, arguments = text[1:].partition(" ")
-            if commands.find(name) is None and "/" not in name:
-                self.prompt.set_text(event.text)  # to be mended, not typed again
-        if text.startswith("/") and "\n" not in text and "/" not in name:
-            self.app.run_command(name, arguments.strip())
+        called = commands.called(event.text)
+        if called is not None:
+            self.app.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
             self.app.send(event.text)
 
+    @on(Prompt.Commanded)
+    def _commanded(self, event: Prompt.Commanded) -> None:
+        self.app.run_command(event.name, "")
+
+    @on(Prompt.Unknown)
+    def _unknown(self, event: Prompt.Unknown) -> None:
+        self.app.run_command(event.name, "")
+
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:
         if self._is_complete:
-            self.prompt.completing = self.completions.offer(event.text)
+            self.prompt.offer.update(self.prompt.text)
+            self.completions.show(self.prompt.offer)
         self.app.draft_changed(event.text)
 
-    @on(Prompt.Steered)
-    def _steered(self, event: Prompt.Steered) -> None:
-        chosen = self.completions.chosen
-        match event.key:
-            case "up":
-                self.completions.action_cursor_up()
-            case "down":
-                self.completions.action_cursor_down()
-            case "escape":
-                self._close_completions()
-            case "tab" if chosen:
-                self.prompt.set_text(f"{chosen.slash} ")
-            case "enter" if chosen:
-                self._close_completions()
-                self.prompt.text = ""
-                self.app.run_command(chosen.name, "")
-            case _:
-                pass
+    @on(Prompt.SentNothing)
+    def _sent_nothing(self) -> None:
+        self.app.say_held()
+
+    @on(Prompt.WentUp)
+    def _went_up(self) -> None:
+        self.app.run_command("queue", "")
+
+    @on(Prompt.PastedOpened)
+    def _pasted_opened(self, event: Prompt.PastedOpened) -> None:
+        self.app.open_pasted(event.marker, event.text)
+
+    # Questions
+
+    def show_question(self, panel: QuestionPanel) -> None:
+        """Ask above the prompt; the focus goes there only when nobody is writing."""
+        self.mount(panel, before="#prompt")
+        quiet = time.monotonic() - self.app.last_typed_at > QUIET_S
+        if quiet and not self.prompt.text and self.focused in (self.prompt, None):
+            self.call_after_refresh(panel.focus)
+
+    def end_question(self, panel: QuestionPanel) -> None:
+        had_focus = panel.has_focus
+        panel.remove()
+        if had_focus:
+            self.prompt.focus()
 
     @property
     def _offers(self) -> bool:
         return self._is_complete and self.completions.display
-
-    def _close_completions(self) -> None:
-        if self._is_complete:
-            self.completions.display = False
-        self.prompt.completing = False
 
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
@@ -276,7 +347,8 @@ class ChatScreen(Screen[None]):
 
     async def action_escape(self) -> None:
         if self._offers:
-            self._close_completions()
+            self.prompt.offer.dismiss()
+            self.completions.show(self.prompt.offer)
         elif self.query(FindBar):
             await self.query(FindBar).remove()
             self.transcript.find("")
@@ -325,6 +397,3 @@ class ChatScreen(Screen[None]):
     def _find(self, text: str) -> None:
         if text and not self.transcript.find(text):
             self.notify(f"{one_line(text, 40)!r} does not occur in what is loaded.", severity="warning", markup=False)
-
-    def on_screen_resume(self) -> None:
-        self.prompt.focus()

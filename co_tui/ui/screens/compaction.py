@@ -123,7 +123,13 @@ class CompactionScreen(Dialog[Wish | None]):
         self.notify("The summary is copied.", timeout=2)
 
     def action_close(self) -> None:
-        self.answer(None)
+        """Out of the search first, then out of the dialog."""
+        search = self.query_one(Input)
+        if search.has_focus:
+            search.value = ""
+            self.query_one("#replaced-list").focus()
+        else:
+            self.answer(None)
 
 
 class WholeMessage(Dialog[None]):

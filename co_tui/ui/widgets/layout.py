@@ -15,7 +15,7 @@ KEPT_LAYOUTS = 400
 class LinePlace(NamedTuple):
     """A line of a block."""
 
-    index: int
+    block: int
     line: int
 
 
@@ -56,13 +56,13 @@ class TranscriptLayout:
         """
         if width == self._width:
             return top
-        before = self._heights[top.index] if top.index < len(self._heights) else 0
+        before = self._heights[top.block] if top.block < len(self._heights) else 0
         self._width = width
         self._forget_all()
         self._heights = [estimated_height(block, width) for block in self.blocks]
-        if not top.line or self.look is None or top.index >= len(self.blocks):
+        if not top.line or self.look is None or top.block >= len(self.blocks):
             return top
-        return self.clamp(LinePlace(top.index, round(top.line * self.lay_out(top.index).height / max(1, before))))
+        return self.clamp(LinePlace(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
 
     def show(self, blocks: Iterable[Block]) -> None:
         self.blocks = list(blocks)
@@ -132,7 +132,7 @@ class TranscriptLayout:
 
     def row_of(self, place: LinePlace) -> int:
         """The place counted in lines from the beginning."""
-        return (self._line_ends()[place.index - 1] if place.index > 0 else 0) + place.line
+        return (self._line_ends()[place.block - 1] if place.block > 0 else 0) + place.line
 
     def place_of(self, row: int) -> LinePlace | None:
         """The line at a row; its block is laid out, and where that shows it to be lower, its last line serves."""
@@ -146,7 +146,7 @@ class TranscriptLayout:
         """The nearest line that exists."""
         if not self.blocks:
             return TOP
-        index = min(max(0, place.index), len(self.blocks) - 1)
+        index = min(max(0, place.block), len(self.blocks) - 1)
         return LinePlace(index, min(max(0, place.line), max(0, self.lay_out(index).height - 1)))
 
     def walk(self, place: LinePlace, delta: int) -> LinePlace:

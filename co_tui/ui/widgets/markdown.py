@@ -1,4 +1,4 @@
-"""Markdown as it reads well in a chat: headings to the left, tables with thin lines, links spelled out, tags as text."""
+"""Markdown as it reads well in a chat: headings to the left, tables with thin lines, links and tags spelled out."""
 
 from typing import Any, ClassVar
 

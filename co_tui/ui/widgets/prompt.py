@@ -7,17 +7,22 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from co_tui.ui import commands
+from co_tui.ui.completion import CompletionOffer
+from co_tui.ui.pasted import PastedTexts
+
 PLACEHOLDER = "Write a message, / for commands"
 MAX_REMEMBERED = 200
 
 
 class Prompt(TextArea):
-    """A text area that sends."""
+    """A text area that sends. Every key is dealt with where it arrives, so that none overtakes another."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # Ordinary terminals send Enter and Ctrl+J as different bytes; Shift+Enter only where the terminal tells.
         Binding("ctrl+j", "newline", "Newline", key_display="^j", id="prompt.newline"),
         Binding("shift+enter,alt+enter", "newline", "Newline", show=False),
+        Binding("ctrl+t", "open_pasted", "Open pasted text", show=False, id="prompt.open_pasted"),
     ]
 
     class Submitted(Message):
@@ -32,64 +37,155 @@ class Prompt(TextArea):
             super().__init__()
             self.text = text
 
-    class Steered(Message):
-        """A key that belongs to the list of completions while one is open."""
+    class Commanded(Message):
+        """A command was chosen from the list of completions."""
 
-        def __init__(self, key: str) -> None:
+        def __init__(self, name: str) -> None:
             super().__init__()
-            self.key = key
+            self.name = name
+
+    class Unknown(Message):
+        """There is no such command; what was typed stays, to be mended."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class SentNothing(Message):
+        """Enter in an empty prompt."""
+
+    class WentUp(Message):
+        """Up in an empty prompt."""
+
+    class PastedOpened(Message):
+        """The user wants to see what a marker stands for."""
+
+        def __init__(self, marker: str, text: str) -> None:
+            super().__init__()
+            self.marker, self.text = marker, text
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, placeholder=PLACEHOLDER, compact=True, show_line_numbers=False, soft_wrap=True)
         for key in ("f6", "f7"):  # the text area's own; ours mean something else everywhere
             self._bindings.key_to_bindings.pop(key, None)
-        self.completing = False
-        """Set while completions are open: they get the arrow keys, Tab and Enter."""
+        self.offer = CompletionOffer()
+        self.up_opens_queue = False
+        """While something waits, Up in an empty prompt shows it instead of the prompt before."""
+        self._pasted = PastedTexts()
         self._past: list[str] = []
         self._place: int | None = None
         self._present = ""
+
+    @property
+    def whole(self) -> str:
+        """What would be sent: pasted text in place of its markers."""
+        return self._pasted.unfold(self.text)
 
     def remember(self, prompts: list[str]) -> None:
         """Earlier prompts, oldest first."""
         self._past = [*prompts, *self._past][-MAX_REMEMBERED:]
 
     def set_text(self, text: str) -> None:
+        self._put(self._pasted.fold_if_slow(text))
+
+    def _put(self, text: str) -> None:
         self.text = text
         self.move_cursor(self.document.end)
 
+    def bring_back(self, text: str) -> None:
+        """Put a text that was not sent below what is being written."""
+        self._put("\n".join(filter(None, (self.text, self._pasted.fold_if_slow(text)))))
+
+    def replace_pasted(self, marker: str, text: str) -> None:
+        """Let another text stand where a paste stood."""
+        self._put(self.text.replace(marker, self._pasted.fold(text)))
+
+    # Keys
+
     async def _on_key(self, event: events.Key) -> None:
-        if self.completing and event.key in ("up", "down", "tab", "enter", "escape"):
+        if await self._took(event.key):
             event.stop()
             event.prevent_default()
-            self.post_message(self.Steered(event.key))
-            return
-        match event.key:
+
+    async def _took(self, key: str) -> bool:
+        """Do what the key means here; False leaves it to the text area, which inserts what is printable."""
+        if self.offer.update(self.text) and self._steer(key):
+            return True
+        match key:
             case "enter":
-                event.stop()
-                event.prevent_default()
                 self.send()
-                return
+                return True
+            case "up" if not self.text and self.up_opens_queue:
+                self.post_message(self.WentUp())
+                return True
             case "up" if self.cursor_at_first_line and self._step(-1):
-                event.stop()
-                event.prevent_default()
-                return
+                return True
             case "down" if self.cursor_at_last_line and self._step(1):
-                event.stop()
-                event.prevent_default()
-                return
+                return True
             case _:
-                pass
-        await super()._on_key(event)
+                return await self._ran_binding(key)
+
+    async def _ran_binding(self, key: str) -> bool:
+        """Run our own binding at once: the library would do so only after the keys that follow were inserted."""
+        for binding in self._bindings.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False
+
+    def _steer(self, key: str) -> bool:
+        """Keys that belong to the list of completions while it is open."""
+        chosen = self.offer.chosen
+        match key:
+            case "up" | "down":
+                self.offer.move(-1 if key == "up" else 1)
+            case "escape":
+                self.offer.dismiss()
+            case "tab" if chosen:
+                self.set_text(f"{chosen.slash} ")
+            case "enter" if chosen:
+                self.text = ""
+                self.post_message(self.Commanded(chosen.name))
+            case _:
+                return False
+        self.post_message(self.Edited(self.whole))
+        return True
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        if result := self._replace_via_keyboard(self._pasted.fold(text), *self.selection):
+            self.move_cursor(result.end_location)
 
     def action_newline(self) -> None:
         self.insert("\n")
 
+    def action_delete_left(self) -> None:
+        """A marker goes as one."""
+        row, column = self.cursor_location
+        marker = self._pasted.marker_before(self.document[row][:column]) if self.selection.is_empty else None
+        if marker is None:
+            super().action_delete_left()
+        else:
+            self.delete((row, column - len(marker)), (row, column))
+
+    def action_open_pasted(self) -> None:
+        row, column = self.cursor_location
+        marker = self._pasted.marker_near(self.document[row], column)
+        if marker is not None:
+            self.post_message(self.PastedOpened(marker, self._pasted.text_of(marker)))
+
     def send(self) -> None:
-        text = self.text
+        text = self.whole
         if text.endswith("\\"):  # a backslash at the end asks for a newline, as in a shell
-            self.set_text(text[:-1] + "\n")
+            self._put(self.text[:-1] + "\n")
             return
         if not text.strip():
+            self.post_message(self.SentNothing())
+            return
+        called = commands.called(text)
+        if called is not None and commands.find(called.name) is None:
+            self.post_message(self.Unknown(called.name))
             return
         if not self._past or self._past[-1] != text:
             self._past.append(text)
@@ -107,7 +203,7 @@ class Prompt(TextArea):
             self._present = self.text
         if target == len(self._past):
             self._place = None
-            self.set_text(self._present)
+            self._put(self._present)
         else:
             self._place = target
             self.set_text(self._past[target])
@@ -115,4 +211,4 @@ class Prompt(TextArea):
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self.post_message(self.Edited(self.text))
+        self.post_message(self.Edited(self.whole))

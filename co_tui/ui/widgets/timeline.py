@@ -1,8 +1,10 @@
 """What happened, in order: turns, and every event of the session's life."""
 
 from collections.abc import Iterable
+from textwrap import wrap
 from typing import assert_never
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.message import Message as TextualMessage
 from textual.widgets import OptionList
@@ -22,8 +24,8 @@ from co_tui.events import (
     ModelChange,
     Pin,
     PolicyChange,
-    PromptQueued,
     PromptReturned,
+    QueueChanged,
     Rewind,
     SessionEnd,
     SessionError,
@@ -40,8 +42,12 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.inert import one_line
-from co_tui.ui.figures import money, tokens
+from co_tui.ui.figures import counted, money, tokens
 from co_tui.ui.widgets.blocks import clock
+
+NARROWEST = 20
+INDENT = "        "
+"""Under the words of an entry, past its time and sign."""
 
 
 class Timeline(OptionList):
@@ -55,6 +61,7 @@ class Timeline(OptionList):
         border-title-color: $muted;
         background: $background;
         scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
     }
     Timeline > .option-list--option { padding: 0; }
     """
@@ -67,19 +74,36 @@ class Timeline(OptionList):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._events: list[Event] = []
+        self._filled_width = 0
 
     def show(self, events: Iterable[Event]) -> None:
         """Replace all entries."""
         self._events = [event for event in events if told(event)]
-        self.clear_options()
-        self.add_options([_option(event) for event in self._events])
+        self._fill()
         self.see_newest()
 
     def add(self, event: Event) -> None:
         if told(event):
             self._events.append(event)
-            self.add_option(_option(event))
+            self.add_option(_option(event, self._width))
             self.see_newest()
+
+    def on_resize(self) -> None:
+        """Entries are wrapped for a width."""
+        if self._width != self._filled_width:
+            highlighted = self.highlighted
+            self._fill()
+            self.highlighted = highlighted
+            self.see_newest()
+
+    @property
+    def _width(self) -> int:
+        return max(NARROWEST, self.scrollable_content_region.width)
+
+    def _fill(self) -> None:
+        self._filled_width = self._width
+        self.clear_options()
+        self.add_options([_option(event, self._width) for event in self._events])
 
     def see_newest(self) -> None:
         """Scroll to the end, unless somebody is reading."""
@@ -92,13 +116,23 @@ class Timeline(OptionList):
         self.post_message(self.Opened(self._events[event.option_index]))
 
 
-def _option(event: Event) -> Option:
+def _option(event: Event, width: int) -> Option:
+    """Time, sign and words; what is longer than the column goes on below its beginning."""
     icon, text = told(event) or ("", "")
-    lines = text.split("\n")
-    row = Text.assemble((f"{clock(event.timestamp)} ", "dim"), f"{icon} ", lines[0])
-    for line in lines[1:]:
-        row.append(f"\n      {line}", "dim")
+    first, *others = text.split("\n")
+    time = f"{clock(event.timestamp)} "
+    room = width - cell_len(time) - 2
+    row = Text(no_wrap=True)
+    for n, line in enumerate(_wrapped(first, room)):
+        row.append_text(Text.assemble((time, "dim"), f"{icon} ", line) if n == 0 else Text(f"\n{INDENT}{line}"))
+    for other in others:
+        for line in _wrapped(other, width - len(INDENT)):
+            row.append(f"\n{INDENT}{line}", "dim")
     return Option(row)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap(text, max(8, width), break_long_words=True) or [""]
 
 
 def told(event: Event) -> tuple[str, str] | None:
@@ -118,15 +152,18 @@ def told(event: Event) -> tuple[str, str] | None:
         case Message():
             return "●", f"turn {fact.turn}"
         case Truncation():
-            return "✂", f"truncated −{tokens(fact.tokens_removed)}\n{fact.messages_removed} messages left out"
+            return (
+                "✂",
+                f"truncated −{tokens(fact.tokens_removed)}\n{counted(fact.messages_removed, 'message')} left out",
+            )
         case CompactionStart():
-            return "◇", f"compacting\n{fact.trigger.replace('_', ' ')} · {fact.messages} messages"
+            return "◇", f"compacting\n{fact.trigger.replace('_', ' ')} · {counted(fact.messages, 'message')}"
         case CompactionComplete():
             return _compaction(fact)
         case CompactionUndone():
             return "↶", f"{fact.what} undone"
         case Clear():
-            return "⌫", f"context cleared\n{fact.messages_removed} messages left it"
+            return "⌫", f"context cleared\n{counted(fact.messages_removed, 'message')} left it"
         case Rewind():
             return "↶", f"rewound to event {fact.to_seq}"
         case ModelChange():
@@ -143,10 +180,10 @@ def told(event: Event) -> tuple[str, str] | None:
         case Unknown():
             return "?", fact.type
         case Pin():
-            return "⚲", f"{len(fact.messages)} messages {'pinned' if fact.pinned else 'unpinned'}"
+            return "⚲", f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
         case UsageInfo() | StreamDelta() | StreamReset() | ToolActivity():
             return None
-        case PromptQueued() | PromptReturned() | CompactionWait():
+        case QueueChanged() | PromptReturned() | CompactionWait():
             return None
         case _:
             assert_never(fact)
@@ -162,6 +199,8 @@ def _compaction(fact: CompactionComplete) -> tuple[str, str]:
         return "◇", "compaction cancelled"
     if not fact.success:
         return "✗", f"compaction failed\n{one_line(fact.error, 60)}"
+    if fact.edited and fact.summarised_by == "you":
+        return "✎", "summary rewritten by you"
     if not fact.replaced:
         return "◆", f"Conversation Compacted\nby {one_line(fact.summarised_by, 20)}"
     saved = f"{1 - fact.post_tokens / fact.pre_tokens:.0%}" if fact.pre_tokens else ""
@@ -170,5 +209,5 @@ def _compaction(fact: CompactionComplete) -> tuple[str, str]:
     return (
         "◆",
         f"Conversation Compacted\n{tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)}  −{saved}\n"
-        f"{len(fact.replaced)} messages{checkpoint}\n{fact.duration_ms / 1000:.1f} s{cost}",
+        f"{counted(len(fact.replaced), 'message')}{checkpoint}\n{fact.duration_ms / 1000:.1f} s{cost}",
     )

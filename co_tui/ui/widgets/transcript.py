@@ -85,7 +85,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @property
     def top_block(self) -> int:
-        return self._top.index
+        return self._top.block
 
     @property
     def _width(self) -> int:
@@ -106,7 +106,7 @@ class Transcript(ScrollView, can_focus=True):
     def prepend(self, blocks: Sequence[Block]) -> None:
         """Add older blocks above; what is being read stays where it is."""
         self._layout.insert(0, blocks)
-        self._top = LinePlace(self._top.index + len(blocks), self._top.line)
+        self._top = LinePlace(self._top.block + len(blocks), self._top.line)
         self._settle()
 
     def append(self, *blocks: Block, before: Block | None = None) -> None:
@@ -122,8 +122,8 @@ class Transcript(ScrollView, can_focus=True):
             self._pending.pop(block, None)
             if self._cursor is block:
                 self._cursor = None
-            if self._top.index > index:
-                self._top = LinePlace(self._top.index - 1, self._top.line)
+            if self._top.block > index:
+                self._top = LinePlace(self._top.block - 1, self._top.line)
             self._settle()
 
     def changed(self, block: Block) -> None:
@@ -192,7 +192,7 @@ class Transcript(ScrollView, can_focus=True):
             self._top = self._layout.walk(self._top, delta)
         self._follow(target >= self.max_scroll_y)
         self._settle()
-        if self._top.index < 5:
+        if self._top.block < 5:
             self.post_message(self.NearTop())
 
     def _follow(self, following: bool) -> None:
@@ -216,9 +216,9 @@ class Transcript(ScrollView, can_focus=True):
         place = self._in_view(y)
         if place is None:
             return Strip.blank(width, base)
-        laid = self._layout.lay_out(place.index)
+        laid = self._layout.lay_out(place.block)
         strip = laid.line(place.line)
-        if self.blocks[place.index] is self._cursor and place.line == laid.title_line:
+        if self.blocks[place.block] is self._cursor and place.line == laid.title_line:
             strip = strip.extend_cell_length(width).apply_style(Style(reverse=True))
         if self._needle:
             strip = marked(strip, self._needle)
@@ -258,7 +258,7 @@ class Transcript(ScrollView, can_focus=True):
         first = selection.start.y if selection.start else 0
         last = selection.end.y if selection.end else total - 1
         places = (self._layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1))
-        lines = [self._layout.lay_out(place.index).line(place.line).text if place else "" for place in places]
+        lines = [self._layout.lay_out(place.block).line(place.line).text if place else "" for place in places]
         local = Selection(
             Offset(selection.start.x, 0) if selection.start else None,
             Offset(selection.end.x, last - first) if selection.end else None,
@@ -272,7 +272,7 @@ class Transcript(ScrollView, can_focus=True):
     def action_copy(self) -> None:
         """Copy the selection, else the highlighted block, else the last reply."""
         selected = self.screen.get_selected_text()
-        block = self._cursor or next((each for each in reversed(self._blocks) if each.kind == "reply"), None)
+        block = self._cursor or next((each for each in reversed(self.blocks) if each.kind == "reply"), None)
         text = selected or (block.plain if block else "")
         if text:
             self.app.copy_to_clipboard(text)
@@ -283,8 +283,8 @@ class Transcript(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         place = self._in_view(event.y - self.gutter.top)
         if place is not None and not self.screen.get_selected_text():
-            block = self.blocks[place.index]
-            if block.foldable and place.line == self._layout.lay_out(place.index).title_line:
+            block = self.blocks[place.block]
+            if block.foldable and place.line == self._layout.lay_out(place.block).title_line:
                 self._toggle(block)
 
     def action_fold(self) -> None:
@@ -310,7 +310,7 @@ class Transcript(ScrollView, can_focus=True):
         self.changed(block)
 
     def _fold_in_view(self) -> Block | None:
-        seen = [self.blocks[place.index] for place in self._layout.window(self._top, self.size.height)]
+        seen = [self.blocks[place.block] for place in self._layout.window(self._top, self.size.height)]
         return next((block for block in reversed(seen) if block.foldable), None)
 
     def action_next_fold(self) -> None:
@@ -338,7 +338,7 @@ class Transcript(ScrollView, can_focus=True):
         """Mark the text, and go to the next block that holds it, upwards unless told otherwise."""
         self._needle = needle.lower()
         self.refresh()
-        index = find_block(self.blocks, self._needle, self._top.index, 1 if back else -1)
+        index = find_block(self.blocks, self._needle, self._top.block, 1 if back else -1)
         if index is None:
             return False
         block = self.blocks[index]

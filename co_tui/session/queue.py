@@ -1,0 +1,156 @@
+"""What waits for its turn in a session: one thing is done after the other, in order."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+Work = Callable[[], Awaitable[Any]]
+
+
+class WaitingPrompt(NamedTuple):
+    """A prompt that has not been said yet."""
+
+    number: int
+    text: str
+    held: bool
+    """Not said until somebody says so."""
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    work: Work
+    number: int
+    prompt: str = ""
+    """Empty for what is no prompt, a compaction for instance."""
+    held: bool = False
+    done: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def answer(self, result: Any) -> None:
+        if not self.done.done():
+            self.done.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class WorkQueue:
+    """Does what was asked for in the order of asking; prompts that are held wait until they are released."""
+
+    def __init__(self, name: str, changed: Callable[[], None], idle: Callable[[], Awaitable[None]]) -> None:
+        """`changed` hears when another list of prompts waits; `idle` is done when nothing is left to do."""
+        self._name = name
+        self._changed = changed
+        self._idle = idle
+        self._items: list[_Item] = []
+        self._numbers = count(1)
+        self._worker: asyncio.Task[None] | None = None
+        self.working = False
+        """Whether something was taken from what waits and is not done yet."""
+
+    @property
+    def busy(self) -> bool:
+        return self._worker is not None
+
+    @property
+    def prompts(self) -> tuple[WaitingPrompt, ...]:
+        waiting = [item for item in self._items if item is not self._next]
+        return tuple(WaitingPrompt(item.number, item.prompt, item.held) for item in waiting if item.prompt)
+
+    @property
+    def _next(self) -> _Item | None:
+        """What the worker is about to take up."""
+        if self._worker is None or self.working:
+            return None
+        return next((item for item in self._items if not item.held), None)
+
+    @property
+    def is_about_to_begin(self) -> bool:
+        return not self.working and any(not item.held for item in self._items)
+
+    async def do(self, work: Work, prompt: str = "") -> Any:
+        """Wait for the turn of this work, and for its end. Whoever waits may go away; the work goes on."""
+        item = _Item(work, next(self._numbers), prompt)
+        self._items.append(item)
+        if prompt and self.busy:
+            self._changed()
+        self._start()
+        return await asyncio.shield(item.done)
+
+    def hold(self) -> int:
+        """Keep the prompts that wait from being said; returns how many."""
+        waiting = [item for item in self._items if item.prompt and not item.held]
+        for item in waiting:
+            item.held = True
+        if waiting:
+            self._changed()
+        return len(waiting)
+
+    def release(self) -> None:
+        """Say what is held, in order."""
+        for item in self._items:
+            item.held = False
+        self._changed()
+        self._start()
+
+    def withdraw(self, number: int, answer: Any) -> str | None:
+        """Take a prompt out; whoever waits for it gets `answer`. None when it has been taken up already."""
+        item = self._item(number)
+        if item is None:
+            return None
+        self._items.remove(item)
+        item.answer(answer)
+        self._changed()
+        return item.prompt
+
+    def move(self, number: int, step: int) -> None:
+        """Let a prompt change places with the one before or after it."""
+        item = self._item(number)
+        prompts = [each for each in self._items if each.prompt]
+        if item is None or not 0 <= (place := prompts.index(item) + step) < len(prompts):
+            return
+        here, there = self._items.index(item), self._items.index(prompts[place])
+        self._items[here], self._items[there] = self._items[there], self._items[here]
+        self._changed()
+
+    def give_up(self, answer: Any, error: Exception) -> list[str]:
+        """Nothing of what waits will be done: prompts get `answer`, all else the error. Returns the prompts."""
+        items, self._items = self._items, []
+        for item in items:
+            if item.prompt:
+                item.answer(answer)
+            else:
+                item.fail(error)
+        if items:
+            self._changed()
+        return [item.prompt for item in items if item.prompt]
+
+    async def wait(self) -> None:
+        """Until what is being done is done."""
+        if self._worker is not None:
+            await asyncio.wait([self._worker])
+
+    def _item(self, number: int) -> _Item | None:
+        return next((item for item in self._items if item.number == number), None)
+
+    def _start(self) -> None:
+        if self._worker is None and self.is_about_to_begin:
+            self._worker = asyncio.create_task(self._work(), name=self._name)
+
+    async def _work(self) -> None:
+        try:
+            while (item := next((each for each in self._items if not each.held), None)) is not None:
+                self._items.remove(item)
+                self.working = True
+                if item.prompt:
+                    self._changed()
+                try:
+                    item.answer(await item.work())
+                except Exception as error:
+                    item.fail(error)
+                self.working = False
+        finally:
+            self._worker, self.working = None, False
+            await self._idle()

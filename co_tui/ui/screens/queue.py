@@ -1,0 +1,97 @@
+"""The prompts that wait for their turn: seen, edited, reordered, dropped."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from co_tui.inert import one_line
+from co_tui.ui.screens.dialog import Dialog
+
+if TYPE_CHECKING:
+    from co_tui.session.queue import WaitingPrompt
+    from co_tui.session.session import Session
+
+LINE_CHARS = 200
+
+
+class QueueScreen(Dialog[int | None]):
+    """Answers with the number of the prompt that is to be edited, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Back"),
+        Binding("e", "edit", "Edit"),
+        Binding("d,delete", "drop", "Drop"),
+        Binding("shift+up,k", "move(-1)", "Earlier"),
+        Binding("shift+down,j", "move(1)", "Later"),
+    ]
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(tall=True)
+        self._session = session
+        self._shown: tuple[WaitingPrompt, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Waiting prompts"
+            yield OptionList(classes="-filling")
+            keys = "enter, e edit   d drop   shift+up, k earlier   shift+down, j later   esc back"
+            yield Static(keys, classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self._fill(0)
+        self.query_one(OptionList).focus()
+        self.set_interval(0.3, self._refill)
+
+    def _refill(self) -> None:
+        """What waits may be taken up while it is looked at."""
+        if self._session.waiting != self._shown:
+            self._fill(self.query_one(OptionList).highlighted or 0)
+
+    def _fill(self, highlighted: int) -> None:
+        self._shown = self._session.waiting
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options([_option(n, prompt) for n, prompt in enumerate(self._shown, 1)])
+        if self._shown:
+            options.highlighted = min(highlighted, len(self._shown) - 1)
+        else:
+            options.add_option(Option("Nothing waits.", disabled=True))
+
+    @property
+    def _chosen(self) -> "WaitingPrompt | None":
+        highlighted = self.query_one(OptionList).highlighted
+        return self._shown[highlighted] if highlighted is not None and highlighted < len(self._shown) else None
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_edit()
+
+    def action_edit(self) -> None:
+        if (chosen := self._chosen) is not None:
+            self.answer(chosen.number)
+
+    def action_drop(self) -> None:
+        if (chosen := self._chosen) is not None:
+            self._session.withdraw(chosen.number)
+            self._fill(self.query_one(OptionList).highlighted or 0)
+
+    def action_move(self, step: int) -> None:
+        if (chosen := self._chosen) is not None:
+            self._session.move_waiting(chosen.number, step)
+            self._fill(max(0, (self.query_one(OptionList).highlighted or 0) + step))
+
+    def action_close(self) -> None:
+        self.answer(None)
+
+
+def _option(number: int, prompt: "WaitingPrompt") -> Option:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(f"{number:>3} ", "dim")
+    line.append("on hold  " if prompt.held else "", "dim")
+    line.append(one_line(prompt.text, LINE_CHARS))
+    return Option(line)

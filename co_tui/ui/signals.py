@@ -1,0 +1,47 @@
+"""Being told to end: the session is closed in order, the terminal restored, and nothing may hold that up."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+GRACE_S = 8.0
+"""So long the app has for leaving in order; a terminal that nobody reads from could hold it up for ever."""
+EXIT_CODE = 130
+_RESTORE = b"\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
+"""Paste, wrap, mouse, keyboard, screen, cursor and focus as they are in a shell."""
+
+
+def leave_on_signals(leave: Callable[[], object]) -> None:
+    """Call `leave` on the running loop when a signal asks the process to end.
+
+    Plain handlers, not the loop's own: they run even while the loop is held up by the terminal.
+    """
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def handle(_: int, __: FrameType | None) -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            watchdog = threading.Timer(GRACE_S, _end)
+            watchdog.daemon = True
+            watchdog.start()
+            loop.call_soon_threadsafe(leave)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if (number := getattr(signal, name, None)) is not None:
+            signal.signal(number, handle)
+
+
+def _end() -> None:
+    """The way out that cannot be held up."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        output = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
+        os.set_blocking(output, False)
+        os.write(output, _RESTORE)
+    os._exit(EXIT_CODE)
