@@ -1,0 +1,224 @@
+"""The prompt: every key counts, in the order of typing, whatever happens on the screen meanwhile."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from textual.events import Key, Paste
+from textual.pilot import Pilot
+
+from co_tui.ui.app import CoTui
+from co_tui.ui.driver import QuietParser, events_of
+from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
+from co_tui.ui.terminal import _REPLIES
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+
+BURSTS = 40
+
+
+class PlainEditor:
+    """What an editor would hold."""
+
+    def __init__(self) -> None:
+        self.text, self.at = "", 0
+
+    def press(self, key: str) -> None:
+        line_start = self.text.rfind("\n", 0, self.at) + 1
+        line_end = self.text.find("\n", self.at)
+        line_end = len(self.text) if line_end < 0 else line_end
+        match key:
+            case "backspace":
+                self._cut(max(0, self.at - 1), self.at)
+            case "delete":
+                self._cut(self.at, self.at + 1)
+            case "left":
+                self.at = max(0, self.at - 1)
+            case "right":
+                self.at = min(len(self.text), self.at + 1)
+            case "home":  # the first word, then the margin
+                line = self.text[line_start:line_end]
+                first = line_start + (len(line) - len(line.lstrip()) if line.strip() else 0)
+                self.at = first if self.at != first else line_start
+            case "end":
+                self.at = line_end
+            case "ctrl+u":
+                self._cut(line_start if self.at > line_start else max(0, self.at - 1), self.at)
+            case "ctrl+j":
+                self._insert("\n")
+            case "space":
+                self._insert(" ")
+            case _:
+                self._insert(key)
+
+    def _insert(self, text: str) -> None:
+        self.text = self.text[: self.at] + text + self.text[self.at :]
+        self.at += len(text)
+
+    def _cut(self, start: int, end: int) -> None:
+        self.text, self.at = self.text[:start] + self.text[end:], start
+
+
+KEYS = (
+    *"abcdefghij",
+    *("space",) * 3,
+    *("backspace",) * 4,
+    *("delete", "left", "left", "right", "home", "end", "ctrl+u", "ctrl+j", "ctrl+j"),
+)
+
+
+def at_once(app: CoTui, keys: Sequence[str]) -> None:
+    """All keys in one burst, as a terminal hands them over: nothing is waited for in between."""
+    for key in keys:
+        character = {"space": " ", "ctrl+j": "\n"}.get(key, key if len(key) == 1 else None)
+        app.post_message(Key(key, character))
+
+
+async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
+    """The prompt's text after a burst."""
+    seen: list[str] = []
+    at_once(app, [*keys, "ctrl+g"])  # bound to nothing: it only comes last
+    arrived = asyncio.Event()
+    original = app.chat.prompt._took
+
+    async def took(key: str) -> bool:
+        if key == "ctrl+g":
+            seen.append(app.chat.prompt.text)
+            arrived.set()
+            return True
+        return await original(key)
+
+    app.chat.prompt._took = took  # type: ignore[method-assign]
+    try:
+        await asyncio.wait_for(arrived.wait(), 20)
+    finally:
+        app.chat.prompt._took = original  # type: ignore[method-assign]
+    return seen[0]
+
+
+async def test_bursts_of_keys_while_text_streams_are_what_a_plain_editor_would_hold(
+    home: Path, provider: Provider
+) -> None:
+    provider.default = Reply(text="some **words** and `code` " * 4000, delay_s=0.002)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.prompt.insert("talk")
+        await pilot.press("enter")
+        await until(pilot, lambda: "some" in transcript_text(app))
+        for seed in range(BURSTS):
+            draw = random.Random(seed)
+            keys = draw.choices(KEYS, k=draw.randint(5, 60))
+            editor = PlainEditor()
+            for key in keys:
+                editor.press(key)
+            assert await typed(app, pilot, keys) == editor.text, (seed, keys)
+            app.chat.prompt.text = ""
+        await pilot.press("escape")
+
+
+async def test_a_command_typed_and_sent_in_one_burst_is_that_command(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        at_once(app, [*"junk", "ctrl+u", "/", *"history", "enter", *"next"])
+        await until(pilot, lambda: "The model sees" in transcript_text(app) and app.chat.prompt.text == "next")
+        app.chat.prompt.text = ""
+        at_once(app, ["/", "h", "i", "s", "tab", "enter", *"abc", "backspace", "d"])
+        await until(pilot, lambda: transcript_text(app).count("The model sees") == 2)
+        await until(pilot, lambda: app.chat.prompt.text == "abd")
+        app.chat.prompt.text = ""
+        at_once(app, ["/", *"nosuch", "enter", *"xyz"])
+        await until(pilot, lambda: "There is no command /nosuch" in transcript_text(app))
+        assert app.chat.prompt.text == "/nosuchxyz", "to be mended, with what was typed after it"
+        assert not provider.requests, "nothing of it was for the model"
+
+
+async def test_what_is_typed_before_the_first_paint_is_kept_key_by_key(home: Path, provider: Provider) -> None:
+    app = CoTui(launch_for(home, provider), typed_ahead="teh\x7f\x7fhe\n\nfox\x1b[D\x1b[Db")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.prompt.text == "the\n\nfbox")
+        await app.action_quit()
+    app = CoTui(launch_for(home, provider), typed_ahead="sent already\rand more")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: len(provider.requests) == 1)
+        assert app.chat.prompt.text.endswith("and more")
+        await app.action_quit()
+
+
+def keys_of(*chunks: str) -> str:
+    parser = QuietParser()
+    messages = [message for chunk in chunks for message in (*parser.feed(chunk), *parser.tick())]
+    return "".join(message.character or f"<{message.key}>" for message in messages if isinstance(message, Key))
+
+
+@pytest.mark.parametrize("end", ["\x07", "\x1b\\"])
+def test_a_terminal_s_late_answer_is_no_key(end: str) -> None:
+    reply = f"\x1b]11;rgb:1616/1818/1f1f{end}"
+    assert keys_of(f"a{reply}b\x1b[?62;22cc") == "abc"
+    assert _REPLIES.sub(b"", f"he{reply}l\x1b[?62;22clo\r".encode()) == b"hello\r"
+    for at in range(2, len(reply)):
+        assert keys_of("a" + reply[:at], reply[at:] + "b") == "ab", f"in two pieces, cut at {at}"
+
+
+def test_keys_that_look_like_the_beginning_of_an_answer_still_arrive() -> None:
+    assert keys_of("\x1b[A\x1b[Bx") == "<up><down>x"
+    assert [message.text for message in events_of("\x1b[200~one\ntwo\x1b[201~") if isinstance(message, Paste)] == [
+        "one\ntwo"
+    ]
+
+
+async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(home: Path, provider: Provider) -> None:
+    pasted = "\n".join(f"line {n}" for n in range(5000))
+    provider.window = 200_000
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("a", "space")
+        app.post_message(Paste(pasted))
+        await until(pilot, lambda: app.chat.prompt.text == "a [pasted 5,000 lines]")
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "line 1" in screen_text(app) and "Pasted" in screen_text(app))
+        await pilot.press("escape", "space", "b", "enter")
+        await until(pilot, lambda: len(provider.requests) == 1)
+        assert provider.requests[0]["messages"][-1]["content"] == f"a {pasted} b"
+        await until(pilot, lambda: app.session and not app.session.busy)
+        await pilot.press("up")
+        assert app.chat.prompt.whole == f"a {pasted} b" and len(app.chat.prompt.text) < 100
+
+
+async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, provider: Provider) -> None:
+    line = "x" * 200_000
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        app.post_message(Paste("1\n" * FOLDED_FROM_LINES + "1"))
+        await until(pilot, lambda: "[pasted 11 lines]" in app.chat.prompt.text)
+        await pilot.press("backspace")
+        assert app.chat.prompt.text == ""
+        app.post_message(Paste(line))
+        await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
+        session_id = app.session_id
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
+        assert app.chat.prompt.whole == line and len(app.chat.prompt.text) < 100
+
+
+def test_two_pastes_of_the_same_size_are_told_apart() -> None:
+    pasted = PastedTexts()
+    one, two = "a\n" * 20, "b\n" * 20
+    markers = [pasted.fold(one), pasted.fold(two)]
+    assert len(set(markers)) == 2 and pasted.fold(one) == markers[0]
+    assert pasted.unfold(f"{markers[1]} and {markers[0]}") == f"{two} and {one}"
+    assert pasted.unfold("[pasted 7 lines]") == "[pasted 7 lines]", "typed by hand, it means itself"
+
+
+async def test_typing_goes_to_the_prompt_wherever_the_focus_is(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        await pilot.click("#transcript")
+        at_once(app, [*"catch", "space", *"it"])
+        await until(pilot, lambda: app.chat.prompt.text == "catch it")
+        app.chat.timeline.focus()
+        at_once(app, [*"more"])
+        await until(pilot, lambda: app.chat.prompt.text == "catch itmore")
+        app.chat.timeline.focus()
+        await pilot.press("home", "enter")
+        await until(pilot, lambda: app.screen is not app.chat)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert app.chat.timeline.has_focus, "back where one was"
