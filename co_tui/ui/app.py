@@ -123,7 +123,7 @@ class CoTui(App[None]):
 
     def on_mount(self) -> None:
         if not self.is_headless:
-            leave_on_signals(self._asked_to_leave)
+            leave_on_signals(self._asked_to_leave, getattr(self._driver, "give_up", lambda: None))
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
 
     def chat_mounted(self) -> None:

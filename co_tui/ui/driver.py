@@ -1,6 +1,7 @@
 """The library's driver, without a terminal's late answers among the keys."""
 
 import contextlib
+import queue
 import re
 import time
 from collections.abc import Iterable
@@ -50,7 +51,20 @@ class QuietDriver(linux_driver.LinuxDriver):
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
+        self._deaf = False
         self._file = cast(Any, _Forgiving(cast(TextIO, self._file)))
+
+    def give_up(self) -> None:
+        """Nobody reads what is written: write no more, and let go of whoever waits to write."""
+        self._deaf = True
+        if self._writer_thread is not None:
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    self._writer_thread._queue.get_nowait()
+
+    def write(self, data: str) -> None:
+        if not self._deaf:
+            super().write(data)
 
     def run_input_thread(self) -> None:
         # The library's loop makes its parser by this name, and has no other way of being given one.

@@ -6,32 +6,43 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
+BLOCKED_S = 1.0
+"""After so long without a step, the app is held up by a terminal that nobody reads from."""
 GRACE_S = 8.0
-"""So long the app has for leaving in order; a terminal that nobody reads from could hold it up for ever."""
+"""So long the app has for leaving in order."""
 EXIT_CODE = 130
 _RESTORE = b"\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 """Paste, wrap, mouse, keyboard, screen, cursor and focus as they are in a shell."""
 
 
-def leave_on_signals(leave: Callable[[], object]) -> None:
+def leave_on_signals(leave: Callable[[], object], give_up_terminal: Callable[[], object]) -> None:
     """Call `leave` on the running loop when a signal asks the process to end.
 
     Plain handlers, not the loop's own: they run even while the loop is held up by the terminal.
     """
     loop = asyncio.get_running_loop()
-    asked = False
+    asked, begun = False, threading.Event()
+
+    def begin() -> None:
+        begun.set()
+        leave()
+
+    def watch() -> None:
+        if not begun.wait(BLOCKED_S):
+            give_up_terminal()
+        time.sleep(GRACE_S)
+        _end()
 
     def handle(_: int, __: FrameType | None) -> None:
         nonlocal asked
         if not asked:
             asked = True
-            watchdog = threading.Timer(GRACE_S, _end)
-            watchdog.daemon = True
-            watchdog.start()
-            loop.call_soon_threadsafe(leave)
+            threading.Thread(target=watch, name="leaving", daemon=True).start()
+            loop.call_soon_threadsafe(begin)
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if (number := getattr(signal, name, None)) is not None:

@@ -160,6 +160,10 @@ async def play(steps: list[Step]) -> None:
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.pause()
             played = Played(app, pilot)
+            for text in TEXTS:
+                await played.say(text)
+                await played.finish(text)
+            await played.tool(TEXTS[1])
             for act, arguments in steps:
                 await act(played, *arguments)
                 played.check()  # before the library has had time to settle

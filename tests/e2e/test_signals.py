@@ -1,0 +1,167 @@
+"""The full-screen app in a pseudo terminal, told to end: the terminal is restored, the log ends in order, children go."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from co_tui.store.reader import Reader
+from tests.support.command import Command
+from tests.support.provider import Provider, Reply
+
+RESTORED = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l", "\x1b[?1003l", "\x1b[?1006l", "\x1b[?2004l", "\x1b[?1004l")
+"""The ordinary screen, the cursor, no mouse reports, no paste marks, no focus reports."""
+TAKEN = {off: off[:-1] + ("h" if off.endswith("l") else "l") for off in RESTORED}
+
+
+class PseudoTerminal:
+    """`co-tui` on a terminal of its own."""
+
+    def __init__(self, command: Command, *arguments: str) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.before = termios.tcgetattr(slave)
+        self.slave = slave
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "co_tui", *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**command.environ, "TERM": "xterm-256color"},
+            cwd=command.cwd,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        self.seen = ""
+
+    def wait(self, text: str, seconds: float = 60) -> None:
+        until = time.monotonic() + seconds
+        while text not in self.seen:
+            assert time.monotonic() < until, f"{text!r} was not shown: …{self.seen[-500:]!r}"
+            self._read(0.1)
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
+        try:
+            read = os.read(self.master, 65536)
+        except OSError:  # nobody is at the other end any more
+            return False
+        self.seen += read.decode(errors="replace")
+        return bool(read)
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def end(self, seconds: float = 30) -> int:
+        until = time.monotonic() + seconds
+        while self.process.poll() is None:
+            assert time.monotonic() < until, "it did not end"
+            self._read(0.05)
+        while self._read(0.05):
+            pass
+        return self.process.returncode
+
+    def close(self) -> None:
+        for end in (self.master, self.slave):
+            with contextlib.suppress(OSError):
+                os.close(end)
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def app(served: Command, provider: Provider) -> Iterator[PseudoTerminal]:
+    provider.default = Reply(text="words without end " * 500, delay_s=0.02)
+    terminal = PseudoTerminal(served)
+    terminal.wait("message")
+    terminal.type("talk\r")
+    terminal.wait("without")
+    yield terminal
+    terminal.close()
+
+
+def log_of(command: Command) -> list[str]:
+    reader = Reader(command.database)
+    return [event.type for event in reader.events(reader.sessions()[0].id)]
+
+
+def assert_restored(terminal: PseudoTerminal) -> None:
+    for off in RESTORED:
+        assert terminal.seen.rfind(off) > terminal.seen.rfind(TAKEN[off]), f"{off!r} does not come last"
+    assert termios.tcgetattr(terminal.slave)[:4] == terminal.before[:4]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_app_in_order(app: PseudoTerminal, served: Command, number: signal.Signals) -> None:
+    app.process.send_signal(number)
+    assert app.end() == 130
+    assert_restored(app)
+    assert "Traceback" not in app.seen and "co-tui --resume" in app.seen
+    assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
+
+
+def test_a_terminal_that_goes_away_ends_the_app_in_order(app: PseudoTerminal, served: Command) -> None:
+    os.close(app.slave)
+    os.close(app.master)
+    app.process.wait(30)
+    assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
+
+
+def test_a_terminal_that_nobody_reads_from_cannot_hold_it_up(app: PseudoTerminal, served: Command) -> None:
+    time.sleep(3)  # the terminal's buffer fills, and writing to it stops
+    app.process.send_signal(signal.SIGTERM)
+    app.process.wait(20)
+    assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
+
+
+def children_of(process: int) -> list[int]:
+    task = Path(f"/proc/{process}/task")
+    return [int(child) for each in task.iterdir() for child in (each / "children").read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc to see child processes")
+def test_the_embedded_model_s_process_goes_with_the_app(co_tui: Command) -> None:
+    terminal = PseudoTerminal(co_tui)
+    try:
+        terminal.wait("Embedded")
+        until = time.monotonic() + 60
+        while not (children := children_of(terminal.process.pid)) and time.monotonic() < until:
+            terminal._read(0.05)
+        assert children, "the embedded model was not started"
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.end() == 130
+        assert_restored(terminal)
+        until = time.monotonic() + 10
+        while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not any(Path(f"/proc/{child}").exists() for child in children)
+    finally:
+        terminal.close()
+
+
+def test_what_is_typed_in_the_first_moment_is_kept(served: Command, provider: Provider) -> None:
+    terminal = PseudoTerminal(served)
+    try:
+        for key in "typed at once\r":
+            terminal.type(key)
+            time.sleep(0.02)
+        until = time.monotonic() + 60
+        while not provider.requests and time.monotonic() < until:
+            terminal._read(0.1)
+        assert re.search("typed at once", str(provider.requests[0]["messages"]))
+    finally:
+        terminal.close()
