@@ -29,7 +29,9 @@ def undone(state: SessionState, rewrite: Rewritten) -> CompactionUndone:
 
 
 def what_was(event: Event) -> str:
-    """A rewrite in a word."""
+    """A rewrite in a word or two."""
+    if isinstance(event.fact, CompactionComplete) and event.fact.edited and event.fact.summarised_by == "you":
+        return "edit of the summary"
     return {Clear.TYPE: "clearing", Rewind.TYPE: "rewind"}.get(event.type, "compaction")
 
 

@@ -1,4 +1,4 @@
-"""The full-screen app in a pseudo terminal, told to end: the terminal is restored, the log ends in order, children go."""
+"""The app in a pseudo terminal, told to end: the terminal is restored, the log ends in order, children are gone."""
 
 import contextlib
 import fcntl

@@ -33,6 +33,7 @@ TEXTS = (
     "",
 )
 WORDS = ("a ", "longer words, ", "**bold** ", "\n\n", "`code` ", "\n- item ", "漢字 ", "```\n", "x" * 90)
+KEYS = ("a", "ctrl+j", "pageup", "pagedown", "ctrl+o", "f4", "ctrl+end")
 
 
 class Quiet(CoTui):
@@ -74,8 +75,10 @@ class Played:
         self.calls += 1
         self.part += 1
         call = f"c{self.calls}"
-        self.hear(StreamDelta(turn=1, part=self.part, kind="tool_call", text="{}", tool_name="shell", tool_call_id=call))
-        self.hear(ToolActivity(turn=1, tool_name="shell", tool_call_id=call, stage="finished", text=text))
+        self.hear(
+            StreamDelta(turn=1, part=self.part, kind="tool_call", text="{}", tool_name="shell", tool_call_id=call)
+        )
+        self.hear(ToolActivity(stage="finished", text=text, **about))
         self.part += 1
 
     async def older(self, texts: list[str]) -> None:
@@ -145,13 +148,13 @@ STEPS = st.lists(
         step("older", st.lists(TEXT, max_size=4)),
         step("scroll", st.integers(-70, 70)),
         step("jump", st.floats(0, 1)),
-        step("press", st.lists(st.sampled_from(["a", "ctrl+j", "pageup", "pagedown", "ctrl+o", "f4", "ctrl+end"]), max_size=3)),
+        step("press", st.lists(st.sampled_from(KEYS), max_size=3)),
         step("find", st.sampled_from(["a", "code", "漢", "nothing like it"])),
         step("wait", st.lists(TEXT.filter(str.strip), max_size=2)),
     ),
     min_size=4,
     max_size=25,
-)  # fmt: skip
+)
 
 
 async def play(steps: list[Step]) -> None:

@@ -7,7 +7,7 @@ class FindBar(Input):
     """Enter finds upwards, Esc closes."""
 
     DEFAULT_CSS = """
-    FindBar { height: 3; border: round $warning; }
+    FindBar, FindBar:focus { height: 3; border: round $warning; }
     """
 
     def __init__(self, text: str) -> None:

@@ -1,21 +1,30 @@
 """Finding a text among blocks, and marking it in a line."""
 
-from collections.abc import Sequence
-
 from rich.style import Style
 from textual.strip import Strip
 
-from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.layout import LinePlace, TranscriptLayout
 
 
-def find_block(blocks: Sequence[Block], needle: str, start: int, step: int) -> int | None:
-    """The next block that holds the text (in small letters), from beside `start` on, around the ends."""
-    if not needle:
-        return None
-    for distance in range(1, len(blocks) + 1):
-        index = (start + step * distance) % len(blocks)
-        if needle in blocks[index].plain.lower():
-            return index
+def find_line(layout: TranscriptLayout, needle: str, start: LinePlace, step: int) -> LinePlace | None:
+    """The next line above (`step` −1) or below `start` that holds the text (in small letters), around the ends.
+
+    Blocks that are folded are opened when they hold it.
+    """
+    count = len(layout.blocks)
+    for distance in range(count + 1 if needle else 0):
+        index = (start.block + step * distance) % count
+        block = layout.blocks[index]
+        if needle not in block.plain.lower():
+            continue
+        if block.folded:
+            block.folded = False
+            layout.refresh(block)
+        lines = layout.lay_out(index).lines_with(needle) or [0]
+        if distance == 0:
+            lines = [line for line in lines if (line - start.line) * step > 0]
+        if lines:
+            return LinePlace(index, lines[-1] if step < 0 else lines[0])
     return None
 
 

@@ -204,9 +204,9 @@ class Laid:
         """The line a fold is opened and closed on."""
         return len(self._head)
 
-    def line_with(self, needle: str) -> int:
-        """The first line that holds the text (in small letters), else the first of all."""
-        return next((n for n in range(self.height) if needle in self.line(n).text.lower()), 0)
+    def lines_with(self, needle: str) -> list[int]:
+        """The lines that hold the text (in small letters)."""
+        return [n for n in range(self.height) if needle in self.line(n).text.lower()]
 
     def line(self, index: int) -> Strip:
         if index < len(self._head):

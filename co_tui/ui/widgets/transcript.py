@@ -16,7 +16,7 @@ from textual.timer import Timer
 
 from co_tui.ui.widgets.blocks import Block
 from co_tui.ui.widgets.layout import TOP, LinePlace, TranscriptLayout
-from co_tui.ui.widgets.matches import find_block, marked
+from co_tui.ui.widgets.matches import find_line, marked
 from co_tui.ui.widgets.rendering import Look
 
 STREAM_INTERVAL_S = 0.05
@@ -63,6 +63,7 @@ class Transcript(ScrollView, can_focus=True):
         self._timer: Timer | None = None
         self._cursor: Block | None = None
         self._needle = ""
+        self._found: LinePlace | None = None
 
     # What is shown
 
@@ -335,17 +336,19 @@ class Transcript(ScrollView, can_focus=True):
     # Searching
 
     def find(self, needle: str, *, back: bool = False) -> bool:
-        """Mark the text, and go to the next block that holds it, upwards unless told otherwise."""
-        self._needle = needle.lower()
+        """Mark the text, and go to the next line that holds it, upwards unless told otherwise."""
+        needle = needle.lower()
+        if needle != self._needle:
+            self._needle, self._found = needle, None
         self.refresh()
-        index = find_block(self.blocks, self._needle, self._top.block, 1 if back else -1)
-        if index is None:
+        if not needle or not self.blocks:
             return False
-        block = self.blocks[index]
-        if block.folded:
-            block.folded = False
-            self._layout.refresh(block)
-        self.show_block(index, self._layout.lay_out(index).line_with(self._needle))
+        below = self._layout.walk(self._top, self.size.height)
+        found = find_line(self._layout, needle, self._found or below, 1 if back else -1)
+        if found is None:
+            return False
+        self._found = found
+        self.show_block(*found)
         return True
 
     def show_block(self, index: int, line: int = 0) -> None:

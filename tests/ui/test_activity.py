@@ -1,0 +1,58 @@
+"""The line that tells what runs: told by events and a clock, and nothing else."""
+
+import pytest
+
+from co_tui.events import CompactionComplete, CompactionStart, Fact, Message, SessionError, StreamDelta, ToolActivity
+from co_tui.ui.activity import Activity
+
+PROMPT = Message(turn=1, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]})
+
+
+def delta(text: str, kind: str = "text") -> StreamDelta:
+    return StreamDelta(turn=1, part=0, kind=kind, text=text)
+
+
+def tool(stage: str, call: str = "c1") -> ToolActivity:
+    return ToolActivity(turn=1, tool_name="run_command", tool_call_id=call, stage=stage, text="uv run pytest")
+
+
+@pytest.mark.parametrize(
+    ("told", "now", "line"),
+    [
+        ([], 2.0, "asking openai · 2 s"),
+        ([], 9.0, "waiting for openai · 9 s without an answer"),
+        ([(3.0, delta("x" * 400))], 3.5, "answering · 4 s · ~100 tokens"),
+        ([(1.0, delta("x" * 400)), (3.0, delta("x" * 400))], 5.0, "answering · 5 s · ~200 tokens · 50/s"),
+        ([(1.0, delta("x" * 400))], 7.0, "waiting for openai · 6 s without an answer"),
+        ([(1.0, delta("x" * 40, "thinking"))], 1.2, "thinking · 1 s · ~10 tokens"),
+        ([(1.0, tool("started"))], 31.0, "run_command uv run pytest · 30 s"),
+        ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run_command uv run pytest · 2 s · 2 at once"),
+        ([(1.0, tool("started")), (8.0, tool("finished"))], 10.0, "asking openai · 10 s"),
+        ([(1.0, SessionError(what="x", retry_in_s=8.0))], 3.0, "trying again in 6 s"),
+        ([(1.0, delta("x" * 40)), (2.0, PROMPT)], 4.0, "asking openai · 2 s"),
+    ],
+)
+def test_what_runs_for_how_long_and_whether_anything_comes(
+    told: list[tuple[float, Fact]], now: float, line: str
+) -> None:
+    activity = Activity()
+    activity.begin(0.0)
+    for at, fact in told:
+        activity.hear(fact, at)
+    assert " ".join(activity.line(now, "openai").split()[1:]) == line
+
+
+def test_nothing_is_said_to_answer_while_a_compaction_is_waited_for() -> None:
+    activity = Activity()
+    activity.begin(0.0)
+    activity.hear(CompactionStart(trigger="blocking"), 1.0)
+    assert activity.line(2.0, "openai") == ""
+    activity.hear(CompactionComplete(success=True), 9.0)
+    assert "asking openai" in activity.line(10.0, "openai")
+
+
+def test_stopping_is_said_at_once() -> None:
+    activity = Activity()
+    activity.begin(0.0)
+    activity.stop()
+    assert "stopping" in activity.line(1.0, "openai")

@@ -1,0 +1,180 @@
+"""Small things that a day of use brings up."""
+
+from pathlib import Path
+
+import pytest
+from textual.geometry import Offset
+from textual.selection import Selection
+from textual.widgets import Input
+
+from co_tui.events import CompactionComplete, Event, SessionError, SessionInterrupted
+from co_tui.session.telling import told_retry
+from co_tui.ui.screens.compaction import CompactionScreen
+from co_tui.ui.screens.queue import QueueScreen
+from co_tui.ui.themes import DARK, palette_of
+from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.key_line import KeyLine
+from co_tui.ui.widgets.rendering import Laid, Look
+from co_tui.ui.widgets.timeline import _option
+from co_tui.ui.widgets.transcript import Transcript
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+SLOW = Reply(text="slow " * 400, delay_s=0.05)
+
+
+async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them(
+    home: Path, provider: Provider
+) -> None:
+    provider.script = [SLOW]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "first\n")
+        await until(pilot, lambda: "slow" in transcript_text(app))
+        for prompt in ("second", "third", "fourth"):
+            await type_text(pilot, f"{prompt}\n")
+        await until(pilot, lambda: "3 waiting" in screen_text(app))
+        kinds = [block.text.strip()[:6] for block in app.chat.transcript.blocks]
+        assert kinds.index("second") > next(n for n, text in enumerate(kinds) if text.startswith("slow"))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.session and not app.session.busy and "3 on hold" in screen_text(app))
+        assert len(provider.requests) == 1, "nothing starts by itself"
+        last = [block.text for block in app.chat.transcript.blocks][-3:]
+        assert last == ["second", "third", "fourth"], "below the word that says it was interrupted"
+
+        await pilot.press("up")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        await pilot.press("j", "d")
+        await until(pilot, lambda: [prompt.text for prompt in app.waiting] == ["third", "fourth"])
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.prompt.text == "fourth")
+        assert [prompt.text for prompt in app.waiting] == ["third"]
+
+        await pilot.press("enter")
+        await until(pilot, lambda: len(provider.requests) == 2 and app.session and not app.session.busy)
+        assert "1 on hold" in screen_text(app), "what was typed anew is answered; the rest waits for a word"
+        await pilot.press("enter")
+        await until(pilot, lambda: len(provider.requests) == 3 and app.session and not app.session.busy)
+        asked = [request["messages"][-1]["content"] for request in provider.requests]
+        assert asked == ["first", "fourth", "third"] and "on hold" not in screen_text(app)
+
+
+async def test_retries_are_one_line_that_changes(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(status=503, body='{"error": {"message": "had an error"}}')] * 2
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        told = [block.text for block in app.chat.transcript.blocks if "Trying again" in block.text]
+        assert len(told) == 1 and "had an error. Trying again" in told[0] and "(2 of 4)." in told[0]
+
+
+def test_a_retry_is_told_in_whole_sentences() -> None:
+    error = SessionError(what="It had an error", retry_in_s=0.2, attempt=2, attempts=4)
+    assert told_retry(error) == "It had an error. Trying again now (2 of 4)."
+    shorter = SessionError(what="Too long.", kind="context_limit", outcome="compacted", retry_in_s=0.0)
+    assert told_retry(shorter) == "Too long. Compacted."
+
+
+async def test_a_new_session_keeps_the_model_that_was_chosen(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        provider.model_id = "other"
+        await type_text(pilot, "/model openai-chat:other\n")
+        await until(pilot, lambda: app.bridge.state.model == "openai-chat:other")
+        await pilot.press("f7")
+        await until(pilot, lambda: not app.session_id)
+        await ask(app, pilot, "hello again")
+        assert app.bridge.state.model == "openai-chat:other"
+
+
+async def test_a_server_whose_model_nobody_named_has_no_dangling_colon(home: Path, provider: Provider) -> None:
+    environ = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    async with running(launch_for(home, environ=environ)) as (app, pilot):
+        assert "first model of the server" in screen_text(app).splitlines()[0]
+        await ask(app, pilot, "hello")
+        assert "openai-chat:scripted" in screen_text(app).splitlines()[0]
+
+
+async def test_selected_text_can_be_read(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "select me")
+        transcript = app.chat.transcript
+        app.screen.selections = {transcript: Selection(Offset(0, 0), Offset(40, 2))}
+        await pilot.pause()
+        chosen = [segment for segment in transcript.render_line(1) if "select me" in segment.text]
+        assert chosen and chosen[0].style and chosen[0].style.bgcolor != transcript.rich_style.bgcolor
+        assert chosen[0].style.color != chosen[0].style.bgcolor
+
+
+def test_tags_outside_code_are_shown() -> None:
+    laid = Laid(
+        Block("reply", "Wrap it in <Suspense> or <b>bold</b>.\n\n<div>\nraw\n</div>"), Look(palette_of(DARK)), 60
+    )
+    seen = "\n".join(laid.line(n).text for n in range(laid.height))
+    assert "<Suspense>" in seen and "<b>bold</b>" in seen and "<div>" in seen and "</div>" in seen
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, columns: int) -> None:
+    async with running(launch_for(home, provider), size=(columns, 20), ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(KeyLine))
+        await until(pilot, lambda: "more" in screen_text(app).splitlines()[-1])
+        items = screen_text(app).splitlines()[-1].strip().split("  ")
+        known = {"Newline", "Help", "Sessions", "Side", "Compact", "Model", "Clear", "Stop", "more"}
+        assert {item.split()[-1] for item in items if item.strip()} <= known
+        assert items[-1].strip() == "^p more"
+
+
+def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:
+    fact = SessionInterrupted(what="interrupted by the user before anything came")
+    row = _option(Event(session_id="s", seq=1, timestamp="2026-01-01T12:00:00Z", fact=fact), 24).prompt
+    lines = str(row).split("\n")
+    assert len(lines) > 1 and all(len(line) <= 24 for line in lines)
+    assert all(line.startswith("        ") for line in lines[1:])
+
+
+async def test_the_view_says_which_key_leads_to_the_end(home: Path, provider: Provider) -> None:
+    provider.default = Reply(text="\n\n".join(f"paragraph {n}" for n in range(60)))
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        await pilot.press("pageup")
+        await until(pilot, lambda: "ctrl+end" in screen_text(app))
+        await pilot.press("ctrl+end")
+        await until(pilot, lambda: "paragraph 59" in screen_text(app) and "ctrl+end" not in screen_text(app))
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: "Search in this conversation" in screen_text(app))
+        assert "paragraph 59" in screen_text(app), "searching leaves the newest lines in view"
+        await type_text(pilot, "paragraph\n")
+        assert "paragraph 59" in screen_text(app)
+
+
+async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_one(
+    home: Path, provider: Provider
+) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for n in range(4):
+            await ask(app, pilot, f"question {n} " + "with many words " * 20)
+        await pilot.press("f5")
+        await until(pilot, lambda: app.bridge.state.compactions)
+        event = app.bridge.state.compactions[0]
+        app.open_event(event)
+        await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
+        await pilot.press("slash", "q", "escape")
+        assert isinstance(app.screen, CompactionScreen) and not app.screen.query_one(Input).has_focus
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+
+        assert app.session is not None and isinstance(event.fact, CompactionComplete)
+        await app.session.edit_summary(event.seq or 0, "My own words.")
+        await until(pilot, lambda: "The summary was rewritten by you." in transcript_text(app))
+        await until(pilot, lambda: "summary rewritten" in screen_text(app))
+        await type_text(pilot, "/undo\n")
+        await until(pilot, lambda: "The edit of the summary is undone" in transcript_text(app))
+
+
+async def test_a_huge_reply_is_drawn_in_part_and_kept_whole(home: Path, provider: Provider) -> None:
+    provider.window = 1_000_000
+    provider.script = [Reply(text=("word" * 50 + " ") * 1_500)]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "talk")
+        await until(pilot, lambda: "more characters are in the log" in screen_text(app))
+        block = next(block for block in app.chat.transcript.blocks if block.kind == "reply")
+        assert len(block.text.strip()) >= 299_999 and isinstance(app.chat.transcript, Transcript)
