@@ -78,7 +78,7 @@ class Played:
         self.hear(
             StreamDelta(turn=1, part=self.part, kind="tool_call", text="{}", tool_name="shell", tool_call_id=call)
         )
-        self.hear(ToolActivity(stage="finished", text=text, **about))
+        self.hear(ToolActivity(turn=1, tool_name="shell", tool_call_id=call, stage="finished", text=text))
         self.part += 1
 
     async def older(self, texts: list[str]) -> None:
