@@ -15,10 +15,11 @@ from co_tui.ui.screens.dialog import Dialog
 _KEYS = (
     ("enter", "send"),
     ("ctrl+j", "new line (also shift+enter where the terminal tells, or \\ at the end)"),
-    ("up, down", "earlier prompts, at the first and last line"),
-    ("esc", "stop the turn; close what is open"),
+    ("up, down", "earlier prompts, at the first and last line; up in an empty prompt shows what waits"),
+    ("ctrl+t", "open a pasted text that was folded; it is sent whole"),
+    ("esc", "stop the turn; what waits stays on hold until enter; close what is open"),
     ("pgup, pgdn", "scroll the conversation; ctrl+end goes back to its end"),
-    ("tab", "move between prompt, chat and timeline"),
+    ("tab", "move between prompt, chat, timeline and a question; typing goes to the prompt"),
     ("[ ] enter", "in the chat: previous and next fold, open or close it; c copies"),
     ("ctrl+p", "all commands"),
 )
