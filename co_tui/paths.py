@@ -1,7 +1,9 @@
 """Where co-tui's files live, and how they are created: readable by their owner only."""
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +44,11 @@ class Paths(Record):
     @property
     def config_file(self) -> Path:
         return self.config / "config.toml"
+
+    @property
+    def trust_file(self) -> Path:
+        """What the user said about folders that want more than they may."""
+        return self.state / "trust.json"
 
     @property
     def policies(self) -> Path:
@@ -100,15 +107,54 @@ def write_atomically(file: Path, text: str) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(name, file)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        error.filename = str(file)  # a full disk names no file by itself
+        raise
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
+def read_small_text(file: Path, limit_bytes: int, *, errors: str = "strict") -> str:
+    """The text of an ordinary file of at most so many bytes.
+
+    Files that came with a folder may be pipes, devices or endless: nothing is waited for, nothing but an ordinary
+    file is even opened. Raises OSError, whose `strerror` says why not, or UnicodeDecodeError.
+    """
+    _require_ordinary(os.stat(file), file)
+    # Between the look and the opening it may have been exchanged, so the open file is looked at again.
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _BINARY)
+    try:
+        _require_ordinary(os.fstat(handle), file)
+        content = b""
+        while piece := os.read(handle, limit_bytes + 1 - len(content)):
+            content += piece
+            if len(content) > limit_bytes:
+                raise OSError(errno.EFBIG, f"it is larger than {limit_bytes:,} bytes", str(file))
+    finally:
+        os.close(handle)
+    return content.decode("utf-8", errors)
+
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows
+
+
+def _require_ordinary(status: os.stat_result, file: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or a device"
+        raise OSError(errno.EINVAL, f"it is {kind}, not an ordinary file", str(file))
+
+
 def find_upwards(name: str, start: Path) -> Path | None:
-    """The nearest file called `name` in `start` or a folder above it."""
+    """The nearest thing called `name`, whatever it is, in `start` or a folder above it."""
     for folder in (start, *start.parents):
         candidate = folder / name
-        if candidate.is_file():
+        if os.path.lexists(candidate):
             return candidate
     return None
+
+
+def as_text(path: Path) -> str:
+    """The path in characters that can be stored and shown; bytes that are no text are spelled out."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

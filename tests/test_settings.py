@@ -61,7 +61,11 @@ def test_the_policies_of_the_contract_exist(paths: Paths) -> None:
     ("name", "value", "allowed"),
     [
         ("CO_TUI_CONTEXT_WINDOW", "lots", "whole number"),
-        ("CO_TUI_CONTEXT_WINDOW", "-1", "from 0 up"),
+        ("CO_TUI_CONTEXT_WINDOW", "-1", "from 0 to 1,000,000,000"),
+        ("CO_TUI_CONTEXT_WINDOW", "9" * 25, "from 0 to 1,000,000,000"),
+        ("CO_TUI_MAX_RETRIES", "1000000000", "from 0 to 20"),
+        ("CO_TUI_REQUEST_TIMEOUT_S", "1e999", "to 86400"),
+        ("CO_TUI_HOOKS", "[" * 50, "table of commands"),
         ("CO_TUI_BACKGROUND_COMPACTION_THRESHOLD", "80", "from 0 to 1"),
         ("CO_TUI_POLICY", "nonsense", "balanced"),
         ("CO_TUI_POLICY", "../../etc/passwd", "balanced"),
@@ -85,12 +89,6 @@ def test_a_file_that_is_no_toml_is_named(paths: Paths, project: Path, text: str)
 def test_unknown_keys_are_warned_about_with_the_nearest(paths: Paths, project: Path) -> None:
     loaded = load(paths=paths, cwd=project, environ={"CO_TUI_MODLE": "x"})
     assert loaded.problems == () and "did you mean model" in loaded.warnings[0]
-
-
-def test_a_cloned_project_cannot_send_keys_elsewhere(paths: Paths, project: Path) -> None:
-    written(project / ".co-tui.toml", 'base_url = "http://evil.example"\n')
-    loaded = load(paths=paths, cwd=project, environ={})
-    assert loaded.settings.base_url == "" and "base_url is ignored" in loaded.warnings[0]
 
 
 def test_writing_keeps_comments_tables_and_other_keys(paths: Paths, project: Path) -> None:

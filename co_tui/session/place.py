@@ -2,21 +2,24 @@
 
 from pathlib import Path
 
+from co_tui.paths import as_text, find_upwards, read_small_text
+
+LIMIT_BYTES = 4096
+"""Git writes one line into these files; whatever is longer was not written by it."""
+
 
 def repository_of(folder: Path) -> tuple[str, str]:
     """The root of the Git checkout around `folder` and its branch; empty when there is none."""
-    for root in (folder, *folder.parents):
-        git = root / ".git"
-        if git.exists():
-            return str(root), _branch(git)
-    return "", ""
+    git = find_upwards(".git", folder)
+    return (as_text(git.parent), _branch(git)) if git is not None else ("", "")
 
 
 def _branch(git: Path) -> str:
     try:
-        if git.is_file():  # a worktree: the file names the real folder
-            git = (git.parent / git.read_text().partition("gitdir:")[2].strip()).resolve()
-        head = (git / "HEAD").read_text().strip()
-    except (OSError, UnicodeDecodeError):
+        if not git.is_dir():  # a worktree: the file names the real folder
+            named = read_small_text(git, LIMIT_BYTES, errors="surrogateescape").partition("gitdir:")[2].strip()
+            git = (git.parent / named).resolve()
+        head = read_small_text(git / "HEAD", LIMIT_BYTES, errors="replace").strip()
+    except (OSError, ValueError, RuntimeError):  # a folder that turns in circles is a RuntimeError
         return ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:12]

@@ -35,6 +35,7 @@ from co_tui.events import (
     SessionStart,
 )
 from co_tui.events.messages import prompt_of
+from co_tui.paths import as_text
 from co_tui.session import rewrites
 from co_tui.session.archive import Archive
 from co_tui.session.bench import Bench
@@ -447,7 +448,7 @@ class Session:
         return {
             "model": self._bench.answerer.name,
             "policy": self._bench.settings.policy,
-            "cwd": str(self._desk.cwd),
+            "cwd": as_text(self._desk.cwd),
             "repository": repository,
             "branch": branch,
         }

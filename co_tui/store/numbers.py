@@ -4,7 +4,9 @@ import contextlib
 import json
 from pathlib import Path
 
-from co_tui.paths import write_atomically
+from co_tui.paths import read_small_text, write_atomically
+
+LIMIT_BYTES = 1_000_000
 
 
 class Numbers:
@@ -24,7 +26,7 @@ class Numbers:
 
     def _read(self) -> dict[str, float]:
         try:
-            known = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            known = json.loads(read_small_text(self._file, LIMIT_BYTES))
+        except (OSError, ValueError, RecursionError):
             return {}
         return known if isinstance(known, dict) else {}

@@ -2,6 +2,7 @@
 
 from co_tui import settings
 from co_tui.inert import one_line
+from co_tui.paths import as_text
 from co_tui.session.figures import context_figures
 from co_tui.ui.figures import money
 from co_tui.ui.rewrite_actions import NO_SESSION, RewriteActions
@@ -186,7 +187,7 @@ class Actions(RewriteActions):
         from co_tui.ui.screens.sessions import SessionsScreen
 
         launch = self._app.launch
-        screen = SessionsScreen(launch.paths.database, str(launch.cwd), self._app.session_id)
+        screen = SessionsScreen(launch.paths.database, as_text(launch.cwd), self._app.session_id)
         await self._app.push_screen(screen, self._session_chosen)
 
     def _session_chosen(self, session_id: str | None) -> None:

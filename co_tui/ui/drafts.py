@@ -3,9 +3,10 @@
 import contextlib
 from pathlib import Path
 
-from co_tui.paths import write_atomically
+from co_tui.paths import read_small_text, write_atomically
 
 NEW = "new"
+LIMIT_BYTES = 64_000_000
 
 
 class Drafts:
@@ -16,7 +17,7 @@ class Drafts:
 
     def read(self, session_id: str) -> str:
         try:
-            return self._file(session_id).read_text(encoding="utf-8")
+            return read_small_text(self._file(session_id), LIMIT_BYTES)
         except (OSError, UnicodeDecodeError):
             return ""
 

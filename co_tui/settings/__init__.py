@@ -1,0 +1,27 @@
+"""Settings: what can be set, where each value came from, and setting it."""
+
+from co_tui.settings.files import BUILT_IN_POLICIES, policy_names
+from co_tui.settings.layers import DEBUG_VARIABLE, Loaded, Origin, load, project_wish, told_wish
+from co_tui.settings.rules import shown
+from co_tui.settings.values import Governing, Settings, SettingsError, check, needs_trust, rules, unknown_key
+from co_tui.settings.writing import write
+
+__all__ = [
+    "BUILT_IN_POLICIES",
+    "DEBUG_VARIABLE",
+    "Governing",
+    "Loaded",
+    "Origin",
+    "Settings",
+    "SettingsError",
+    "check",
+    "load",
+    "needs_trust",
+    "policy_names",
+    "project_wish",
+    "rules",
+    "shown",
+    "told_wish",
+    "unknown_key",
+    "write",
+]

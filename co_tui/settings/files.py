@@ -1,0 +1,66 @@
+"""Settings files: TOML that may have come with whatever was cloned, so everything about it is bounded."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+from co_tui.paths import Paths, read_small_text
+from co_tui.settings.values import SettingsError
+
+LIMIT_BYTES: Final = 64_000
+"""More than anybody writes by hand."""
+MOST_DOTS: Final = 100
+"""In one line. The parser's time grows with the square of a key's parts."""
+BUILT_IN_POLICIES: Final = Path(__file__).parents[1] / "context" / "policies"
+_LONG_NUMBER: Final = re.compile(r"\d{40,}")
+
+
+def read_table(file: Path) -> dict[str, Any]:
+    """The table in a TOML file. Raises `SettingsError` that names the file and says what is wrong with it."""
+    return parsed(read_text(file), file)
+
+
+def read_text(file: Path) -> str:
+    try:
+        return read_small_text(file, LIMIT_BYTES)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file} cannot be read: it is not UTF-8 text ({error.reason}).") from None
+
+
+def parsed(text: str, file: Path) -> dict[str, Any]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
+            raise SettingsError(f"{file} cannot be read: line {number} has more than {MOST_DOTS} dots.")
+    try:
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            raise
+        except ValueError:  # Python reads no number of thousands of digits; forty are as much out of every range
+            return tomllib.loads(_LONG_NUMBER.sub(lambda found: found[0][:40], text))
+    except RecursionError:
+        raise SettingsError(f"{file} cannot be read: it is nested too deeply.") from None
+    except ValueError as error:
+        raise SettingsError(f"{file} cannot be read: {error}.") from None
+
+
+def policy_names(paths: Paths) -> list[str]:
+    """The policies that can be chosen: ours, and the user's own."""
+    folders = (BUILT_IN_POLICIES, paths.policies)
+    return sorted({file.stem for folder in folders if folder.is_dir() for file in folder.glob("*.toml")})
+
+
+def policy_file(name: str, paths: Paths) -> Path | None:
+    if not name or "/" in name or "\\" in name or "\0" in name or name.startswith("."):
+        return None
+    try:
+        return next((file for file in _policy_places(name, paths) if file.exists()), None)
+    except OSError:  # a name too long for a file
+        return None
+
+
+def _policy_places(name: str, paths: Paths) -> tuple[Path, ...]:
+    return tuple(folder / f"{name}.toml" for folder in (paths.policies, BUILT_IN_POLICIES))

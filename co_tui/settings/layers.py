@@ -1,0 +1,155 @@
+"""Layered settings: every value knows where it came from.
+
+Strongest first: command line, environment, the project's `.co-tui.toml`, the user's `config.toml`,
+the policy, the defaults. Nothing here reads the process environment by itself: `cli` hands it in.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from co_tui.inert import storable
+from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
+from co_tui.record import Record
+from co_tui.settings.files import policy_file, policy_names, read_table
+from co_tui.settings.rules import shown
+from co_tui.settings.values import Settings, SettingsError, check, needs_trust, refused, rules, unknown_key
+from co_tui.trust import Trust, Wish
+
+ENVIRONMENT_PREFIX: Final = "CO_TUI_"
+DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
+"""Not a setting: it makes failures of co-tui itself show where they happened."""
+MOST_WARNINGS: Final = 5
+"""Of one file: one with thousands of odd keys is told of in a few lines."""
+
+
+class Origin(NamedTuple):
+    """A value and the layer that set it."""
+
+    value: object
+    source: str
+
+
+class Loaded(Record):
+    """Settings with the origin of each, and what was wrong on the way."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+    problems: tuple[str, ...]
+    """Values that cannot be used; the next layer's value stands in for them."""
+    warnings: tuple[str, ...]
+    """What is ignored: keys nobody knows, and what a folder may not set."""
+    withheld: Wish | None = None
+    """What the project's file wants and does not get, because its folder is not trusted."""
+
+
+def load(
+    *, paths: Paths, cwd: Path, environ: Mapping[str, str], command_line: Mapping[str, object] | None = None
+) -> Loaded:
+    """Read every layer and merge them."""
+    merge = _Merge()
+    given = {key: value for key, value in (command_line or {}).items() if value is not None}
+    merge.layer("the command line", given)
+    merge.layer("the environment", _from_environment(environ), name=lambda key: ENVIRONMENT_PREFIX + key.upper())
+    withheld = merge.project(cwd, Trust(paths.trust_file))
+    if paths.config_file.exists():
+        merge.layer(str(paths.config_file), merge.table(paths.config_file))
+    merge.policy(paths)
+    defaults = Settings()
+    origins = {name: merge.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
+    values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
+    return Loaded(
+        settings=Settings(**values),
+        origins=origins,
+        problems=tuple(merge.problems),
+        warnings=tuple(merge.warnings),
+        withheld=withheld,
+    )
+
+
+def project_wish(folder: Path) -> Wish | None:
+    """What the file of the project around `folder` wants that needs trust; None without such a file.
+
+    Raises `SettingsError` for a file that cannot be read.
+    """
+    file = find_upwards(PROJECT_FILE, folder)
+    return _wish(file, read_table(file)) if file is not None else None
+
+
+def _wish(file: Path, table: Mapping[str, object]) -> Wish:
+    return Wish(file=file, wanted={key: value for key, value in sorted(table.items()) if needs_trust(key)})
+
+
+class _Merge:
+    """Collects values from the strongest layer to the weakest."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Origin] = {}
+        self.problems: list[str] = []
+        self.warnings: list[str] = []
+
+    def layer(self, source: str, values: Mapping[str, object], *, name: Callable[[str], str] = lambda key: key) -> None:
+        unknown = [key for key in values if key not in rules()]
+        self.warnings += [f"{source}: {unknown_key(key)}" for key in unknown[:MOST_WARNINGS]]
+        if len(unknown) > MOST_WARNINGS:
+            self.warnings.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more keys are no settings.")
+        for key, rule in rules().items():
+            if key in values:
+                try:
+                    self.found.setdefault(key, Origin(check(key, values[key]), source))
+                except SettingsError:
+                    self.problems.append(refused(name(key), values[key], rule, source))
+
+    def project(self, cwd: Path, trust: Trust) -> Wish | None:
+        """The layer of the folder itself; returns what it wants and does not get."""
+        file = find_upwards(PROJECT_FILE, cwd)
+        if file is None:
+            return None
+        table = self.table(file)
+        wish = _wish(file, table)
+        withheld = wish if wish.wanted and not trust.has(wish) else None
+        if withheld is not None:
+            self.warnings.append(told_withheld(withheld))
+            table = {key: value for key, value in table.items() if key not in withheld.wanted}
+        self.layer(str(file), table)
+        return withheld
+
+    def policy(self, paths: Paths) -> None:
+        name = self.found.get("policy", Origin(Settings().policy, "default"))
+        file = policy_file(str(name.value), paths)
+        if file is None:
+            self.problems.append(
+                f"policy = {shown(name.value)} ({name.source}) is not allowed: one of {', '.join(policy_names(paths))}."
+            )
+            self.found.pop("policy", None)
+            file = policy_file(Settings().policy, paths)
+        if file is not None:
+            numbers = self.table(file).get("settings", {})
+            if isinstance(numbers, Mapping):
+                self.layer(f"policy {file.stem}", numbers)
+            else:
+                self.problems.append(f"{file} is no policy: `settings` must be a table.")
+
+    def table(self, file: Path) -> dict[str, Any]:
+        try:
+            return read_table(file)
+        except SettingsError as error:
+            self.problems.append(str(error))
+            return {}
+
+
+def told_withheld(wish: Wish) -> str:
+    """The sentence about what a folder does not get."""
+    return f"{wish.file} wants to set {told_wish(wish)}: ignored until you trust this folder with `co-tui trust`."
+
+
+def told_wish(wish: Wish) -> str:
+    return ", ".join(f"{key} = {shown(value)}" for key, value in wish.wanted.items())
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    return {
+        variable.removeprefix(ENVIRONMENT_PREFIX).lower(): storable(value)
+        for variable, value in environ.items()
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable not in (HOME_VARIABLE, DEBUG_VARIABLE)
+    }

@@ -1,0 +1,145 @@
+"""Every setting: its default, what it accepts and what it is for."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Final
+
+from co_tui.inert import one_line
+from co_tui.record import Record
+from co_tui.settings.rules import Rule, hook_table, number, one_of, shown, text, whole
+
+NO_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {}
+MOST_TOKENS: Final = 1_000_000_000
+MOST_CHARS: Final = 1_000_000_000
+MOST_MESSAGES: Final = 1_000_000
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the text names the key, the value and what is allowed."""
+
+
+class Governing(Record):
+    """How the context is governed. A project's file may choose these; none of them can run anything, choose who
+    gets the conversation, or hold the app up."""
+
+    policy: Annotated[str, text("the name of a policy")] = "balanced"
+    """Which policy governs the context."""
+    context_window: Annotated[int, whole(0, MOST_TOKENS, "asks the model")] = 0
+    """The model's window in tokens, when its provider is wrong about it."""
+    tool_output_trim_chars: Annotated[int, whole(0, MOST_CHARS, "switches trimming off")] = 2000
+    """Tool results longer than this are clipped once they are no longer recent."""
+    max_history_messages: Annotated[int, whole(0, MOST_MESSAGES, "switches the window off")] = 0
+    """More messages than this, and the middle is summarised."""
+    background_compaction_threshold: Annotated[float, number(0, 1)] = 0.8
+    """Share of the window at which compaction starts beside the turn."""
+    buffer_exhaustion_threshold: Annotated[float, number(0, 1)] = 0.95
+    """Share of the window at which a request waits for compaction."""
+    min_compaction_messages: Annotated[int, whole(2, MOST_MESSAGES)] = 4
+    """Fewer messages than this are not compacted."""
+    agent_max_context_tokens: Annotated[int, whole(0, MOST_TOKENS, "leaves it to the window")] = 0
+    """A budget for the context below the model's window."""
+    agent_max_context_turns: Annotated[int, whole(0, MOST_MESSAGES, "switches turn trimming off")] = 0
+    """More turns than this, and the oldest half is summarised."""
+    compaction: Annotated[str, one_of("none", "window", "compress", "turns", "background")] = "background"
+    """Which rule decides when and what is summarised."""
+    summary_form: Annotated[str, one_of("marker", "pair", "prompt", "full")] = "full"
+    """What stands where the summarised messages stood."""
+    summary_share: Annotated[float, number(0.01, 0.5)] = 0.1
+    """How much of the window a summary may take."""
+    keep_recent_share: Annotated[float, number(0, 0.9)] = 0.25
+    """How much of the window the newest messages keep, word for word, through a compaction."""
+    head_tail_chars: Annotated[int, whole(0, MOST_CHARS, "switches it off")] = 0
+    """Results of earlier turns longer than this keep their beginning and end."""
+    archive_over_chars: Annotated[int, whole(0, MOST_CHARS, "switches it off")] = 0
+    """Results of earlier turns longer than this are stored whole and stand as a reference."""
+    compression_threshold: Annotated[float, number(0, 1)] = 0.5
+    """Share of the window at which the conversation is compressed, under `compress`."""
+    run_compression_low: Annotated[float, number(0, 1)] = 0.75
+    """Share of a small window at which the results of the running turn are compressed, under `compress`."""
+    run_compression_high: Annotated[float, number(0, 1)] = 0.91
+    """The same for the largest windows; in between it grows with the window."""
+    fallback_messages: Annotated[int, whole(1, MOST_MESSAGES)] = 50
+    """Messages kept when nothing can summarise, under `compress`."""
+    fallback_tokens: Annotated[int, whole(1, MOST_TOKENS)] = 8000
+    """Tokens of them kept."""
+    few_turns: Annotated[int, whole(1, MOST_MESSAGES)] = 5
+    """With fewer turns than this, a token budget keeps texts instead of summarising, under `turns`."""
+    compaction_asks: Annotated[str, one_of("on", "off")] = "off"
+    """Whether automatic compaction asks first."""
+    compaction_waits: Annotated[str, one_of("no", "turn")] = "no"
+    """`turn` holds automatic compaction to the end of the turn, as long as the request still fits."""
+    compaction_review: Annotated[str, one_of("on", "off")] = "off"
+    """Whether a summary can be read and edited before it is applied."""
+    truncation: Annotated[str, one_of("on", "off")] = "on"
+    """Whether the last guard leaves out what does not fit."""
+    truncation_headroom: Annotated[float, number(0, 0.5)] = 0.05
+    """How far below the limit it aims."""
+
+
+class Settings(Governing):
+    """The values in force. What is declared here and not above counts in a project's file only once its folder is
+    trusted: who answers, where data goes, what runs and for how long."""
+
+    model: Annotated[str, text("a model string such as anthropic:claude-sonnet-5, or embedded")] = ""
+    """Who answers; empty means the first provider with a key, else the embedded model."""
+    base_url: Annotated[str, text("the address of an OpenAI-compatible server")] = ""
+    """Where `openai-chat:` models are served; empty means OPENAI_BASE_URL, else OpenAI."""
+    theme: Annotated[str, text("auto, or the name of a theme")] = "auto"
+    """Colours of the app; auto follows the terminal."""
+    summarization_model: Annotated[str, text("a model string, or empty for the primary model")] = ""
+    """Who writes the summaries of automatic compaction."""
+    compaction_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
+    """How long one summary may take before the offline summariser steps in."""
+    memory_limit_mb: Annotated[int, whole(0, 1_000_000_000, "switches it off")] = 2048
+    """Above so much memory of this process, garbage is collected and then the conversation compacted."""
+    agent_max_steps: Annotated[int, whole(1, 10_000)] = 15
+    """Model decisions in one turn before it stops with a notice."""
+    retention_days: Annotated[int, whole(0, 36_500, "keeps sessions for ever")] = 0
+    """Sessions older than this move to the trash."""
+    request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0
+    """How long a provider may stay silent."""
+    max_retries: Annotated[int, whole(0, 20, "gives up at once")] = 4
+    """How often a request that failed for a passing reason is sent again."""
+    hooks: Annotated[Mapping[str, tuple[str, ...]], hook_table()] = NO_HOOKS
+    """Commands that run at certain moments; `preCompact` may veto a compaction or add to its focus."""
+    hook_timeout_s: Annotated[float, number(0.1, 600)] = 10.0
+    """How long a hook may take."""
+    telemetry: Annotated[str, text("off, or the address of an OpenTelemetry collector")] = "off"
+    """Where compactions are reported to as OpenTelemetry spans."""
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """The rule of every setting, those first that people look for first."""
+    hints = Settings.FIELDS
+    order = (*(name for name in hints if needs_trust(name)), *Governing.FIELDS)
+    return {name: hints[name].__metadata__[0] for name in order}
+
+
+def needs_trust(key: str) -> bool:
+    """Whether a folder's own file may set this only after its user trusted the folder."""
+    return key in Settings.FIELDS and key not in Governing.FIELDS
+
+
+def check(key: str, value: object) -> object:
+    """The value as the setting keeps it. Raises `SettingsError` when it is not allowed."""
+    rule = rules().get(key)
+    if rule is None:
+        raise SettingsError(unknown_key(key))
+    try:
+        return rule.read(value)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        raise SettingsError(refused(key, value, rule)) from None
+
+
+def refused(key: str, value: object, rule: Rule, source: str = "") -> str:
+    """The sentence about a bad value: where it stands, and what is allowed."""
+    where = f" ({source})" if source else ""
+    return f"{key} = {shown(value)}{where} is not allowed: it must be {rule.allowed}."
+
+
+def unknown_key(key: str) -> str:
+    close = get_close_matches(key, rules(), n=1)
+    hint = f"; did you mean {close[0]}?" if close else ". `co-tui config` lists them."
+    return f"There is no setting {one_line(repr(key), 80)}{hint}"
