@@ -3,20 +3,27 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from co_tui import __version__
-from co_tui.headless.output import WRONG_USAGE, say
+from co_tui.headless.output import WRONG_USAGE, put, say
+from co_tui.inert import one_line, storable
 
 LATER = {
     "export": "write a session as Markdown, JSONL or HTML",
     "import": "take over sessions of other programs",
 }
 """Commands of the contract that are not built yet."""
+MOST = 1_000_000_000
+"""The largest number an option takes."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes are one sentence, like everything else we say."""
+    """Mistakes are one sentence, like everything else we say, and an answer that gets lost is a failure."""
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        put(message.rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
         say(f"{message}. `{self.prog} --help` shows how.")
@@ -38,55 +45,73 @@ def _parser() -> argparse.ArgumentParser:
     _model_options(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--continue", dest="resume_latest", action="store_true", help="open the latest session")
-    which.add_argument("--resume", nargs="?", const="", metavar="ID", help="open that session, or choose one")
+    which.add_argument(
+        "--resume", type=storable, nargs="?", const="", metavar="ID", help="open that session, or choose one"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     prompt = commands.add_parser("run", help="answer one prompt without the screen")
-    prompt.add_argument("-p", "--prompt", help="the prompt; without it, standard input")
+    prompt.add_argument("-p", "--prompt", type=storable, help="the prompt; without it, standard input")
     session = prompt.add_mutually_exclusive_group()
-    session.add_argument("--session", metavar="ID", help="go on with that session")
+    session.add_argument("--session", type=storable, metavar="ID", help="go on with that session")
     session.add_argument("--continue", dest="resume_latest", action="store_true", help="go on with the latest session")
     _model_options(prompt)
     prompt.add_argument("--yes", action="store_true", help="approve what tools ask for")
     _json_option(prompt)
 
     listing = commands.add_parser("sessions", help="list sessions, newest first")
-    listing.add_argument("--search", default="", metavar="TEXT", help="only those that hold these words")
+    listing.add_argument("--search", type=storable, default="", metavar="TEXT", help="only those that hold these words")
     listing.add_argument("--limit", type=_positive, default=50, metavar="N")
     _json_option(listing)
 
     show = commands.add_parser("show", help="print a session")
-    show.add_argument("id", metavar="ID")
+    show.add_argument("id", type=storable, metavar="ID")
     view = show.add_mutually_exclusive_group()
     view.add_argument("--transcript", action="store_true", help="everything ever said (the default)")
     view.add_argument("--history", action="store_true", help="what the model would see now")
     _json_option(show)
 
     context = commands.add_parser("context", help="tokens of a session by kind, and the limit")
-    context.add_argument("id", metavar="ID")
+    context.add_argument("id", type=storable, metavar="ID")
     _json_option(context)
 
     compact = commands.add_parser("compact", help="make a session's context smaller")
-    compact.add_argument("id", metavar="ID")
-    compact.add_argument("--focus", default="", metavar="TEXT", help="what the summary should pay attention to")
+    compact.add_argument("id", type=storable, metavar="ID")
+    compact.add_argument(
+        "--focus", type=storable, default="", metavar="TEXT", help="what the summary should pay attention to"
+    )
     _model_options(compact)
     _json_option(compact)
 
     config = commands.add_parser("config", help="show settings and where they come from, or set one")
-    config.add_argument("key", nargs="?", metavar="KEY")
-    config.add_argument("value", nargs="?", metavar="VALUE")
+    config.add_argument("key", type=storable, nargs="?", metavar="KEY")
+    config.add_argument("value", type=storable, nargs="?", metavar="VALUE")
 
     lab = commands.add_parser("lab", help="replay recorded conversations under policies, as if they were happening")
-    lab.add_argument("id", nargs="?", metavar="ID", help="a stored session")
-    lab.add_argument("--input", metavar="FILE.jsonl", help="recordings in the chat format, one a line")
-    lab.add_argument("--policy", action="append", dest="policies", metavar="P", help="may be given several times")
-    lab.add_argument("--window", type=_positive, metavar="N", help="the window in tokens")
-    lab.add_argument("--as", dest="as_model", metavar="MODEL", help="whose window and token ratio to assume")
+    lab.add_argument("id", type=storable, nargs="?", metavar="ID", help="a stored session")
+    lab.add_argument("--input", type=Path, metavar="FILE.jsonl", help="recordings in the chat format, one a line")
     lab.add_argument(
-        "--model", dest="summariser", metavar="M", help="who summarises; without it, the offline summariser"
+        "--policy", type=storable, action="append", dest="policies", metavar="P", help="may be given several times"
     )
-    lab.add_argument("--dump", metavar="DIR", help="write every request there")
+    lab.add_argument("--window", type=_positive, metavar="N", help="the window in tokens")
+    lab.add_argument(
+        "--as", type=storable, dest="as_model", metavar="MODEL", help="whose window and token ratio to assume"
+    )
+    lab.add_argument(
+        "--model",
+        type=storable,
+        dest="summariser",
+        metavar="M",
+        help="who summarises; without it, the offline summariser",
+    )
+    lab.add_argument("--dump", type=Path, metavar="DIR", help="write every request there")
     _json_option(lab)
+
+    trust = commands.add_parser("trust", help="let a folder's own settings choose who answers and what runs")
+    trust.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
+    how = trust.add_mutually_exclusive_group()
+    how.add_argument("--revoke", action="store_true", help="no longer")
+    how.add_argument("--list", dest="listed", action="store_true", help="show the trusted folders")
 
     commands.add_parser("doctor", help="check the installation")
     for name, purpose in LATER.items():
@@ -96,8 +121,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
     # A sub-command's default must not undo what was given before it.
-    parser.add_argument("--model", default=argparse.SUPPRESS, metavar="M", help="who answers")
-    parser.add_argument("--policy", default=argparse.SUPPRESS, metavar="P", help="what governs the context")
+    parser.add_argument("--model", type=storable, default=argparse.SUPPRESS, metavar="M", help="who answers")
+    parser.add_argument(
+        "--policy", type=storable, default=argparse.SUPPRESS, metavar="P", help="what governs the context"
+    )
 
 
 def _json_option(parser: argparse.ArgumentParser) -> None:
@@ -105,6 +132,7 @@ def _json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+    # More digits than that are no number of anything, and too many for Python or SQLite to read.
+    if not text.isdecimal() or len(text) > len(str(MOST)) or not 1 <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a whole number from 1 to {MOST:,}")
     return int(text)

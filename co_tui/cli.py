@@ -1,5 +1,6 @@
 """The command line. Reads the environment here and nowhere below; imports each command's code when it runs."""
 
+import errno
 import gc
 import os
 import sys
@@ -8,34 +9,90 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, Ground, say, silence_stdout
-from co_tui.paths import locate
-from co_tui.settings import load
+from co_tui.headless.output import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    WRONG_USAGE,
+    Ground,
+    OutputLost,
+    discard,
+    finish,
+    say,
+)
+from co_tui.headless.stopping import leave_signals_to_the_app
+from co_tui.inert import one_line
+from co_tui.paths import as_text, locate
+from co_tui.settings import DEBUG_VARIABLE, load
 from co_tui.store.errors import SessionNotFound, StoreError
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from co_tui.headless.opening import Place
     from co_tui.store.reader import SessionRow
 
     Options = Namespace | SimpleNamespace
 
+MOST_PROMPT_BYTES = 64_000_000
+
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command; returns the exit code."""
+    """Run a command; returns the exit code. A failure is a sentence, an output that got lost a failure."""
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        finish()
+        return code
+    except SystemExit as leaving:  # the parser has said what there is to say
+        return _finished(leaving.code if isinstance(leaving.code, int) else FAILED)
     except StoreError as error:
-        say(str(error))
-        return FAILED
-    except BrokenPipeError:
-        silence_stdout()
-        return DONE
+        return _failed(str(error))
+    except OutputLost as lost:
+        return _lost(lost)
     except OSError as error:
-        say(f"{error.filename or 'The output'}: {error.strerror or error}.")
-        return FAILED
+        return _failed(_told(error))
     except KeyboardInterrupt:
+        discard(sys.stdout)
+        say("Interrupted.")
         return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        return _failed(
+            f"co-tui failed, and it should not have: {type(error).__name__}: {one_line(str(error), 300)}. "
+            f"{DEBUG_VARIABLE}=1 shows where."
+        )
+
+
+def _failed(sentence: str) -> int:
+    say(sentence)
+    return _finished(FAILED)
+
+
+def _finished(code: int) -> int:
+    try:
+        finish()
+    except OutputLost as lost:
+        return _lost(lost)
+    return code
+
+
+def _lost(lost: OutputLost) -> int:
+    """A reader that left has seen what it wanted; everything else that is lost is a failure."""
+    discard(sys.stdout)
+    if not str(lost):
+        return DONE
+    say(str(lost))
+    return FAILED
+
+
+def _told(error: OSError) -> str:
+    where = one_line(as_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"The disk{f' that holds {where}' if where else ''} is full: nothing more can be saved until there is room."
+        )
+    return f"{where or 'A file'}: {error.strerror or error}."
 
 
 def _options(arguments: Sequence[str]) -> "Options":
@@ -49,13 +106,13 @@ def _options(arguments: Sequence[str]) -> "Options":
 
 def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
-    environ, cwd = os.environ, Path.cwd()
+    environ, cwd = os.environ, _present_folder()
     paths = locate(environ)
     given = {"model": getattr(options, "model", None), "policy": getattr(options, "policy", None)}
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
     ground = Ground(paths, loaded)
-    if options.command not in ("doctor", "config"):
-        # Both of those are how one finds and mends a bad setting.
+    if options.command not in ("doctor", "config", "trust"):
+        # Those are how one finds and mends a bad setting.
         for warning in loaded.warnings:
             say(warning)
         if loaded.problems:
@@ -91,6 +148,10 @@ def _run(arguments: Sequence[str]) -> int:
             from co_tui.headless.doctor import doctor
 
             return doctor(ground, environ)
+        case "trust":
+            from co_tui.headless.trust import trust
+
+            return trust(ground, options.folder, revoke=options.revoke, listed=options.listed)
         case later:
             from co_tui.arguments import LATER
 
@@ -98,9 +159,16 @@ def _run(arguments: Sequence[str]) -> int:
             return WRONG_USAGE
 
 
+def _present_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "it was deleted while you are in it", "The present folder") from None
+
+
 def _open_app(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        say("The app needs a terminal. `co-tui run -p …` answers a prompt without one.")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb":
+        say("The app needs a terminal that can move its cursor. `co-tui run -p …` answers a prompt without one.")
         return WRONG_USAGE
     session_id = ""
     if options.resume or options.resume_latest:
@@ -110,6 +178,8 @@ def _open_app(options: "Options", ground: Ground, environ: Mapping[str, str], cw
     from co_tui.ui.launch import Launch
     from co_tui.ui.start import start
 
+    _hush_libraries(environ)
+    leave_signals_to_the_app()
     return start(
         Launch(
             paths=ground.paths,
@@ -129,29 +199,54 @@ def _run_prompt(options: "Options", ground: Ground, environ: Mapping[str, str], 
         if sys.stdin.isatty():
             say("Give the prompt with -p, or on standard input.")
             return WRONG_USAGE
-        prompt = sys.stdin.buffer.read().decode(errors="replace")
+        given = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
+        if len(given) > MOST_PROMPT_BYTES:
+            say(f"The prompt is larger than {MOST_PROMPT_BYTES:,} bytes.")
+            return WRONG_USAGE
+        prompt = given.decode(errors="replace")
     if not prompt.strip():
         say("The prompt is empty: give some text with -p or on standard input.")
         return WRONG_USAGE
-    session_id = ""
-    if options.session or options.resume_latest:
-        row = _stored_session(options.session, ground, cwd)
-        session_id = row.id
-        ground = _under_policy_of(row, options, ground, environ, cwd)
-    from co_tui.headless.run import RunOptions, run
+    row = _stored_session(options.session, ground, cwd) if options.session or options.resume_latest else None
+    place = _place(row, options, ground, environ, cwd)
+    from co_tui.headless.run import run
 
-    gc.enable()
-    return run(RunOptions(prompt, session_id, getattr(options, "model", ""), options.json), ground, environ, cwd)
+    return run(place, prompt, json=options.json)
 
 
 def _run_compact(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
-    row = _stored_session(options.id, ground, cwd)
-    ground = _under_policy_of(row, options, ground, environ, cwd)
+    place = _place(_stored_session(options.id, ground, cwd), options, ground, environ, cwd)
     from co_tui.headless.compact import compact
 
+    return compact(place, focus=options.focus, json=options.json)
+
+
+def _place(
+    row: "SessionRow | None", options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path
+) -> "Place":
+    """Where a command's session comes from. Loads the engine."""
+    if row is not None:
+        ground = _under_policy_of(row, options, ground, environ, cwd)
+    _hush_libraries(environ)
+    from co_tui.headless.opening import Place
+
     gc.enable()
-    model = getattr(options, "model", "")
-    return compact(ground, environ, cwd, row.id, model=model, focus=options.focus, as_json=options.json)
+    return Place(ground, environ, cwd, row.id if row is not None else "", getattr(options, "model", ""))
+
+
+def _hush_libraries(environ: Mapping[str, str]) -> None:
+    """What libraries have to say to programmers is nothing for the person at the keyboard."""
+    if environ.get(DEBUG_VARIABLE):
+        return
+    import logging
+    import threading
+    import warnings
+
+    warnings.simplefilter("ignore")
+    logging.getLogger().addHandler(logging.NullHandler())
+    threading.excepthook = lambda failed: say(
+        f"A part of co-tui failed: {failed.exc_type.__name__}: {failed.exc_value}."
+    )
 
 
 def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
@@ -166,12 +261,13 @@ def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd
                 say(problem)
             return WRONG_USAGE
         policies.append((name, loaded))
+    _hush_libraries(environ)
     from co_tui.headless.lab import lab, ratio_of, recorded, window_of
 
     window = window_of(options.window or ground.loaded.settings.context_window, options.as_model)
     ratio = ratio_of(options.as_model, ground)
     conversations = recorded(options.input, options.id, ground)
-    dump = Path(options.dump) if options.dump else None
+    dump = options.dump
     if not options.summariser:
         return lab(conversations, policies, window, ratio=ratio, dump=dump, as_json=options.json)
     from co_tui.agent.errors import ModelUnusable
@@ -194,10 +290,10 @@ def _stored_session(name: str | None, ground: Ground, cwd: Path) -> "SessionRow"
     from co_tui.store.reader import Reader
 
     reader = Reader(ground.paths.database)
-    row = reader.session(name) if name else reader.latest(str(cwd))
+    row = reader.session(name) if name else reader.latest(as_text(cwd))
     if row is None:
         raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
-    if row.cwd != str(cwd):
+    if row.cwd != as_text(cwd):
         say(f"Continuing {row.id}, which belongs to {row.cwd}.")
     return row
 

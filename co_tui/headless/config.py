@@ -1,22 +1,19 @@
 """`co-tui config`: what is set, by whom, and setting it."""
 
 from co_tui import settings
-from co_tui.headless.output import DONE, WRONG_USAGE, Ground, say, table
-from co_tui.settings import SettingsError
+from co_tui.headless.output import DONE, WRONG_USAGE, Ground, put, say, table
+from co_tui.settings import Loaded, SettingsError
 
 
 def config(ground: Ground, key: str | None, value: str | None) -> int:
     """Without a key, all settings; with one, its value; with a value, write the user's file."""
     origins = ground.loaded.origins
-    if key is None:
-        rows = ((name, _shown(origin.value), origin.source) for name, origin in origins.items())
-        print(table(("SETTING", "VALUE", "FROM"), rows))
-        return DONE
-    if key not in origins:
+    if key is not None and key not in origins:
         say(settings.unknown_key(key))
         return WRONG_USAGE
-    if value is None:
-        print(table(("SETTING", "VALUE", "FROM"), [(key, _shown(origins[key].value), origins[key].source)]))
+    if key is None or value is None:
+        names = origins if key is None else [key]
+        put(table(("SETTING", "VALUE", "FROM"), (_row(name, ground.loaded) for name in names)))
         return DONE
     try:
         kept = settings.write(key, value, ground.paths)
@@ -25,6 +22,14 @@ def config(ground: Ground, key: str | None, value: str | None) -> int:
         return WRONG_USAGE
     say(f"{key} = {_shown(kept)} written to {ground.paths.config_file}")
     return DONE
+
+
+def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
+    origin, wish = loaded.origins[key], loaded.withheld
+    withheld = (
+        f"; {wish.file} wants {settings.shown(wish.wanted[key])}, not trusted" if wish and key in wish.wanted else ""
+    )
+    return key, _shown(origin.value), origin.source + withheld
 
 
 def _shown(value: object) -> str:

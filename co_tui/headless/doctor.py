@@ -12,7 +12,8 @@ from co_tui import __version__
 from co_tui.agent import embedded
 from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.errors import ModelUnusable
-from co_tui.headless.output import DONE, FAILED, Ground, say, table
+from co_tui.headless.output import DONE, FAILED, Ground, put, say, table
+from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader
 
@@ -32,12 +33,13 @@ def doctor(ground: Ground, environ: Mapping[str, str]) -> int:
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
         ("keys present", ", ".join(_keys(environ)) or "none"),
         ("policy", f"{settings.policy} ({ground.loaded.origins['policy'].source})"),
+        *_project(ground.loaded),
         ("data", str(ground.paths.data)),
         ("config", str(ground.paths.config_file)),
         ("state", str(ground.paths.state)),
         ("database", _database(ground, troubles)),
     ]
-    print(table(("WHAT", "FOUND"), rows))
+    put(table(("WHAT", "FOUND"), rows))
     for warning in ground.loaded.warnings:
         say(warning)
     if choice.model == EMBEDDED and not has_embedded:
@@ -45,6 +47,11 @@ def doctor(ground: Ground, environ: Mapping[str, str]) -> int:
     for trouble in troubles:
         say(trouble)
     return FAILED if troubles else DONE
+
+
+def _project(loaded: Loaded) -> list[tuple[str, str]]:
+    wish = loaded.withheld
+    return [("project", f"{wish.file} is not trusted with {', '.join(wish.wanted)}")] if wish else []
 
 
 def _installed(package: str) -> str:
@@ -83,7 +90,7 @@ def _offer_to_fetch(ground: Ground) -> list[str]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return ["No model can answer: set a provider's key, or run `co-tui doctor` in a terminal to fetch one."]
     print(question, end="", file=sys.stderr, flush=True)
-    if input().strip().lower() not in ("y", "yes"):
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         return ["No model can answer: set a provider's key, or let doctor fetch the embedded one."]
     try:
         asyncio.run(embedded.fetch(ground.paths.models))

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.headless.listing import load_state
-from co_tui.headless.output import DONE, FAILED, Ground, print_json, say, table
+from co_tui.headless.output import DONE, FAILED, Ground, put, put_json, say, table
 from co_tui.lab.chat import BadInput, Conversation, load, to_chat
 from co_tui.lab.replay import Request, Tally, replay
 from co_tui.paths import ensure_dir
@@ -24,10 +24,10 @@ PROGRESS_EVERY_S = 1.0
 RATIOS_FILE = "token-ratios.json"
 
 
-def recorded(file: str | None, session: str | None, ground: Ground) -> Iterator[Conversation]:
+def recorded(file: Path | None, session: str | None, ground: Ground) -> Iterator[Conversation]:
     """The conversations of a file, or one stored session. Raises `BadInput` or `StoreError` when read."""
     if file is not None:
-        yield from load(Path(file))
+        yield from load(file)
     elif session is not None:
         state = load_state(ground, session)
         messages = ModelMessagesTypeAdapter.validate_python([entry.message for entry in state.transcript])
@@ -77,9 +77,9 @@ def lab(
         return FAILED
     if as_json:
         for tally in tallies:
-            print_json({**asdict(tally), "details_kept_share": round(tally.kept_share, 4), "window": window.tokens})
+            put_json({**asdict(tally), "details_kept_share": round(tally.kept_share, 4), "window": window.tokens})
     else:
-        print(table(_HEADER, map(_row, tallies)))
+        put(table(_HEADER, map(_row, tallies)))
     return DONE
 
 

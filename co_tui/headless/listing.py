@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from co_tui.events.messages import pieces
-from co_tui.headless.output import DONE, Ground, print_json, say, table
+from co_tui.headless.output import DONE, Ground, put, put_json, say, table
 from co_tui.inert import inert
 from co_tui.session.figures import context_figures
 from co_tui.session.replay import replay
@@ -29,9 +29,9 @@ def sessions(ground: Ground, *, search: str, limit: int, as_json: bool) -> int:
     rows = reader.sessions(limit=limit, search=search)
     if as_json:
         for row in rows:
-            print_json(row.as_json())
+            put_json(row.as_json())
     elif rows:
-        print(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
+        put(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
     else:
         say(f"No session holds {search!r}." if search else "No sessions yet. `co-tui run -p …` starts one.")
     return DONE
@@ -41,7 +41,7 @@ def _cells(row: SessionRow) -> tuple[str, ...]:
     updated = datetime.fromisoformat(row.updated).astimezone()
     share = f"{row.tokens / row.token_limit:.0%}" if row.tokens and row.token_limit else "–"
     cost = f"${row.cost:.2f}" if row.cost else "–"
-    return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, inert(row.title or "(no prompt yet)")
+    return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
 
 
 def show(ground: Ground, name: str, *, history: bool, as_json: bool) -> int:
@@ -50,10 +50,10 @@ def show(ground: Ground, name: str, *, history: bool, as_json: bool) -> int:
     entries = state.history if history else state.transcript
     if as_json:
         for entry in entries:
-            print_json({"seq": entry.seq, "turn": entry.turn, "message": entry.message})
+            put_json({"seq": entry.seq, "turn": entry.turn, "message": entry.message})
     else:
         for entry in entries:
-            print(_prose(entry))
+            put(_prose(entry))
     return DONE
 
 
@@ -72,12 +72,12 @@ def context(ground: Ground, name: str, *, as_json: bool) -> int:
     state = load_state(ground, name)
     figures = context_figures(state)
     if as_json:
-        print_json({"session_id": state.session_id, **figures})
+        put_json({"session_id": state.session_id, **figures})
         return DONE
     limit = f"{figures['token_limit']:,}{'' if figures['limit_known'] else ' (assumed)'}"
     mark = "" if figures["measured"] == "provider" else "~"
     share = figures["current_tokens"] / figures["token_limit"] if figures["token_limit"] else 0
-    print(
+    put(
         table(
             ("KIND", "TOKENS"),
             (
@@ -89,7 +89,7 @@ def context(ground: Ground, name: str, *, as_json: bool) -> int:
         )
     )
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
-    print(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
+    put(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
     return DONE
 
 
@@ -108,12 +108,11 @@ def _recover(ground: Ground, session_id: str) -> None:
     lock = SessionLock(ground.paths.locks, session_id)
     try:
         lock.acquire()
-    except SessionBusy:
-        return  # not cut short: its owner is alive and still writing
-    try:
         writer = Writer(ground.paths.database)
         writer.recover(session_id).result()
         writer.close()
+    except SessionBusy:
+        return  # not cut short: its owner is alive and still writing
     except StoreError as error:
         say(f"The unfinished reply could not be saved: {error}")
     finally:

@@ -1,29 +1,126 @@
-"""A session without a screen: opened, printed, stopped by signals, closed."""
+"""A session without a screen: opened, worked with, printed, stopped by signals, closed."""
 
 import asyncio
-import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
+from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import Answerer, config_for, open_model
-from co_tui.events import Event
-from co_tui.events.event import to_json
-from co_tui.headless.output import Ground, say, silence_stdout
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say
+from co_tui.headless.printing import Show, print_events
+from co_tui.headless.stopping import reacting
 from co_tui.session import telemetry
 from co_tui.session.desk import Desk
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
+from co_tui.store.errors import StoreError
 from co_tui.store.writer import Writer
+
+GRACE_S = 1.0
+"""So long, after being asked to stop, the model may still take to open and the reader to take what was printed."""
+
+
+class Place(NamedTuple):
+    """Where a command's session comes from."""
+
+    ground: Ground
+    environ: Mapping[str, str]
+    cwd: Path
+    session_id: str
+    """Go on with this one; empty starts a new session."""
+    model: str
+
+
+Work = Callable[[Session], Awaitable[int]]
+"""What a command does with its session; returns the exit code."""
+
+
+def in_session(place: Place, work: Work, show: Show, reason: str) -> int:
+    """Open a session, do the work while its events are printed, and close it. Returns the exit code.
+
+    A signal stops it in order whenever it comes: what came is kept, the end is in the log, the code says interrupted.
+    """
+    try:
+        return asyncio.run(_in_session(place, work, show, reason))
+    except (StoreError, ModelUnusable) as error:
+        say(str(error))
+        return FAILED
+
+
+async def _in_session(place: Place, work: Work, show: Show, reason: str) -> int:
+    stop = _Stop()
+    with reacting(stop.signalled):
+        try:
+            async with _opened(place, stop) as (session, listener):
+                return await _worked(session, listener, work, show, reason, stop)
+        except asyncio.CancelledError:
+            if not stop.asked:
+                raise
+            say("Interrupted.")
+            return INTERRUPTED
+
+
+async def _worked(session: Session, listener: Listener, work: Work, show: Show, reason: str, stop: "_Stop") -> int:
+    stop.session = session
+    printing = asyncio.create_task(print_events(listener, show, session.stop))
+    code = DONE
+    try:
+        if not stop.asked:
+            code = await work(session)
+    finally:
+        await session.close("interrupted" if stop.asked else reason)
+        _, unread = await asyncio.wait({printing}, timeout=GRACE_S if stop.asked else None)
+        printing.cancel()
+    if stop.asked:
+        given_up = " Nobody read the output; the rest of it was given up." if unread else ""
+        say(f"Interrupted; what came is kept in session {session.id}.{given_up}")
+        return INTERRUPTED
+    if (lost := printing.result()) is not None:
+        raise lost
+    return code
+
+
+class _Stop:
+    """The wish to stop, first politely: the session ends in order. The second time, what runs is cut off."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._wish = asyncio.Event()
+        self._times = 0
+
+    @property
+    def asked(self) -> bool:
+        return self._wish.is_set()
+
+    async def wait(self) -> None:
+        await self._wish.wait()
+
+    def signalled(self) -> None:
+        self._times += 1
+        if self._times > 2:
+            raise KeyboardInterrupt
+        self._loop.call_soon_threadsafe(self._end if self._times == 1 else self._cut_off)
+
+    def _end(self) -> None:
+        self._wish.set()
+        if self.session is not None:
+            self.session.stop()
+
+    def _cut_off(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
 
 @asynccontextmanager
-async def opened(
-    ground: Ground, environ: Mapping[str, str], cwd: Path, session_id: str, model: str
-) -> AsyncIterator[tuple[Session, Listener]]:
-    """Go on with a stored session, or with an empty id start one. Closing the session is the caller's."""
+async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
+    """Closing the session is the caller's."""
+    ground = place.ground
     settings = ground.loaded.settings
-    config = config_for(settings, environ, ground.paths.models)
+    config = config_for(settings, place.environ, ground.paths.models)
     if trouble := telemetry.configure(settings.telemetry):
         say(trouble)
 
@@ -32,45 +129,26 @@ async def opened(
 
     writer = Writer(ground.paths.database)
     try:
-        desk = Desk(paths=ground.paths, settings=settings, writer=writer, open_model=open_, cwd=cwd)
+        desk = Desk(paths=ground.paths, settings=settings, writer=writer, open_model=open_, cwd=place.cwd)
         listener = Listener()
-        if session_id:
-            session = await Session.resume(desk, session_id, model, listener)
+        if place.session_id:
+            opening = Session.resume(desk, place.session_id, place.model, listener)
         else:
-            session = await Session.start(desk, model, listener)
-        yield session, listener
+            opening = Session.start(desk, place.model, listener)
+        yield await _unless_stopped(asyncio.create_task(opening), stop), listener
     finally:
         await asyncio.to_thread(writer.close)
 
 
-def stop_on_signals(session: Session) -> None:
-    """Ctrl+C, and being asked to end, stop what runs and keep what came."""
-    loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if (number := getattr(signal, name, None)) is not None:
-            try:
-                loop.add_signal_handler(number, session.stop)
-            except NotImplementedError:  # Windows has no handlers on the loop
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(session.stop))
-
-
-async def print_events(session: Session, listener: Listener, show: Callable[[Event], None]) -> bool:
-    """Print until the session closes. True when the reader of our output went away."""
-    reader_left = False
-    async for event in listener:
-        if reader_left:
-            continue
-        try:
-            show(event)
-        except OSError as error:  # a reader that left, or a disk that is full
-            if not isinstance(error, BrokenPipeError):
-                say(f"The output cannot be written: {error.strerror or error}.")
-            silence_stdout()
-            reader_left = True
-            session.stop()
-    return reader_left
-
-
-def show_json(event: Event) -> None:
-    if event.seq is not None:
-        print(to_json(event), flush=True)
+async def _unless_stopped(opening: "asyncio.Task[Session]", stop: _Stop) -> Session:
+    """The session; one that is nearly there when we are asked to stop still opens, so that it can end in order."""
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not opening.done():
+            await asyncio.wait({opening}, timeout=GRACE_S)
+    finally:
+        stopped.cancel()
+        if not opening.done():
+            opening.cancel()
+    return await opening

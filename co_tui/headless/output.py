@@ -1,12 +1,15 @@
 """Writing for scripts and for people."""
 
+import contextlib
 import os
+import select
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TextIO
 
 from co_tui.events.event import dump
-from co_tui.inert import inert
+from co_tui.headless.stopping import asked
+from co_tui.inert import inert, inert_json
 from co_tui.paths import Paths
 from co_tui.settings import Loaded
 
@@ -20,18 +23,67 @@ class Ground(NamedTuple):
     loaded: Loaded
 
 
-def print_json(value: Any) -> None:
-    print(dump(value), flush=True)
+class OutputLost(Exception):
+    """Standard output does not take what is written; the text says why, and is empty when its reader went away."""
+
+    def __init__(self, error: OSError) -> None:
+        reader_left = isinstance(error, BrokenPipeError)
+        super().__init__("" if reader_left else f"The output cannot be written: {error.strerror or error}.")
+
+
+def put(text: str) -> None:
+    """A line of data. Raises `OutputLost`."""
+    with _lost_if_failing():
+        print(text)
+
+
+def put_json(value: Any) -> None:
+    """A value on a line of its own, at once. Raises `OutputLost`."""
+    with _lost_if_failing():
+        print(json_line(value), flush=True)
+
+
+def json_line(value: Any) -> str:
+    return inert_json(dump(value))
+
+
+def finish() -> None:
+    """See to it that everything that was put has arrived. Raises `OutputLost`."""
+    with _lost_if_failing():
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _lost_if_failing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputLost(error) from None
 
 
 def say(text: str) -> None:
-    """A line for the person at the keyboard."""
-    print(f"co-tui: {inert(text)}", file=sys.stderr, flush=True)
+    """A line for the person at the keyboard. Whether it arrives changes nothing."""
+    try:
+        if not asked() or _takes_more(sys.stderr):
+            print(spoken(text), end="", file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
+
+
+def spoken(text: str) -> str:
+    return f"co-tui: {inert(text)}\n"
+
+
+def _takes_more(stream: TextIO) -> bool:
+    """Whether a line can be written without waiting: who asked us to stop is not kept by a reader that sleeps."""
+    if os.name != "posix":
+        return True
+    return bool(select.select([], [stream.fileno()], [], 0)[1])
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns as wide as their widest cell; the last one runs free."""
-    lines = [list(header), *(list(row) for row in rows)]
+    lines = [list(header), *([inert(cell).replace("\n", " ") for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header) - 1)]
     return "\n".join(
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
@@ -39,6 +91,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def silence_stdout() -> None:
-    """After a broken pipe: nobody reads any more, and the interpreter's last flush must not complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def discard(stream: TextIO) -> None:
+    """Let what is left in the stream go nowhere: the interpreter's last flush must neither wait nor complain."""
+    with contextlib.suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

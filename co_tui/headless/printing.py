@@ -1,0 +1,103 @@
+"""Printing while a session runs: a reader that sleeps holds up neither the conversation nor a signal to stop."""
+
+import asyncio
+import contextlib
+import os
+import queue
+import select
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from co_tui.events import Event
+from co_tui.events.event import encode
+from co_tui.headless.output import OutputLost, json_line, spoken
+from co_tui.session.recorder import Listener
+
+
+class Piece(NamedTuple):
+    """Something to write: data, or words for people."""
+
+    text: str
+    data: bool = True
+
+
+Show = Callable[[Event], Sequence[Piece]]
+"""What is to be seen of an event."""
+
+
+def as_json(event: Event) -> Sequence[Piece]:
+    """The log as it is written."""
+    return [Piece(f"{json_line(encode(event))}\n")] if event.seq is not None else ()
+
+
+def word(text: str) -> Piece:
+    return Piece(spoken(text), data=False)
+
+
+async def print_events(listener: Listener, show: Show, output_lost: Callable[[], None]) -> OutputLost | None:
+    """Print until the session closes; returns why the output was lost, if it was. `output_lost` hears of it at once."""
+    pen = _Pen()
+    lost: OutputLost | None = None
+    async for event in listener:
+        for piece in show(event):
+            if lost is None or not piece.data:
+                try:
+                    await pen.write(piece)
+                except OSError as error:
+                    if piece.data:
+                        lost = OutputLost(error)
+                        output_lost()
+    return lost
+
+
+class _Pen:
+    """Writes in a thread that nobody waits for when the process ends.
+
+    It writes to the file itself: the stream's own buffer has a lock, which a thread that is stuck would never return.
+    """
+
+    def __init__(self) -> None:
+        self._files = {
+            True: (sys.stdout.fileno(), sys.stdout.encoding),
+            False: (sys.stderr.fileno(), sys.stderr.encoding),
+        }
+        self._pieces: queue.SimpleQueue[tuple[Piece, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._work, name="printing", daemon=True).start()
+
+    async def write(self, piece: Piece) -> None:
+        """Returns when it was taken. Raises OSError."""
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._pieces.put((piece, written))
+        await written
+
+    def _work(self) -> None:
+        while True:
+            piece, written = self._pieces.get()
+            error: OSError | None = None
+            try:
+                file, encoding = self._files[piece.data]
+                _write_all(file, piece.text.encode(encoding, "replace"))
+            except OSError as failure:
+                error = failure
+            with contextlib.suppress(RuntimeError):  # nobody waits any more
+                self._loop.call_soon_threadsafe(_settle, written, error)
+
+
+def _write_all(file: int, text: bytes) -> None:
+    while text:
+        try:
+            text = text[os.write(file, text) :]
+        except BlockingIOError:  # whoever gave us the file does not want to wait in it; we do
+            select.select([], [file], [])
+
+
+def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
+    if written.done():
+        return
+    if error is None:
+        written.set_result(None)
+    else:
+        written.set_exception(error)

@@ -1,0 +1,44 @@
+"""`co-tui trust`: let a folder's own settings choose who answers, where data goes and what runs."""
+
+from pathlib import Path
+
+from co_tui.headless.output import DONE, FAILED, Ground, put, say
+from co_tui.settings import SettingsError, project_wish, told_wish
+from co_tui.trust import Trust
+
+
+def trust(ground: Ground, folder: Path, *, revoke: bool, listed: bool) -> int:
+    """Trust the project around the folder with what its file wants now, or no longer; or list what is trusted."""
+    known = Trust(ground.paths.trust_file)
+    if listed:
+        for name in known.folders():
+            put(name)
+        return DONE
+    if not folder.is_dir():
+        say(f"There is no folder {folder}.")
+        return FAILED
+    try:
+        return _revoke(known, folder) if revoke else _trust(known, folder)
+    except SettingsError as error:
+        say(f"{error} Nothing was trusted.")
+        return FAILED
+
+
+def _trust(known: Trust, folder: Path) -> int:
+    wish = project_wish(folder)
+    if wish is None or not wish.wanted:
+        say(f"Nothing in {wish.file if wish else folder} needs trust; what governs the context counts anyway.")
+        return DONE
+    known.remember(wish, trusted=True)
+    say(f"{wish.folder} is trusted: its settings may set {told_wish(wish)}.")
+    say("When they want something else, co-tui asks again; `co-tui trust --revoke` takes it back.")
+    return DONE
+
+
+def _revoke(known: Trust, folder: Path) -> int:
+    trusted = next((place for place in (folder, *folder.absolute().parents) if known.revoke(place)), None)
+    if trusted is None:
+        say(f"{folder} was not trusted.")
+    else:
+        say(f"{trusted} is no longer trusted.")
+    return DONE
