@@ -1,5 +1,6 @@
 """Entry point of `co-tui` and `python -m co_tui`."""
 
+import contextlib
 import os
 import sys
 
@@ -20,7 +21,9 @@ def main() -> int:
         from co_tui.cli import run
 
         return run(sys.argv[1:])
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # before the command line was there to say it
+        with contextlib.suppress(OSError):
+            print("co-tui: Interrupted.", file=sys.stderr, flush=True)
         return 130
     finally:
         stopping.ignore_signals()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import Answerer, config_for, open_model
@@ -71,10 +71,9 @@ async def _worked(session: Session, listener: Listener, work: Work, show: Show, 
             code = await work(session)
     finally:
         await session.close("interrupted" if stop.asked else reason)
-        _, unread = await asyncio.wait({printing}, timeout=GRACE_S if stop.asked else None)
-        printing.cancel()
+        read = await stop.spares(printing)
     if stop.asked:
-        given_up = " Nobody read the output; the rest of it was given up." if unread else ""
+        given_up = "" if read else " Nobody read the output; the rest of it was given up."
         say(f"Interrupted; what came is kept in session {session.id}.{given_up}")
         return INTERRUPTED
     if (lost := printing.result()) is not None:
@@ -96,8 +95,18 @@ class _Stop:
     def asked(self) -> bool:
         return self._wish.is_set()
 
-    async def wait(self) -> None:
-        await self._wish.wait()
+    async def spares(self, task: "asyncio.Task[Any]") -> bool:
+        """Wait for a task. When we are asked to stop it has a moment to finish, and is given up then: False."""
+        stopped = asyncio.create_task(self._wish.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait({task}, timeout=GRACE_S)
+        finally:
+            stopped.cancel()
+            finished = task.done()
+            task.cancel()
+        return finished
 
     def signalled(self) -> None:
         self._times += 1
@@ -135,20 +144,9 @@ async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Lis
             opening = Session.resume(desk, place.session_id, place.model, listener)
         else:
             opening = Session.start(desk, place.model, listener)
-        yield await _unless_stopped(asyncio.create_task(opening), stop), listener
+        # One that is nearly there when we are asked to stop still opens, so that it can end in order.
+        session = asyncio.create_task(opening)
+        await stop.spares(session)
+        yield await session, listener
     finally:
         await asyncio.to_thread(writer.close)
-
-
-async def _unless_stopped(opening: "asyncio.Task[Session]", stop: _Stop) -> Session:
-    """The session; one that is nearly there when we are asked to stop still opens, so that it can end in order."""
-    stopped = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not opening.done():
-            await asyncio.wait({opening}, timeout=GRACE_S)
-    finally:
-        stopped.cancel()
-        if not opening.done():
-            opening.cancel()
-    return await opening

@@ -1,10 +1,12 @@
 """Conversations in the OpenAI chat format, to messages and back."""
 
+import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -20,9 +22,15 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.context.shape import content_text
+from co_tui.inert import one_line, storable
 
+T = TypeVar("T")
+_KINDS: dict[type, str] = {dict: "an object", list: "a list"}
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 """Recorded messages carry no time, and a replay must give the same every time."""
+MOST_LINE_BYTES = 256_000_000
+MOST_TOKENS = 1_000_000_000
+"""A usage beyond this was not counted by anybody."""
 
 
 class BadInput(Exception):
@@ -39,32 +47,62 @@ class Conversation(NamedTuple):
 def load(path: Path) -> Iterator[Conversation]:
     """Conversations of a JSONL file, one a line. Raises `BadInput` naming the line."""
     try:
-        stream = open(path, encoding="utf-8")
+        with open(path, "rb") as stream:
+            for number in itertools.count(1):
+                line = stream.readline(MOST_LINE_BYTES + 1)
+                if not line:
+                    return
+                if line.strip():
+                    yield _conversation(line, f"{path}, line {number}", number)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}.") from None
-    with stream:
-        for number, line in enumerate(stream, 1):
-            if line.strip():
-                yield _conversation(line, f"{path}, line {number}", number)
 
 
-def _conversation(line: str, where: str, number: int) -> Conversation:
+def _conversation(line: bytes, where: str, number: int) -> Conversation:
+    if len(line) > MOST_LINE_BYTES:
+        raise BadInput(f"{where} is longer than {MOST_LINE_BYTES:,} bytes.")
     try:
-        record = json.loads(line)
-        messages = record["messages"]
+        read = json.loads(line.decode(), parse_constant=_number, parse_float=_number)
+        record = _expected(dict, _storable(read) if b"\\ud" in line.lower() else read, "it")
+        messages = _expected(list, record["messages"], "messages")
         return Conversation(str(record.get("id", number)), [to_message(message) for message in messages])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(
-            f"{where} is no conversation ({type(error).__name__}: {error}); "
-            'each line must be {"id", "messages": […]}.'
-        ) from None
+    except UnicodeDecodeError as error:
+        reason = f"it is not UTF-8: {error.reason} at byte {error.start + 1}"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except KeyError as error:
+        reason = f"{error} is missing"
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        reason = one_line(str(error), 200)
+    raise BadInput(f'{where} is no conversation ({reason}); each line must be {{"id", "messages": […]}}.')
+
+
+def _number(text: str) -> float:
+    """Raises ValueError for what JSON has no place for: NaN, Infinity, and numbers beyond all."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{one_line(text, 40)} is no number")
+    return number
+
+
+def _storable(value: Any) -> Any:
+    """The value with signs for halves of characters: they are valid JSON, but nothing takes them."""
+    if isinstance(value, dict):
+        return {storable(key): _storable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    return storable(value) if isinstance(value, str) else value
+
+
+def _expected(kind: type[T], value: Any, name: str) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be {_KINDS[kind]}")
+    return value
 
 
 def to_message(chat: dict[str, Any]) -> ModelMessage:
     """One chat message. Raises ValueError for a role nobody knows."""
-    role = chat["role"]
-    content = chat.get("content")
-    text = _text(content)
+    role = _expected(dict, chat, "a message")["role"]
+    text = _text(chat.get("content"))
     match role:
         case "system" | "developer":
             return ModelRequest(parts=[SystemPromptPart(text, timestamp=_LONG_AGO)], timestamp=_LONG_AGO)
@@ -78,13 +116,13 @@ def to_message(chat: dict[str, Any]) -> ModelMessage:
         case "assistant":
             return _response(chat, text)
         case _:
-            raise ValueError(f"unknown role {role!r}")
+            raise ValueError(f"unknown role {one_line(repr(role), 40)}")
 
 
 def _response(chat: dict[str, Any], text: str) -> ModelResponse:
     parts: list[ModelResponsePart] = [TextPart(text)] if text else []
-    for call in chat.get("tool_calls") or ():
-        function = call.get("function") or {}
+    for call in _expected(list, chat.get("tool_calls") or [], "tool_calls"):
+        function = _expected(dict, _expected(dict, call, "a tool call").get("function") or {}, "function")
         arguments = function.get("arguments", "")
         parts.append(
             ToolCallPart(
@@ -93,14 +131,22 @@ def _response(chat: dict[str, Any], text: str) -> ModelResponse:
                 tool_call_id=str(call.get("id") or function.get("name") or "call"),
             )
         )
-    usage = chat.get("usage") or {}
+    usage = _expected(dict, chat.get("usage") or {}, "usage")
     return ModelResponse(
         parts=parts,
         timestamp=_LONG_AGO,
         usage=RequestUsage(
-            input_tokens=int(usage.get("prompt_tokens") or 0), output_tokens=int(usage.get("completion_tokens") or 0)
+            input_tokens=_tokens(usage, "prompt_tokens"), output_tokens=_tokens(usage, "completion_tokens")
         ),
     )
+
+
+def _tokens(usage: dict[str, Any], key: str) -> int:
+    """What a provider reported. Raises ValueError for what is no count of tokens."""
+    tokens = usage.get(key) or 0
+    if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not 0 <= tokens <= MOST_TOKENS:
+        raise ValueError(f"{key} is {one_line(json.dumps(tokens), 40)}, not a number from 0 to {MOST_TOKENS:,}")
+    return int(tokens)
 
 
 def to_chat(messages: Iterable[ModelMessage]) -> list[dict[str, Any]]:

@@ -39,22 +39,52 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 def connect_for_reading(path: Path) -> sqlite3.Connection | None:
     """A read-only connection; None while there is no database yet."""
-    if not path.exists() or path.stat().st_size == 0:
-        return None
     try:
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
-    except (sqlite3.Error, OSError) as error:
+        if not path.exists() or path.stat().st_size == 0:
+            return None
+    except OSError as error:
         raise explained(error, path) from error
     try:
-        version = checked_version(connection, path)
-    except BaseException:
-        connection.close()
-        raise
+        connection, version = _opened(path)
+    except StoreError as error:
+        if not _cannot_write_beside(error, path):
+            raise
+        connection, version = _opened(path, immutable=True)
     if version == 0:  # another process is creating it at this very moment
         connection.close()
         return None
     return connection
+
+
+def _opened(path: Path, *, immutable: bool = False) -> tuple[sqlite3.Connection, int]:
+    try:
+        uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if immutable else ''}"
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    except (sqlite3.Error, OSError) as error:
+        raise explained(error, path) from error
+    try:
+        return connection, checked_version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _cannot_write_beside(error: StoreError, path: Path) -> bool:
+    """Whether reading failed because SQLite may not make its own files there, as on a read-only disk.
+
+    Then nobody writes there, and the database can be taken as it lies. What is still in a write-ahead log would be
+    missing: that is said instead of shown.
+    """
+    cause = error.__cause__
+    if getattr(cause, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        return False
+    left = path.with_name(f"{path.name}-wal")
+    if left.exists() and left.stat().st_size:
+        raise StoreError(
+            f"The database {path} is on a read-only disk, and its last changes are still in {left.name}. Copy its "
+            "folder to where it can be written, and set CO_TUI_HOME to that."
+        ) from error
+    return True
 
 
 def checked_version(connection: sqlite3.Connection, path: Path) -> int:

@@ -1,5 +1,6 @@
 """Failures of the store, each a sentence that says what and where."""
 
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -19,6 +20,8 @@ class SessionBusy(StoreError):
 def explained(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     """The sentence for what SQLite or the file system reported."""
     text = str(error).lower()
+    if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"The disk that holds {path} is full: nothing more can be saved until there is room.")
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         return StoreError(f"The database folder {path.parent} cannot be used: {reason}. Set CO_TUI_HOME to another.")
@@ -27,10 +30,13 @@ def explained(error: sqlite3.Error | OSError, path: Path) -> StoreError:
             f"The database {path} is damaged ({error}). It was left as it is; restore a copy, "
             "or move it away and co-tui starts a new one."
         )
-    if "full" in text:
-        return StoreError(f"The disk that holds {path} is full: nothing more can be saved until there is room.")
     if "readonly" in text or "read-only" in text:
         return StoreError(f"The database {path} is read-only: co-tui can show sessions but not continue them.")
+    if "unable to open" in text and path.exists():
+        return StoreError(
+            f"The database {path} cannot be opened for writing: its folder is read-only, or not yours. "
+            "Sessions can be shown, but not continued."
+        )
     if "unable to open" in text:
         return StoreError(f"The database {path} cannot be opened: check that its folder exists and is yours.")
     if "locked" in text or "busy" in text:

@@ -1,5 +1,6 @@
 """Locks that the operating system releases when their process ends, however it ends."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,10 +57,14 @@ class SessionLock:
                     "Close it there first, or start a new session."
                 ) from None
             if _names_same_file(self._path, handle):
-                handle.truncate(0)
-                handle.write(str(os.getpid()))
-                handle.flush()
                 self._handle = handle
+                try:
+                    handle.truncate(0)
+                    handle.write(str(os.getpid()))
+                    handle.flush()
+                except OSError as error:
+                    self.release()
+                    raise explained(error, self._path) from error
             else:  # released and unlinked between our open and our lock
                 handle.close()
 
@@ -67,7 +72,8 @@ class SessionLock:
         if self._handle is not None:
             # Unlinked while still held: whoever opens the name next gets a file of its own.
             self._path.unlink(missing_ok=True)
-            self._handle.close()
+            with contextlib.suppress(OSError):  # on a full disk even our number does not fit
+                self._handle.close()
             self._handle = None
 
 

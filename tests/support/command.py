@@ -50,13 +50,6 @@ class Command:
         return Result(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "co_tui", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=self.environ,
-            cwd=self.cwd,
-            **options,
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        command = [sys.executable, "-m", "co_tui", *arguments]
+        return subprocess.Popen(command, text=True, env=self.environ, cwd=self.cwd, **(streams | options))

@@ -1,0 +1,186 @@
+"""Whatever stands on the command line, in a recording or in a folder: a sentence and a code, never a traceback."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from co_tui import cli
+from tests.headless.here import Here
+from tests.support.command import Command
+from tests.support.provider import Provider
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["sessions", "--search", "\udcff"], 0),
+        (["sessions", "--limit", "9" * 26], 2),
+        (["sessions", "--limit", "9" * 5_000], 2),
+        (["sessions", "--limit", "²"], 2),
+        (["show", "\udcff"], 1),
+        (["context", "\udcff"], 1),
+        (["compact", "\udcff", "--focus", "\udcff"], 1),
+        (["run", "-p", "x", "--session", "\udcff"], 1),
+        (["run", "-p", "x", "--model", "\udcff"], 1),
+        (["run", "-p", "x", "--policy", "\udcff"], 2),
+        (["run", "-p", "x", "--policy", "\0"], 2),
+        (["run", "-p", "x", "--policy", "x" * 5_000], 2),
+        (["config", "model", "\udcff"], 0),
+        (["config", "\udcff"], 2),
+        (["config", "context_window", "9" * 25], 2),
+        (["config", "context_window", "9" * 5_000], 2),
+        (["config", "hooks", "[" * 30_000], 2),
+        (["\udcff"], 2),
+        (["--resume", "\udcff"], 2),
+        (["lab", "--input", "\udcff"], 1),
+        (["lab", "--input", "x", "--window", "9" * 26], 2),
+        (["lab", "--input", "."], 1),
+        (["trust", "\udcff"], 1),
+        (["trust", "nowhere"], 1),
+    ],
+)
+def test_odd_arguments(here: Here, arguments: list[str], code: int) -> None:
+    done = here(*arguments)
+    assert done.code == code and done.err.startswith("co-tui: ") and len(done.err) < 2_000
+
+
+def test_bytes_in_a_real_command_line_and_folder(served: Command, provider: Provider) -> None:
+    folder = os.fsencode(served.cwd) + b"/caf\xe9"
+    os.mkdir(folder)  # noqa: PTH102
+    command = [sys.executable, "-m", "co_tui", "run", "--json", "-p", b"say \xff"]
+    done = subprocess.run(command, capture_output=True, env=served.environ, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert provider.requests[0]["messages"][-1]["content"] == "say \ufffd"
+    assert json.loads(done.stdout.splitlines()[0])["payload"]["cwd"].endswith("caf\\xe9")
+    again = subprocess.run([*command, "--continue"], capture_output=True, env=served.environ, cwd=folder)
+    assert (again.returncode, again.stderr) == (0, b"")
+
+
+def test_an_environment_that_is_no_text(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_TUI_THEME", "\udcff")
+    assert here("config", "theme").out.splitlines()[1].split()[:2] == ["theme", "\ufffd"]
+
+
+def test_a_folder_that_was_deleted_is_named(here: Here) -> None:
+    here.cwd.rmdir()
+    done = here("sessions")
+    assert done.code == 1 and "present folder" in done.err
+
+
+def test_what_nobody_thought_of_is_one_sentence_unless_asked_for(
+    here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_: object) -> None:
+        raise ZeroDivisionError("by nothing\nat all")
+
+    monkeypatch.setattr(cli, "locate", fails)
+    assert cli.run(["sessions"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "ZeroDivisionError: by nothing at all" in line and "CO_TUI_DEBUG=1" in line
+    monkeypatch.setenv("CO_TUI_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        cli.run(["sessions"])
+
+
+def test_asking_for_tracebacks_is_no_unknown_setting(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_TUI_DEBUG", "1")
+    assert "debug" not in here("sessions").err.lower()
+
+
+GOOD = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x"}]}'
+USAGE = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x", "usage": %s}]}'
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"\xff\xfe", "not UTF-8"),
+        (b"[" * 30_000, "nested too deeply"),
+        (b'{"messages": [' + b"[" * 30_000, "nested too deeply"),
+        (USAGE % '{"prompt_tokens": 1e999}', "1e999 is no number"),
+        (USAGE % '{"prompt_tokens": NaN}', "NaN is no number"),
+        (USAGE % '{"prompt_tokens": -Infinity}', "-Infinity is no number"),
+        (USAGE % '{"prompt_tokens": "12"}', 'prompt_tokens is "12"'),
+        (USAGE % '{"completion_tokens": -5}', "completion_tokens is -5"),
+        (USAGE % '{"prompt_tokens": 1e30}', "prompt_tokens is 1e+30"),
+        (USAGE % '{"prompt_tokens": [1]}', "prompt_tokens is [1]"),
+        (USAGE % f'{{"prompt_tokens": {"9" * 5_000}}}', "digits"),
+        (USAGE % "[1]", "usage must be an object"),
+        ("5", "it must be an object"),
+        ("{}", "'messages' is missing"),
+        ('{"messages": 5}', "messages must be a list"),
+        ('{"messages": [5]}', "a message must be an object"),
+        ('{"messages": [{"role": ["x"]}]}', "unknown role"),
+        ('{"messages": [{"role": "assistant", "tool_calls": 5}]}', "tool_calls must be a list"),
+        ('{"messages": [{"role": "assistant", "tool_calls": [{"function": "x"}]}]}', "function must be an object"),
+    ],
+)
+def test_a_bad_recording_is_named_by_file_and_line(here: Here, line: str | bytes, words: str) -> None:
+    file = here.cwd / "talks.jsonl"
+    file.write_bytes(GOOD.encode() + b"\n" + (line if isinstance(line, bytes) else line.encode()) + b"\n")
+    done = here("lab", "--input", "talks.jsonl")
+    assert done.code == 1 and "talks.jsonl, line 2" in done.err and words in done.err and len(done.err) < 500
+
+
+def test_halves_of_characters_in_a_recording_become_signs(here: Here) -> None:
+    call = {"id": "\ud800", "function": {"name": "\ud800", "arguments": {"a": "\ud800"}}}
+    messages = [
+        {"role": "user", "content": "\ud800"},
+        {"role": "assistant", "content": "\udc00", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "\ud800", "name": "\ud800", "content": [{"text": "\ud800"}]},
+        {"role": "assistant", "content": "done"},
+    ]
+    (here.cwd / "talks.jsonl").write_text(json.dumps({"id": "\ud800", "messages": messages}))
+    done = here("lab", "--input", "talks.jsonl", "--json", "--dump", "out")
+    assert done.code == 0 and done.objects[0]["requests"] == 2 and len(list(here.cwd.rglob("*.json"))) == 2
+
+
+def test_a_pipe_in_the_folder_keeps_nobody_waiting(here: Here) -> None:
+    os.mkfifo(here.cwd / ".co-tui.toml")
+    (here.cwd / ".git").mkdir()
+    os.mkfifo(here.cwd / ".git" / "HEAD")
+    began = time.monotonic()
+    done = here("sessions")
+    assert done.code == 2 and "not an ordinary file" in done.err and time.monotonic() - began < 5
+    assert here("config").code == 0 and "not an ordinary file" in here("doctor").err
+
+
+def test_a_full_disk_is_not_called_the_output(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    def disk_is_full(*file: str) -> None:
+        def locate(_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", *file)
+
+        monkeypatch.setattr(cli, "locate", locate)
+
+    room = "is full: nothing more can be saved until there is room.\n"
+    disk_is_full("/x/notes.md")
+    assert here("sessions").err == f"co-tui: The disk that holds /x/notes.md {room}"
+    disk_is_full()
+    assert here("sessions").err == f"co-tui: The disk {room}"
+
+
+def test_trust_is_given_shown_listed_and_taken_back(here: Here) -> None:
+    (here.cwd / ".co-tui.toml").write_text('model = "openai:theirs"\ncontext_window = 9000\n')
+    warned = here("sessions")
+    assert warned.code == 0 and "model = 'openai:theirs'" in warned.err and "`co-tui trust`" in warned.err
+    row = here("config", "model").out.splitlines()[1]
+    assert "(empty)" in row and "wants 'openai:theirs', not trusted" in row
+    assert "not trusted with model" in here("doctor").out
+    given = here("trust")
+    assert given.code == 0 and str(here.cwd) in given.err and "model = 'openai:theirs'" in given.err
+    assert here("trust", "--list").out == f"{here.cwd}\n"
+    assert "openai:theirs" in here("config", "model").out and "trust" not in here("sessions").err
+    assert here("trust", "--revoke", str(here.cwd)).code == 0 and here("trust", "--list").out == ""
+    assert "`co-tui trust`" in here("sessions").err
+
+
+def test_trusting_a_folder_without_wishes_or_with_a_bad_file_is_a_sentence(here: Here) -> None:
+    assert here("trust").code == 0 and "needs trust" in here("trust").err
+    (here.cwd / ".co-tui.toml").write_text("model = [")
+    done = here("trust")
+    assert done.code == 1 and "Nothing was trusted" in done.err

@@ -1,0 +1,159 @@
+"""A command stops in order whenever it is asked to: code 130, a word for people, the end in the log."""
+
+import asyncio
+import fcntl
+import json
+import os
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Callable
+from typing import IO, Any
+
+import pytest
+
+from tests.support.command import Command
+from tests.support.provider import Provider, Reply
+from tests.support.talks import LONG, talk, talking
+
+PATIENCE_S = 60.0
+NEARLY_FULL = 60_000
+"""Of the 65,536 bytes that a pipe holds."""
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    """Its last words, once it has stopped as it should."""
+    _, words = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130 and "Traceback" not in words, words
+    return words
+
+
+def log_of(command: Command) -> list[tuple[str, dict[str, Any]]]:
+    if not command.database.exists():
+        return []
+    with sqlite3.connect(command.database) as connection:
+        rows = connection.execute("SELECT type, payload FROM events ORDER BY seq").fetchall()
+    return [(kind, json.loads(payload)) for kind, payload in rows]
+
+
+def unread(pipe: IO[str] | None) -> int:
+    assert pipe is not None
+    return int(struct.unpack("i", fcntl.ioctl(pipe.fileno(), termios.FIONREAD, b"\0" * 4))[0])
+
+
+def test_while_it_reads_the_prompt(served: Command) -> None:
+    process = served.start("run", stdin=subprocess.PIPE)
+    wait_for(lambda: _waits_for_input(process.pid))
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_S) == 130
+    assert "Interrupted." in ended(process)
+
+
+def _waits_for_input(pid: int) -> bool:
+    """Standard input is where it sleeps: the signals are heeded, and the engine is not loaded before the prompt."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
+def test_while_the_model_is_opened(served: Command) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        served.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        process = served.start("run", "-p", "hello")
+        silent.settimeout(PATIENCE_S)
+        connection, _ = silent.accept()
+        process.send_signal(signal.SIGHUP)
+        words = ended(process)
+        connection.close()
+    assert "Interrupted" in words
+    assert "message" not in [kind for kind, _ in log_of(served)]
+
+
+def test_while_it_answers(served: Command, provider: Provider) -> None:
+    provider.script = [Reply(text="word " * 500, delay_s=0.05)]
+    process = served.start("run", "-p", "talk", "--json")
+    assert process.stdout is not None
+    wait_for(lambda: len(provider.requests) == 1)
+    process.send_signal(signal.SIGHUP)
+    words = ended(process)
+    kinds = [kind for kind, _ in log_of(served)]
+    assert "session.interrupted" in kinds and kinds[-1] == "session.end"
+    assert "what came is kept in session" in words
+
+
+def test_while_it_waits_for_the_compaction_beside_the_turn(served: Command, provider: Provider) -> None:
+    provider.default, provider.window = LONG, 100_000
+
+    async def converse() -> str:
+        async with talking(served.home, provider) as session:
+            await talk(session, 5)
+            return session.id
+
+    session = asyncio.run(converse())
+    provider.window, provider.summary = 1_500, Reply(text="Title: x", wait_s=PATIENCE_S)
+    provider.summary_requests.clear()
+    process = served.start("run", "--session", session, "-p", "Question about src/module.py " * 6)
+    wait_for(lambda: provider.summary_requests)
+    process.send_signal(signal.SIGINT)
+    ended(process)
+    kind, payload = log_of(served)[-1]
+    assert (kind, payload["reason"]) == ("session.end", "interrupted")
+
+
+@pytest.mark.parametrize("words_too", [False, True])
+def test_while_nobody_reads_what_it_prints(served: Command, provider: Provider, words_too: bool) -> None:
+    provider.script = [Reply(text=("word" * 5_000 + " ") * 10)]
+    streams = {"stderr": subprocess.STDOUT} if words_too else {}
+    process = served.start("run", "-p", "talk", **streams)
+    wait_for(lambda: unread(process.stdout) > NEARLY_FULL)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_S) == 130
+    if not words_too:
+        assert process.stderr is not None and "Nobody read the output" in process.stderr.read()
+    process.communicate()
+    assert [kind for kind, _ in log_of(served)][-1] == "session.end"
+
+
+def test_while_nobody_reads_a_listing(served: Command, provider: Provider) -> None:
+    provider.default = Reply(text=("word" * 5_000 + " ") * 10)
+
+    async def converse() -> str:
+        async with talking(served.home, provider) as session:
+            await talk(session, 1)
+            return session.id
+
+    process = served.start("show", asyncio.run(converse()))
+    wait_for(lambda: unread(process.stdout) > NEARLY_FULL)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_S) == 130
+    assert "Interrupted." in ended(process)
+
+
+def test_a_run_under_nohup_outlives_its_terminal(served: Command, provider: Provider) -> None:
+    provider.script = [Reply(text="one two three", wait_s=1.0)]
+    process = served.start("run", "-p", "talk", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_for(lambda: provider.requests)
+    process.send_signal(signal.SIGHUP)
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, out.split()) == (0, ["one", "two", "three"])
+
+
+def test_a_dumb_terminal_gets_a_sentence_instead_of_a_screen(co_tui: Command) -> None:
+    ours, theirs = os.openpty()
+    co_tui.environ["TERM"] = "dumb"
+    process = co_tui.start(stdin=theirs, stdout=theirs)
+    os.close(theirs)
+    _, words = process.communicate(timeout=PATIENCE_S)
+    os.close(ours)
+    assert process.returncode == 2 and "needs a terminal" in words and "co-tui run -p" in words

@@ -1,0 +1,85 @@
+"""What is stored can be read where nothing can be written, and a full disk is called one."""
+
+import errno
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import SessionStart
+from co_tui.paths import write_atomically
+from co_tui.store.errors import StoreError, explained
+from co_tui.store.reader import Reader
+from co_tui.store.writer import Writer
+
+READ_ONLY = "mount --bind {0} {0} && mount -o remount,ro,bind {0} && exec {1} -m co_tui {2}"
+
+
+@pytest.fixture
+def database(home: Path) -> Path:
+    file = home / "data" / "co-tui.db"
+    writer = Writer(file)
+    writer.append("a-session", [SessionStart(model="m")]).result()
+    writer.close()
+    return file
+
+
+def hide_shared_memory(database: Path) -> None:
+    """SQLite can no more make its file for shared memory than on a read-only disk."""
+    database.with_name(f"{database.name}-shm").symlink_to(f"{database.name}-shm")
+
+
+def test_sessions_are_read_where_sqlite_cannot_make_its_files(database: Path) -> None:
+    hide_shared_memory(database)
+    reader = Reader(database)
+    assert [row.id for row in reader.sessions()] == ["a-session"] and reader.health().verdict == "ok"
+    reader.close()
+
+
+def test_changes_that_are_still_in_the_log_are_not_left_out_silently(database: Path) -> None:
+    hide_shared_memory(database)
+    database.with_name(f"{database.name}-wal").write_bytes(b"something")
+    with pytest.raises(StoreError, match="last changes are still in"):
+        Reader(database)
+
+
+def _can_mount() -> bool:
+    if shutil.which("unshare") is None or os.geteuid() != 0:
+        return False
+    return subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not _can_mount(), reason="needs a mount of its own")
+def test_commands_that_read_work_on_a_read_only_mount(database: Path, home: Path) -> None:
+    def command(arguments: str) -> "subprocess.CompletedProcess[str]":
+        script = READ_ONLY.format(home, sys.executable, arguments)
+        environ = {**os.environ, "CO_TUI_HOME": str(home)}
+        return subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, env=environ)
+
+    listed = command("sessions")
+    assert (listed.returncode, listed.stderr) == (0, "") and "a-session" in listed.stdout
+    written = command("config theme dark")
+    assert written.returncode == 2 and "Read-only file system" in written.stderr
+
+
+def test_a_database_that_only_cannot_be_written_says_so(database: Path) -> None:
+    hide_shared_memory(database)
+    with pytest.raises(StoreError, match=r"cannot be opened for writing.*can be shown"):
+        Writer(database)
+
+
+def test_a_full_disk_is_called_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    for error in (full, sqlite3.OperationalError("database or disk is full")):
+        assert str(explained(error, home)).startswith(f"The disk that holds {home} is full")
+
+    def fsync(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="notes"):
+        write_atomically(home / "notes.md", "text")
