@@ -1,6 +1,6 @@
 """Settings: what can be set, where each value came from, and setting it."""
 
-from co_tui.settings.files import BUILT_IN_POLICIES, policy_names
+from co_tui.settings.files import BUILT_IN_POLICIES, policy_names, read_text
 from co_tui.settings.layers import DEBUG_VARIABLE, Loaded, Origin, load, project_wish, told_wish
 from co_tui.settings.rules import shown
 from co_tui.settings.values import Governing, Settings, SettingsError, check, needs_trust, rules, unknown_key
@@ -19,6 +19,7 @@ __all__ = [
     "needs_trust",
     "policy_names",
     "project_wish",
+    "read_text",
     "rules",
     "shown",
     "told_wish",

@@ -137,6 +137,10 @@ class CoTui(App[None]):
         await self.chat.complete()
         if self.launch.browse:
             self.run_command("sessions", "")
+        if self.launch.loaded.withheld is not None:
+            from co_tui.ui.screens.trust import ask_for_trust
+
+            await ask_for_trust(self)
         self._load_engine()
 
     def _show_stored(self, session_id: str) -> None:

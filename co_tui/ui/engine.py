@@ -48,8 +48,10 @@ class Engine:
             launch = self.launch
             self._writer = Writer(launch.paths.database)
             preload(model)
-            config = config_for(launch.settings, launch.environ, launch.paths.models)
-            self._open_model = lambda name: open_model(name, config)
+            # By the settings of the moment: they change when the user trusts the folder.
+            self._open_model = lambda name: open_model(
+                name, config_for(self.launch.settings, launch.environ, launch.paths.models)
+            )
             self._desk = Desk(
                 paths=launch.paths,
                 settings=launch.settings,
@@ -61,6 +63,7 @@ class Engine:
             self.trouble = configure(launch.settings.telemetry)
         finally:
             gc.enable()
+        self._desk.settings = self.launch.settings  # what was trusted meanwhile
         self.ready = True
 
     async def choose(self, model: str) -> None:
@@ -80,6 +83,11 @@ class Engine:
         if self._desk is not None:
             self._desk.settings = loaded.settings
         return self.launch
+
+    async def renew(self, loaded: Loaded) -> Launch:
+        """The same for settings under which somebody else may answer: what was opened before is closed."""
+        await self._cool_down()
+        return self.govern(loaded)
 
     def warm_up(self, model: str) -> None:
         """Reach for the model before the first prompt does, so that nobody waits for it twice."""
@@ -125,13 +133,18 @@ class Engine:
             lock.release()
 
     async def close(self) -> None:
-        if self._warm is not None:
-            _, task = self._warm
-            self._warm = None
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await self._cool_down()
         if self._writer is not None:
             await asyncio.to_thread(self._writer.close)
+
+    async def _cool_down(self) -> None:
+        warm, self._warm = self._warm, None
+        if warm is not None:
+            _, task = warm
+            task.cancel()
+            opened = (await asyncio.gather(task, return_exceptions=True))[0]
+            if not isinstance(opened, BaseException):
+                await opened.close()
 
     async def _open_and_touch(self, name: str) -> "Answerer":
         assert self._open_model is not None

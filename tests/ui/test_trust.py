@@ -1,0 +1,88 @@
+"""A folder that wants more than it may: one question beside the conversation, remembered."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.trust import Trust
+from co_tui.ui.launch import Launch
+from co_tui.ui.screens.trust import FileScreen, TrustPanel
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    """The folder the app is started in, with wishes of its own."""
+    (home.parent / ".co-tui.toml").write_text('summarization_model = "openai:theirs"\ncontext_window = 9000\n')
+    return home.parent
+
+
+def launched(home: Path, provider: Provider | None = None) -> Launch:
+    return launch_for(home, provider)
+
+
+async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, folder: Path, provider: Provider) -> None:
+    (folder / ".co-tui.toml").write_text(f'base_url = "{provider.url}"\nmax_retries = 7\n')
+    launch = launch_for(home, environ={"CO_TUI_MODEL": "openai-chat:scripted", "OPENAI_API_KEY": "sk-test"})
+    async with running(launch) as (app, pilot):
+        assert app.launch.settings.base_url == "" and app.launch.settings.max_retries == 4
+        shown = screen_text(app)
+        assert (
+            "has its own settings" in shown and "send the conversation to" in shown and "t trust this folder" in shown
+        )
+        assert isinstance(app.focused, TrustPanel)
+        await pilot.press("t")
+        await until(pilot, lambda: app.launch.settings.max_retries == 7)
+        assert not app.chat.query(TrustPanel) and app.focused is app.chat.prompt
+        await ask(app, pilot, "hello")
+        assert provider.requests, "the session that begins now goes where the trusted folder says"
+    async with running(launch_for(home)) as (app, pilot):
+        assert not app.chat.query(TrustPanel) and app.launch.settings.max_retries == 7
+
+
+async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await pilot.press("escape")
+        await until(pilot, lambda: "co-tui trust" in transcript_text(app))
+        assert not app.chat.query(TrustPanel)
+    again = launched(home)
+    assert again.settings.summarization_model == "" and again.settings.context_window == 9000
+    assert again.loaded.withheld is not None and Trust(again.paths.trust_file).was_asked(again.loaded.withheld)
+    (folder / ".co-tui.toml").write_text('summarization_model = "openai:another"\n')
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(TrustPanel))
+
+
+async def test_whoever_begins_to_type_finds_every_letter_in_the_prompt(home: Path, folder: Path) -> None:
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await type_text(pilot, "tvt hello")
+        assert app.chat.prompt.text == "tvt hello" and app.focused is app.chat.prompt
+        assert app.chat.query(TrustPanel) and "shift+tab, then:" in screen_text(app)
+        assert app.launch.loaded.withheld is not None
+        await pilot.press("shift+tab")
+        assert isinstance(app.focused, TrustPanel)
+        app.chat.prompt.text = ""
+
+
+async def test_v_shows_the_file_and_comes_back_to_the_question(home: Path, folder: Path) -> None:
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, FileScreen))
+        assert 'summarization_model = "openai:theirs"' in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.focused, TrustPanel))
+
+
+async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder: Path) -> None:
+    launch = launched(home)
+    drafts = launch.paths.state / "drafts"
+    drafts.mkdir(parents=True)
+    (drafts / "new.txt").write_text("half a thou")
+    async with running(launch, ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await type_text(pilot, "ght")
+        assert app.chat.prompt.text == "half a thought"
