@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 TYPING_S = 0.4
 """A letter that is followed by another so soon was typed, and belongs to the prompt."""
+MOST_PHRASES = 4
+VALUE_CHARS = 40
+"""The question has to fit a small screen; the file can be viewed."""
 _PHRASES = {
     "model": "choose the model ({})",
     "summarization_model": "choose who summarises ({})",
@@ -33,7 +36,13 @@ _PHRASES = {
 
 def told(wish: Wish) -> str:
     """What the folder wants, in words."""
-    phrases = [_PHRASES.get(key, f"set {key} = {{}}").format(shown(value)) for key, value in wish.wanted.items()]
+    named = sorted(wish.wanted.items(), key=lambda wanted: wanted[0] not in _PHRASES)
+    phrases = [
+        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(shown(value), VALUE_CHARS))
+        for key, value in named[:MOST_PHRASES]
+    ]
+    if more := len(named) - len(phrases):
+        phrases.append(f"set {more} more")
     listed = " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
     return f"It wants to {listed}. Until you trust this folder, none of it counts."
 
@@ -78,7 +87,7 @@ class TrustPanel(Widget, can_focus=True):
     DEFAULT_CSS = """
     TrustPanel {
         height: auto;
-        max-height: 8;
+        max-height: 9;
         padding: 0 1;
         border: round $warning;
         border-title-color: $warning;
