@@ -10,6 +10,8 @@ import time
 import pytest
 
 from co_tui import cli
+from co_tui.events import SessionStart
+from co_tui.store.writer import Writer
 from tests.headless.here import Here
 from tests.support.command import Command
 from tests.support.provider import Provider
@@ -45,6 +47,9 @@ from tests.support.provider import Provider
     ],
 )
 def test_odd_arguments(here: Here, arguments: list[str], code: int) -> None:
+    writer = Writer(here.home / "data" / "co-tui.db")
+    writer.append("a-session", [SessionStart(model="m")]).result()
+    writer.close()
     done = here(*arguments)
     assert done.code == code and done.err.startswith("co-tui: ") and len(done.err) < 2_000
 
