@@ -18,6 +18,7 @@ def main() -> int:
         import gc
 
         gc.disable()
+        _hush_libraries()
         from co_tui.cli import run
 
         return run(sys.argv[1:])
@@ -49,6 +50,16 @@ def _reopen_closed_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))
         elif number:
             getattr(sys, name).reconfigure(errors="replace")  # a terminal that cannot show a character shows a sign
+
+
+def _hush_libraries() -> None:
+    """Warnings of libraries are for who develops with them; on standard error they hide what is for the user."""
+    import logging
+    import warnings
+
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    logging.getLogger().addHandler(logging.NullHandler())  # without any, Python prints to standard error
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Asking a server of the user's own how many tokens a text has."""
 
-import asyncio
-import json
-import urllib.request
 from dataclasses import dataclass
-from http.client import HTTPException
+
+from co_tui.agent.wire import MOST_ANSWER_BYTES, NoAnswer, ask
+from co_tui.events.storable import storable_text, whole
 
 COUNT_TIMEOUT_S = 2.0
+TOKEN_BYTES = 12
+"""What one token takes at most in an answer that lists them; a token has at least one character."""
 
 
 @dataclass(slots=True)
@@ -24,35 +25,25 @@ class TokenCounter:
             return 0
         if not self._offered:
             return None
-        counted = await asyncio.to_thread(ask_count, self.base_url, self.model, self.key, text)
+        counted = await self._ask(storable_text(text))
         self._offered = self._offered and counted is not None
         return counted
 
-
-def ask_count(base_url: str, model: str, key: str, text: str) -> int | None:
-    """One question to the server; blocks, so meant for a thread. Never raises for what a server may do."""
-    try:
-        request = _question(base_url, model, key, text)
-        with urllib.request.urlopen(request, timeout=COUNT_TIMEOUT_S) as reply:
-            return _count_in(json.load(reply))
-    except (OSError, ValueError, HTTPException):
-        return None
-
-
-def _question(base_url: str, model: str, key: str, text: str) -> urllib.request.Request:
-    """llama.cpp reads `content`, vLLM `prompt`; each ignores the other's words."""
-    body = {
-        "model": model,
-        "content": text,
-        "prompt": text,
-        "add_special": False,
-        "add_special_tokens": False,
-    }
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(f"{_root(base_url)}/tokenize", data, {"Content-Type": "application/json"})
-    if key:
-        request.add_header("Authorization", f"Bearer {key}")
-    return request
+    async def _ask(self, text: str) -> int | None:
+        """llama.cpp reads `content`, vLLM `prompt`; each ignores the other's words."""
+        question = {
+            "model": self.model,
+            "content": text,
+            "prompt": text,
+            "add_special": False,
+            "add_special_tokens": False,
+        }
+        most = MOST_ANSWER_BYTES + TOKEN_BYTES * len(text)
+        try:
+            url = f"{_root(self.base_url)}/tokenize"
+            return _count_in(await ask(url, self.key, question, timeout_s=COUNT_TIMEOUT_S, most=most), len(text))
+        except NoAnswer:
+            return None
 
 
 def _root(base_url: str) -> str:
@@ -60,10 +51,10 @@ def _root(base_url: str) -> str:
     return base_url.rstrip("/").removesuffix("/v1")
 
 
-def _count_in(answer: object) -> int | None:
+def _count_in(answer: object, chars: int) -> int | None:
+    """A count that can be true: no token is shorter than a byte, and no character longer than four."""
     if not isinstance(answer, dict):
         return None
     count, tokens = answer.get("count"), answer.get("tokens")
-    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
-        return count
-    return len(tokens) if isinstance(tokens, list) else None
+    told = count if isinstance(count, int) else len(tokens) if isinstance(tokens, list) else None
+    return whole(told, most=4 * chars + 16)

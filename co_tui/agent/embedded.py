@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from co_tui.agent.errors import ModelUnusable
@@ -62,8 +63,10 @@ async def fetch(fetched: Path) -> None:
 class EmbeddedServer:
     """Runs the model in a child process, on demand; restarts it once if it dies."""
 
-    def __init__(self, fetched: Path, window_tokens: int = WINDOW_TOKENS) -> None:
+    def __init__(self, fetched: Path, window_tokens: int, environ: Mapping[str, str]) -> None:
+        """`environ` is the child's; keys have no place in it."""
         self._fetched = fetched
+        self._environ = environ
         self._window_tokens = min(window_tokens or WINDOW_TOKENS, WINDOW_TOKENS)
         self._process: asyncio.subprocess.Process | None = None
         self._address = ""
@@ -107,6 +110,7 @@ class EmbeddedServer:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            env=self._environ,
             # Ctrl+C in the terminal is for the turn, not for the model's process.
             start_new_session=True,
         )

@@ -1,15 +1,20 @@
 """What a failed request means: a sentence for people, and whether asking again makes sense."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import exceptions as errors
 
 from co_tui.agent.catalogue import EMBEDDED, provider_of
+from co_tui.agent.errors import ReplyCutOff, ReplyTooLong, ReplyUnreadable
 from co_tui.agent.redact import redact
+from co_tui.events.storable import storable_text
 
 MAX_DETAIL_CHARS = 400
+DEEPEST_BODY = 8
+"""Levels at which the words of an error are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +51,14 @@ def read_failure(error: Exception, asked: Asked) -> Failure:
 
 def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
     name, where = asked.model, f" at {asked.address}" if asked.address else ""
-    detail = _detail(error)
+    detail = _detail(error, asked.secrets)
     match error:
+        case ReplyCutOff():
+            return "cut_off", f"{name}{where} broke off in the middle of its reply: {detail}", True
+        case ReplyTooLong():
+            return "too_long", f"The reply of {name} was stopped: {detail} What came is kept.", False
+        case ReplyUnreadable():
+            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
         case errors.ModelContextWindowExceededError():
             return "context_limit", f"The conversation no longer fits the window of {name}: {detail}", False
         case errors.ModelAuthenticationError():
@@ -68,12 +79,16 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
             return "server", f"{name} failed on its side: {detail}", True
         case errors.ModelRequestRejectedError():
             return "rejected", f"{name} rejected the request: {detail}", False
-        case errors.UsageLimitExceeded():
-            return "steps", "The turn stopped: it took as many steps as `agent_max_steps` allows.", False
+        case errors.UnexpectedModelBehavior() if "without content" in detail or "output retries" in detail:
+            return "malformed", f"{name} sent an empty reply, or one that is no stream of events.", True
         case errors.UnexpectedModelBehavior() | json.JSONDecodeError():
             return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
         case errors.ModelHTTPError():
             return "http", f"{name} answered with HTTP {error.status_code}: {detail}", error.status_code >= 500
+        case errors.ModelAPIError() if 300 <= getattr(error.__cause__, "status_code", 0) < 400:
+            return "redirect", f"{name}{where} redirects to another place, where nothing is sent: {_hint(name)}", False
+        case errors.ModelAPIError() if "as JSON" in detail:
+            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
         case errors.ModelAPIError():
             return "provider", f"{name} failed: {detail}", True
         case OSError():
@@ -82,22 +97,25 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
             return "unexpected", f"The turn failed unexpectedly: {type(error).__name__}: {detail}", False
 
 
-def _detail(error: Exception) -> str:
+def _detail(error: Exception, secrets: Iterable[str]) -> str:
     """The provider's own words, out of whatever it wrapped them in."""
     text = _message_in(getattr(error, "body", None)) or str(error) or type(error).__name__
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    text = " ".join("".join(c if c.isprintable() else " " for c in storable_text(text)).split())
+    text = redact(text, secrets)  # before it is cut: half a key no longer looks like one
     return text if len(text) <= MAX_DETAIL_CHARS else text[: MAX_DETAIL_CHARS - 1] + "…"
 
 
-def _message_in(body: Any) -> str:
+def _message_in(body: Any, depth: int = 0) -> str:
+    if depth > DEEPEST_BODY:
+        return ""
     if isinstance(body, str):
         try:
-            return _message_in(json.loads(body)) or body
-        except ValueError:
+            return _message_in(json.loads(body), depth + 1) or body
+        except (ValueError, RecursionError):
             return body
     if isinstance(body, dict):
         for key in ("message", "error", "detail", "msg"):
-            if found := _message_in(body.get(key)):
+            if found := _message_in(body.get(key), depth + 1):
                 return found
     return ""
 

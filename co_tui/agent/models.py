@@ -1,20 +1,18 @@
 """From a model string to a model that answers; providers are imported only when they are asked for."""
 
-import asyncio
 import contextlib
 import importlib
 import inspect
-import json
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from http.client import HTTPException
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import httpx2
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import KnownModelName, Model, infer_model
+from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.catalogue import BASE_URL_VARIABLE, EMBEDDED, PROVIDERS, provider_of
@@ -22,10 +20,16 @@ from co_tui.agent.counting import TokenCounter
 from co_tui.agent.embedded import ALIAS, EmbeddedServer
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
+from co_tui.agent.guarded import GuardedModel
+from co_tui.agent.redact import KEY_VARIABLES, redact, without_secrets
+from co_tui.agent.wire import NoAnswer, ask, new_client
+from co_tui.events.storable import storable_text, whole
 from co_tui.settings import Settings
 
 ASK_SERVER_TIMEOUT_S = 3.0
 EMBEDDED_REPLY_TOKENS = 512
+SMALLEST_WINDOW, LARGEST_WINDOW = 64, 50_000_000
+"""Tokens. A window outside of this is a mistake, and is not believed."""
 
 
 class Answerer(Protocol):
@@ -112,14 +116,16 @@ class EmbeddedModel:
 
     config: ModelConfig
     _server: EmbeddedServer = field(init=False)
-    _built: tuple[str, Model] | None = None
+    _built: "tuple[str, _Reached] | None" = None
     _counter: TokenCounter | None = None
     name: str = EMBEDDED
     takes_tools: bool = False
     one_seat: bool = True
 
     def __post_init__(self) -> None:
-        self._server = EmbeddedServer(self.config.fetched_models, self.config.context_window)
+        self._server = EmbeddedServer(
+            self.config.fetched_models, self.config.context_window, without_secrets(self.config.environ)
+        )
 
     @property
     def settings(self) -> ModelSettings:
@@ -140,12 +146,12 @@ class EmbeddedModel:
         address = await self._server.address()
         if self._built is None or self._built[0] != address:
             await self._disconnect()
-            self._built = (address, _compatible_model(ALIAS, f"{address}/v1", "embedded"))
-        return self._built[1]
+            self._built = (address, _compatible(ALIAS, f"{address}/v1", "embedded"))
+        return self._built[1].model
 
     async def window_tokens(self) -> int | None:
         address = await self._server.address()
-        return await asyncio.to_thread(_window_from_server, f"{address}/v1", ALIAS, "")
+        return await _window_from_server(f"{address}/v1", ALIAS, "")
 
     async def count_tokens(self, text: str) -> int | None:
         try:
@@ -163,7 +169,18 @@ class EmbeddedModel:
     async def _disconnect(self) -> None:
         built, self._built = self._built, None
         if built is not None:
-            await _disconnected(built[1])
+            await built[1].close()
+
+
+@dataclass(slots=True)
+class _Reached:
+    """A model and the connections to its server."""
+
+    model: Model
+    client: httpx2.AsyncClient
+
+    async def close(self) -> None:
+        await self.client.aclose()
 
 
 @dataclass(slots=True)
@@ -173,7 +190,7 @@ class ProviderModel:
     name: str
     settings: ModelSettings
     asked: Asked
-    built: Model
+    reached: _Reached
     known_window_tokens: int | None
     counter: TokenCounter | None = None
     """Only for a server the user named: a public provider would be told what was not meant for it yet."""
@@ -181,7 +198,7 @@ class ProviderModel:
     one_seat: bool = False
 
     async def model(self) -> Model:
-        return self.built
+        return self.reached.model
 
     async def window_tokens(self) -> int | None:
         return self.known_window_tokens
@@ -190,7 +207,7 @@ class ProviderModel:
         return await self.counter.count(text) if self.counter else None
 
     async def close(self) -> None:
-        await _disconnected(self.built)
+        await self.reached.close()
 
 
 def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
@@ -198,21 +215,29 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     if provider is not None and not provider.has_key(config.environ):
         variables = " or ".join(provider.key_variables)
         raise ModelUnusable(f"{name} needs a key: set {variables}, or choose another model with --model.")
+    client = new_client()
     try:
-        model = infer_model(name)
+        model = infer_model(name, lambda prefix: _provider(prefix, client))
     except ImportError as error:
         raise ModelUnusable(f"{name} needs a package that is not installed: {error}") from None
     except (UserError, ValueError) as error:
         if provider is not None:
-            raise ModelUnusable(f"{name} cannot be used: {error}") from None
+            raise ModelUnusable(f"{name} cannot be used: {redact(str(error), _secrets(config))}") from None
         raise ModelUnusable(_unknown(name)) from None
     return ProviderModel(
         name=name,
         settings=_request_settings(config),
         asked=Asked(name, _address_of(model), _secrets(config)),
-        built=model,
-        known_window_tokens=model.context_window,
+        reached=_Reached(GuardedModel(model), client),
+        known_window_tokens=_believed(model.context_window),
     )
+
+
+def _provider(prefix: str, client: httpx2.AsyncClient) -> Provider[Any]:
+    """The library's provider, on our own client where it takes one: replies are bounded, redirects not followed."""
+    kind = infer_provider_class(prefix)
+    takes_client = "http_client" in inspect.signature(kind).parameters
+    return kind(http_client=client) if takes_client else kind()  # type: ignore[call-arg]
 
 
 async def _open_compatible(name: str, config: ModelConfig) -> ProviderModel:
@@ -228,70 +253,65 @@ async def _open_compatible(name: str, config: ModelConfig) -> ProviderModel:
             )
         return _open_provider(name, config)
     if not model_name:
-        model_name = await asyncio.to_thread(_first_model, base_url, key)
+        model_name = await _first_model(base_url, key)
         name = f"openai-chat:{model_name}"
-    model = _compatible_model(model_name, base_url, key)
-    window = await asyncio.to_thread(_window_from_server, base_url, model_name, key)
+    reached = _compatible(model_name, base_url, key)
+    window = await _window_from_server(base_url, model_name, key)
     return ProviderModel(
         name=name,
         settings=_request_settings(config),
         asked=Asked(name, base_url, _secrets(config)),
-        built=model,
-        known_window_tokens=window or model.context_window,
+        reached=reached,
+        known_window_tokens=window or _believed(reached.model.context_window),
         counter=TokenCounter(base_url, model_name, key),
     )
 
 
-async def _disconnected(model: Model) -> None:
-    """Let go of the connections a model's client keeps for its next request."""
-    close = getattr(getattr(model, "client", None), "close", None)
-    if close is not None:
-        with contextlib.suppress(Exception):  # each provider's client has its own way of being closed
-            closing = close()
-            if inspect.isawaitable(closing):
-                await closing
+def _compatible(name: str, base_url: str, key: str) -> _Reached:
+    from co_tui.agent.compatible import compatible_model
+
+    client = new_client()
+    return _Reached(GuardedModel(compatible_model(name, base_url, key, client)), client)
 
 
-def _compatible_model(name: str, base_url: str, key: str) -> Model:
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=base_url, api_key=key or "none"))
-
-
-def _list_models(base_url: str, key: str) -> list[dict[str, object]]:
-    request = urllib.request.Request(f"{base_url.rstrip('/')}/models")
-    if key:
-        request.add_header("Authorization", f"Bearer {key}")
-    with urllib.request.urlopen(request, timeout=ASK_SERVER_TIMEOUT_S) as reply:
-        listed = json.load(reply)
+async def _list_models(base_url: str, key: str) -> list[dict[str, object]]:
+    """What the server says it serves. Raises `NoAnswer`."""
+    listed = await ask(f"{base_url.rstrip('/')}/models", key, timeout_s=ASK_SERVER_TIMEOUT_S)
     models = listed.get("data") if isinstance(listed, dict) else None
-    return [entry for entry in models or () if isinstance(entry, dict)]
+    return [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
 
 
-def _first_model(base_url: str, key: str) -> str:
+async def _first_model(base_url: str, key: str) -> str:
     try:
-        return str(_list_models(base_url, key)[0]["id"])
-    except (OSError, ValueError, LookupError, HTTPException) as error:
-        reason = getattr(error, "reason", None) or error or "it lists no model"
+        names = [entry.get("id") for entry in await _list_models(base_url, key)]
+        name = next((name for name in names if isinstance(name, str) and name), None)
+        if name is None:
+            raise NoAnswer("it lists no model")
+    except NoAnswer as why:
         raise ModelUnusable(
-            f"The server at {base_url} does not tell its models ({reason}); is it running? "
-            "Name one with --model openai-chat:NAME."
+            f"The server at {redact(base_url, (key,))} does not tell its models ({redact(str(why), (key,))}); "
+            "is it running? Name one with --model openai-chat:NAME."
         ) from None
+    return storable_text(name)
 
 
-def _window_from_server(base_url: str, name: str, key: str) -> int | None:
+async def _window_from_server(base_url: str, name: str, key: str) -> int | None:
     """The window as llama.cpp or vLLM tell it; None when the server does not."""
     try:
-        entries = _list_models(base_url, key)
-    except (OSError, ValueError, HTTPException):
+        entries = await _list_models(base_url, key)
+    except NoAnswer:
         return None
     entry = next((entry for entry in entries if entry.get("id") == name), None)
     if entry is None:
         return None
     meta = entry.get("meta")
-    told = meta.get("n_ctx") if isinstance(meta, dict) else entry.get("max_model_len")
-    return told if isinstance(told, int) and told > 0 else None
+    return _believed(meta.get("n_ctx") if isinstance(meta, dict) else entry.get("max_model_len"))
+
+
+def _believed(tokens: object) -> int | None:
+    """A window as somebody told it, when it can be one."""
+    counted = whole(tokens, LARGEST_WINDOW)
+    return counted if counted is not None and counted >= SMALLEST_WINDOW else None
 
 
 def _address_of(model: Model) -> str:
@@ -302,8 +322,7 @@ def _address_of(model: Model) -> str:
 
 
 def _secrets(config: ModelConfig) -> tuple[str, ...]:
-    variables = {variable for provider in PROVIDERS for variable in provider.key_variables}
-    return tuple(value for variable in variables if (value := config.environ.get(variable)))
+    return tuple(value for variable in KEY_VARIABLES if (value := config.environ.get(variable)))
 
 
 def known_names() -> list[str]:

@@ -1,9 +1,20 @@
 """Keeps keys and tokens out of everything that is shown or stored."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from co_tui.agent.catalogue import PROVIDERS
 
 HIDDEN = "[hidden]"
+
+KEY_VARIABLES: Final = tuple(sorted({variable for provider in PROVIDERS for variable in provider.key_variables}))
+"""Where the keys of providers are kept."""
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:API_?KEYS?|KEYS?|TOKENS?|AUTH|PAT|DSN)$|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|ACCESS_KEY",
+    re.IGNORECASE,
+)
 
 _SECRET = re.compile(
     r"""
@@ -17,6 +28,15 @@ _SECRET = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a command of the user's or a process of ours: none of them is who a key is meant for."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in KEY_VARIABLES and not _SECRET_NAME.search(name) and redact(value) == value
+    }
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:

@@ -1,7 +1,7 @@
 """An event: a fact with its place in a session's log, and its JSON form.
 
-The reader is tolerant: keys it does not know are kept and written back, missing keys take their defaults,
-and an event it cannot make sense of becomes `Unknown` instead of an error.
+The reader is tolerant: keys it does not know, and values it cannot use, are kept and written back; missing keys
+and odd values take their defaults; and an event it cannot make sense of becomes `Unknown` instead of an error.
 """
 
 import json
@@ -118,29 +118,44 @@ def build(session_id: str, seq: int | None, kind: str, timestamp: str, version: 
     return Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact, extra=extra)
 
 
+def stored(session_id: str, seq: int | None, kind: str, timestamp: str, version: int, payload: str) -> Event:
+    """An event from its row. Never fails: one damaged record must not take the rest of the session with it."""
+    try:
+        read = json.loads(payload)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        fact = Unknown(type=kind, version=version, payload={"unreadable": payload})
+        return Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact)
+    return build(session_id, seq, kind, timestamp, version, read)
+
+
 def _fact(kind: str, version: int, payload: Json) -> tuple[Fact, Json]:
     unknown = Unknown(type=kind, version=version, payload=payload)
     known = KNOWN.get(kind)
     if known is None or version > known.VERSION:
         return unknown, {}
     upgraded = dict(payload)
-    for step in range(version, known.VERSION):
-        upgraded = UPGRADES[kind, step](upgraded)
+    try:
+        for step in range(version, known.VERSION):
+            upgraded = UPGRADES[kind, step](upgraded)
+    except (LookupError, TypeError, ValueError):
+        return unknown, {}
     shape = _shape(known)
     values: dict[str, Any] = {}
     for key, name, accepts in shape.fields:
-        if key not in upgraded:
-            if name in shape.required:
-                return unknown, {}
-            continue
-        value = accepts(upgraded.pop(key))
-        if value is _REFUSED:
+        value = accepts(upgraded[key]) if key in upgraded else _REFUSED
+        if value is not _REFUSED:
+            del upgraded[key]
+            values[name] = value
+        elif name in shape.required or (key in upgraded and name in shape.vital):
             return unknown, {}
-        values[name] = value
     return cast(Fact, known(**values)), upgraded
 
 
 _REFUSED: Final = object()
+_MOST: Final = 10**15
+"""Whole numbers beyond this count nothing we know, and far beyond it SQLite has none."""
 
 
 class _Shape(NamedTuple):
@@ -149,6 +164,8 @@ class _Shape(NamedTuple):
     fields: tuple[tuple[str, str, Callable[[Any], Any]], ...]
     """(JSON key, field name, what turns a JSON value into the field's, or `_REFUSED`)"""
     required: frozenset[str]
+    vital: frozenset[str]
+    """Lists of messages: without theirs, an event would mean something else than it says."""
 
 
 _SHAPES: Final[dict[type[Any], _Shape]] = {}
@@ -163,15 +180,31 @@ def _shape(kind: type[Any]) -> _Shape:
 
 def _measured(kind: type[Record]) -> _Shape:
     return _Shape(
-        tuple((name.removesuffix("_"), name, _reader(hint)) for name, hint in kind.FIELDS.items()), kind.REQUIRED
+        tuple((name.removesuffix("_"), name, _reader(hint)) for name, hint in kind.FIELDS.items()),
+        kind.REQUIRED,
+        frozenset(name for name, hint in kind.FIELDS.items() if get_origin(hint) is tuple),
     )
 
 
 def _refs(value: Any) -> Any:
     try:
         return tuple((int(seq), int(index)) for seq, index in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return _REFUSED
+
+
+def _objects(value: Any) -> Any:
+    good = isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value)
+    return tuple(value) if good else _REFUSED
+
+
+def _number(value: Any, kinds: tuple[type, ...]) -> Any:
+    """A finite number of a size that can be stored; where only a whole one is allowed, without its fraction."""
+    if value is None and type(None) in kinds:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_MOST <= value <= _MOST:
+        return _REFUSED
+    return value if float in kinds else int(value)
 
 
 def _reader(hint: Any) -> Callable[[Any], Any]:
@@ -180,15 +213,13 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     if hint == tuple[Ref, ...]:
         return _refs
     if origin is tuple:
-        return lambda value: tuple(value) if isinstance(value, list | tuple) else _REFUSED
+        return _objects
     if origin is Mapping:
         return lambda value: value if isinstance(value, Mapping) else _REFUSED
     allowed = tuple(get_args(hint)) if origin is UnionType else (hint,)
     classes = tuple(item for item in allowed if isinstance(item, type))
     if not classes:  # Literal: kept as written, so that a newer word survives
         return lambda value: value if isinstance(value, str) else _REFUSED
-    if float in classes:
-        classes = (*classes, int)
     if bool not in classes and (int in classes or float in classes):
-        return lambda value: value if isinstance(value, classes) and not isinstance(value, bool) else _REFUSED
+        return lambda value: _number(value, classes)
     return lambda value: value if isinstance(value, classes) else _REFUSED

@@ -3,7 +3,7 @@
 The first paint, the listing and the search index need texts and roles long before the engine is loaded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from co_tui.events.facts import Json
@@ -36,8 +36,9 @@ _ROLES: dict[str, Role] = {
 
 def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
     """Each part of a message that says something: its role, its text, and the part itself."""
-    for part in message.get("parts") or ():
-        role = _ROLES.get(part.get("part_kind", ""))
+    parts = message.get("parts")
+    for part in parts if isinstance(parts, list | tuple) else ():
+        role = _ROLES.get(str(part.get("part_kind"))) if isinstance(part, Mapping) else None
         if role is None:
             continue
         content = part.get("args") if role == "tool_call" else part.get("content")

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from pydantic_ai.messages import ModelMessagesTypeAdapter
-
+from co_tui.agent.messages import read_messages
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.headless.listing import load_state
@@ -30,7 +29,7 @@ def recorded(file: Path | None, session: str | None, ground: Ground) -> Iterator
         yield from load(file)
     elif session is not None:
         state = load_state(ground, session)
-        messages = ModelMessagesTypeAdapter.validate_python([entry.message for entry in state.transcript])
+        messages = read_messages([entry.message for entry in state.transcript])
         yield Conversation(state.session_id, messages)
 
 

@@ -138,7 +138,14 @@ async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Lis
 
     writer = Writer(ground.paths.database)
     try:
-        desk = Desk(paths=ground.paths, settings=settings, writer=writer, open_model=open_, cwd=place.cwd)
+        desk = Desk(
+            paths=ground.paths,
+            settings=settings,
+            writer=writer,
+            open_model=open_,
+            cwd=place.cwd,
+            environ=place.environ,
+        )
         listener = Listener()
         if place.session_id:
             opening = Session.resume(desk, place.session_id, place.model, listener)

@@ -1,8 +1,8 @@
 """Everything sessions share: files, settings, the writer, and how to reach models."""
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class Desk:
     first_backoff_s: float = FIRST_BACKOFF_S
     asker: Asker | None = None
     """Who can be asked about compactions; None asks nobody."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """What the user's own commands get, but for keys."""
 
     def lock(self, session_id: str) -> SessionLock:
         """The right to write a session. Raises `SessionBusy`."""

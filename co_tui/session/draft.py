@@ -5,70 +5,48 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from co_tui.events.drafted import Piece, joined, reply_so_far
 from co_tui.events.event import dump
-from co_tui.store.log import REPLY_SLOT
 from co_tui.store.writer import Writer
 
 SAVE_EVERY_S = 0.2
 
 
 @dataclass(slots=True)
-class _Part:
-    kind: str
-    chunks: list[str]
-    tool_name: str = ""
-    tool_call_id: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        text = "".join(self.chunks)
-        if self.kind == "tool_call":
-            return {
-                "part_kind": "tool-call",
-                "tool_name": self.tool_name,
-                "args": text,
-                "tool_call_id": self.tool_call_id,
-            }
-        return {"part_kind": self.kind, "content": text}
-
-
-@dataclass(slots=True)
 class Draft:
-    """Collects the pieces of one reply and saves them at most five times a second."""
+    """Collects the pieces of one reply; what is new is saved at most five times a second, and never twice."""
 
     session_id: str
     turn: int
     model: str
     writer: Writer
-    _parts: dict[int, _Part] = field(default_factory=dict)
+    _pieces: list[Piece] = field(default_factory=list)
+    _worth_saving: bool = False
+    _saved_pieces: int = 0
+    _saved_rows: int = 0
     _saved_at: float = 0.0
     _started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
-    def add(self, part: int, kind: str, text: str, tool_name: str = "", tool_call_id: str = "") -> None:
-        present = self._parts.get(part)
-        if present is None:
-            self._parts[part] = _Part(kind, [text], tool_name, tool_call_id)
-        else:
-            present.chunks.append(text)
+    def add(self, piece: Piece) -> None:
+        self._pieces.append(piece)
+        self._worth_saving = self._worth_saving or piece.kind != "tool_call"
         now = time.monotonic()
-        if now - self._saved_at >= SAVE_EVERY_S and (message := self.message()) is not None:
+        if self._worth_saving and now - self._saved_at >= SAVE_EVERY_S:
             self._saved_at = now
-            self.writer.save_draft(self.session_id, REPLY_SLOT, dump({"turn": self.turn, "message": message}))
+            self._save()
+
+    def _save(self) -> None:
+        new = joined(self._pieces[self._saved_pieces :])
+        body = {"turn": self.turn, "model": self.model, "started": self._started, "pieces": new}
+        self.writer.save_reply(self.session_id, self._saved_rows, dump(body))
+        self._saved_pieces = len(self._pieces)
+        self._saved_rows += 1
 
     @property
     def text(self) -> str:
         """What the user could read of the reply so far."""
-        return "".join("".join(part.chunks) for part in self._parts.values() if part.kind == "text")
+        return "".join(piece.text for piece in self._pieces if piece.kind == "text")
 
     def message(self) -> dict[str, Any] | None:
         """The reply as far as it came, as a stored message; None when nothing came."""
-        # A call whose arguments are only half written was never made.
-        parts = [part.as_json() for part in self._parts.values() if part.kind != "tool_call"]
-        if not parts:
-            return None
-        return {
-            "kind": "response",
-            "parts": parts,
-            "model_name": self.model,
-            "timestamp": self._started,
-            "state": "interrupted",
-        }
+        return reply_so_far(self._pieces, self.model, self._started)

@@ -14,11 +14,18 @@ def understood(error: Exception, asked: Asked) -> tuple[Failure, Overflow | None
     The library knows about half of the ways in which providers say so.
     """
     failure = read_failure(error, asked)
-    body = getattr(error, "body", None)
-    text = body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else str(error)
-    found = overflow.read(failure.status, text)
+    found = _overflow(failure.status, error)
     if failure.kind == "context_limit":
         return failure, found or Overflow()
     if found is None:
         return failure, None
     return replace(failure, kind="context_limit", retryable=False), found
+
+
+def _overflow(status: int | None, error: Exception) -> Overflow | None:
+    body = getattr(error, "body", None)
+    try:
+        text = body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else str(error)
+        return overflow.read(status, text)
+    except RecursionError:  # nobody nests a sentence about a window that deep
+        return None

@@ -1,17 +1,12 @@
 """The history as pydantic-ai messages, each parsed from the log once."""
 
-from typing import Any
+from pydantic_ai.messages import ModelMessage
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
-
+from co_tui.agent.messages import read_messages, to_json
 from co_tui.events import Ref
 from co_tui.session.state import SessionState
 
-
-def to_json(message: ModelMessage) -> dict[str, Any]:
-    """The message as its own type adapter writes it."""
-    written: dict[str, Any] = ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
-    return written
+__all__ = ["ParsedHistory", "to_json"]
 
 
 class ParsedHistory:
@@ -25,7 +20,7 @@ class ParsedHistory:
         """What the model would be sent now, before any stage."""
         missing = [entry for entry in state.history if entry.ref not in self._parsed]
         if missing:
-            parsed = ModelMessagesTypeAdapter.validate_python([entry.message for entry in missing])
+            parsed = read_messages([entry.message for entry in missing])
             for entry, message in zip(missing, parsed, strict=True):
                 self._parsed[entry.ref] = message
                 for index, part in enumerate(message.parts):

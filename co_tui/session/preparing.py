@@ -1,5 +1,6 @@
 """All that comes before a history is rewritten: asking, the start in the log, hooks, the summary, its review."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -33,9 +34,10 @@ class Stopped(Exception):
 class Preparer:
     """Gets a compaction ready to be applied. Nothing has happened to the history when it is done, or when it fails."""
 
-    def __init__(self, cwd: Path, asker: Asker | None = None) -> None:
+    def __init__(self, cwd: Path, asker: Asker | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._cwd = cwd
         self._asker = asker
+        self._environ = environ or {}
         self._writers: dict[str, Answerer] = {}
 
     async def prepare(self, job: Job) -> None:
@@ -94,7 +96,7 @@ class Preparer:
         }
         outcome = await run_hooks(
             "preCompact", commands, payload, cwd=self._cwd, timeout_s=bench.settings.hook_timeout_s,
-            secrets=bench.answerer.asked.secrets,
+            secrets=bench.answerer.asked.secrets, environ=self._environ,
         )  # fmt: skip
         await bench.recorder.record(*outcome.runs)
         if outcome.veto:

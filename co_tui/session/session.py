@@ -90,7 +90,7 @@ class Session:
         self._archive = Archive(recorder, self._history)
         self._bench = self._new_bench(answerer, desk.settings, window)
         rewriter = Rewriter(Checkpoints(desk.paths.session(recorder.session_id)), DailyMemory(desk.paths.memory))
-        self._compactor = Compactor(rewriter, Preparer(desk.cwd, desk.asker))
+        self._compactor = Compactor(rewriter, Preparer(desk.cwd, desk.asker, desk.environ))
         self._tools = OwnTools(self._archive, self._compactor, lambda: recorder.state)
         self.resumed_from = recorder.state
         """The state before this process said anything."""

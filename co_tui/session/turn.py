@@ -13,20 +13,9 @@ from pydantic_ai import Agent, CancellationToken
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import (
-    AgentStreamEvent,
     CompactionPart,
-    FunctionToolCallEvent,
-    FunctionToolResultEvent,
     ModelMessage,
     ModelResponse,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    TextPartDelta,
-    ThinkingPart,
-    ThinkingPartDelta,
-    ToolCallPart,
-    ToolCallPartDelta,
 )
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResultEvent
@@ -44,25 +33,24 @@ from co_tui.events import (
     Message,
     SessionError,
     SessionInterrupted,
-    StreamDelta,
-    StreamReset,
-    ToolActivity,
 )
 from co_tui.events import Truncation as TruncationFact
-from co_tui.events.messages import pieces, text_of
+from co_tui.events.messages import pieces
 from co_tui.session.bench import Bench
 from co_tui.session.compaction import Compactor
-from co_tui.session.draft import Draft
 from co_tui.session.failing import understood
 from co_tui.session.history import to_json
 from co_tui.session.limits import Limits
 from co_tui.session.recovery import Recovery
+from co_tui.session.streaming import Streaming
 from co_tui.store.errors import StoreError
 
 # The library greets on standard error, which is where the screen, or a script's reader, is.
 pydantic_ai.BANNER_ENABLED = False
 
 LONGEST_BACKOFF_S = 60.0
+MOST_PARTIAL_CHARS = 100_000
+"""What an event keeps of a reply that is asked for again."""
 
 
 class Outcome(Enum):
@@ -83,6 +71,16 @@ class PromptTooLong(Exception):
         )
 
 
+class StepsUsedUp(Exception):
+    """The turn took as many steps as it may; what was done in them is in the log."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(
+            f"The turn stopped after {steps:,} steps, as many as `agent_max_steps` allows. "
+            "All that was done is kept: say how to go on."
+        )
+
+
 class Turn:
     """Asks the model until the turn is over; every message is logged as soon as it is whole."""
 
@@ -95,7 +93,7 @@ class Turn:
         self._number = number
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
-        self._draft = self._new_draft()
+        self._live = Streaming(bench.recorder, number, bench.answerer.name)
         self._steps = 0
         self._in_log: int | None = None
         """How many messages of the present run are in the log; None before its first request."""
@@ -122,10 +120,13 @@ class Turn:
                 failure = Failure(kind="context_limit", sentence=str(too_long), retryable=False)
                 if self._recovery.begun and await self._recovered(failure, None):
                     continue
+            except StepsUsedUp as used_up:
+                failure = Failure(kind="steps", sentence=str(used_up), retryable=False)
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
                 failure, overflow = understood(error, self._bench.answerer.asked)
+            await self._keep_results()
             if self._steps > steps_before:
                 self._recovery = Recovery(self._bench, self._compactor, self._limits)  # what was tried before, helped
             if overflow is not None:
@@ -145,8 +146,7 @@ class Turn:
         if self._stopped.is_set():
             return False
         await self._recorder.record(self._error(failure, 1, "making the conversation smaller", 0.0), ends_draft=True)
-        self._recorder.announce(StreamReset(turn=self._number))
-        self._draft = self._new_draft()
+        self._live.begin_again()
         done = await self._recovery.next(overflow)
         if done:
             what = "The request was too long for the model."
@@ -177,12 +177,13 @@ class Turn:
             message_history=repair(history),
             conversation_id=self._recorder.session_id,
             cancellation_token=self._token,
-            usage_limits=UsageLimits(request_limit=bench.settings.agent_max_steps - self._steps),
+            # Steps are counted by us, before a request but after the results of the last step are logged.
+            usage_limits=UsageLimits(request_limit=None),
         )
         async with run as events:
             async for event in events:
                 if not isinstance(event, AgentRunResultEvent):
-                    self._stream(event)
+                    self._live.hear(event)
 
     async def before_request(
         self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
@@ -191,8 +192,10 @@ class Turn:
         for message in self._beyond_log(run_messages):
             await self.log(message)
         self._in_log = len(run_messages)
-        self._draft = self._new_draft()
+        self._live.begin()
         bench = self._bench
+        if self._steps >= bench.settings.agent_max_steps:
+            raise StepsUsedUp(self._steps)
         bench.scaffold = scaffold
         await self._count_exactly()
         # The log's own history, not the run's: the library joins requests that stand side by side.
@@ -227,7 +230,7 @@ class Turn:
         self._steps += 1
         await self.log(response)
         self._in_log = (self._in_log or 0) + 1
-        self._draft = self._new_draft()
+        self._live.begin()
         await self._note_compaction(response)
         governor = self._bench.governor
         governor.meter.reported(response)
@@ -257,40 +260,6 @@ class Turn:
         )
         await self._recorder.record(fact, ends_draft=is_reply)
 
-    def _stream(self, event: AgentStreamEvent) -> None:
-        match event:
-            case PartStartEvent(index=index, part=TextPart(content=text)) if text:
-                self._delta(index, "text", text)
-            case PartStartEvent(index=index, part=ThinkingPart(content=text)) if text:
-                self._delta(index, "thinking", text)
-            case PartStartEvent(index=index, part=ToolCallPart() as call):
-                self._delta(index, "tool_call", text_of(call.args), call.tool_name, call.tool_call_id)
-            case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)) if text:
-                self._delta(index, "text", text)
-            case PartDeltaEvent(index=index, delta=ThinkingPartDelta(content_delta=text)) if text:
-                self._delta(index, "thinking", text)
-            case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args:
-                self._delta(index, "tool_call", text_of(args))
-            case FunctionToolCallEvent(part=call):
-                self._tool(call.tool_name, call.tool_call_id, "started", text_of(call.args))
-            case FunctionToolResultEvent(part=answer):
-                good = getattr(answer, "outcome", "success") == "success"
-                name = answer.tool_name or ""
-                self._tool(name, answer.tool_call_id, "finished" if good else "failed", text_of(answer.content))
-            case _:
-                pass
-
-    def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
-        self._draft.add(index, kind, text, tool_name, call_id)
-        self._recorder.announce(
-            StreamDelta(turn=self._number, part=index, kind=kind, text=text, tool_name=tool_name, tool_call_id=call_id)
-        )
-
-    def _tool(self, name: str, call_id: str, stage: Any, text: str) -> None:
-        self._recorder.announce(
-            ToolActivity(turn=self._number, tool_name=name, tool_call_id=call_id, stage=stage, text=text)
-        )
-
     async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
         await self._keep_rest(run_messages)
         await self._recorder.record(
@@ -300,11 +269,17 @@ class Turn:
         return Outcome.INTERRUPTED
 
     async def _failed(self, failure: Failure, attempt: int) -> Outcome:
-        if (partial := self._draft.message()) is not None:
+        if (partial := self._live.draft.message()) is not None:
             await self._recorder.record(Message(turn=self._number, message=partial, interrupted=True), ends_draft=True)
         await self._keep_rest(())
         await self._recorder.record(self._error(failure, attempt, "gave up; the conversation can go on"))
         return Outcome.FAILED
+
+    async def _keep_results(self) -> None:
+        """Tools that ran before a run failed have run: the model is told what they returned, or it calls them again."""
+        if (results := self._live.results()) is not None:
+            await self._keep_rest([results])
+            self._live.begin()
 
     async def _keep_rest(self, rest: Sequence[ModelMessage]) -> None:
         """Log what a stopped run had beyond the log, and answer the calls it left open."""
@@ -324,8 +299,7 @@ class Turn:
         backoff = self._bench.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
         delay = min(max(backoff, failure.retry_after_s or 0.0), LONGEST_BACKOFF_S)
         await self._recorder.record(self._error(failure, attempt, f"retrying in {delay:.1f} s", delay), ends_draft=True)
-        self._recorder.announce(StreamReset(turn=self._number))
-        self._draft = self._new_draft()
+        self._live.begin_again()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopped.wait(), delay)
 
@@ -339,12 +313,8 @@ class Turn:
             attempt=attempt,
             attempts=self._bench.settings.max_retries,
             retry_in_s=None if delay is None else round(delay, 2),
-            partial=self._draft.text if delay is not None else "",
+            partial=self._live.draft.text[:MOST_PARTIAL_CHARS] if delay is not None else "",
         )
-
-    def _new_draft(self) -> Draft:
-        name = self._bench.answerer.name
-        return Draft(self._recorder.session_id, self._number, name, self._recorder.writer)
 
 
 class _Governor(AbstractCapability[Any]):

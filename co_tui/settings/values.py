@@ -93,7 +93,7 @@ class Settings(Governing):
     """How long one summary may take before the offline summariser steps in."""
     memory_limit_mb: Annotated[int, whole(0, 1_000_000_000, "switches it off")] = 2048
     """Above so much memory of this process, garbage is collected and then the conversation compacted."""
-    agent_max_steps: Annotated[int, whole(1, 10_000)] = 15
+    agent_max_steps: Annotated[int, whole(1, 10_000)] = 200
     """Model decisions in one turn before it stops with a notice."""
     retention_days: Annotated[int, whole(0, 36_500, "keeps sessions for ever")] = 0
     """Sessions older than this move to the trash."""

@@ -11,6 +11,7 @@ from co_tui.events import (
     CompactionComplete,
     Event,
     Fact,
+    Json,
     Message,
     ModelChange,
     PolicyChange,
@@ -22,11 +23,14 @@ from co_tui.events import (
     UsageInfo,
     is_durable,
 )
-from co_tui.events.event import build, dump, payload_of
+from co_tui.events.drafted import read_pieces, reply_so_far
+from co_tui.events.event import dump, payload_of, stored
 from co_tui.events.messages import pieces, prompt_of, title_of
+from co_tui.events.storable import whole
 from co_tui.store.errors import SessionNotFound
 
 REPLY_SLOT = "reply"
+"""Of the first row of a reply in the making; those that follow have a number behind it."""
 _SEARCHED = {"user", "assistant", "tool_call", "tool_result"}
 
 
@@ -88,11 +92,9 @@ _UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMN
 
 def append(connection: sqlite3.Connection, session_id: str, facts: Iterable[Fact]) -> tuple[Event, ...]:
     """Add durable facts at the end of a session's log. The caller holds the transaction."""
-    stored = connection.execute(_SELECT, (session_id,)).fetchone()
+    known = connection.execute(_SELECT, (session_id,)).fetchone()
     timestamp = now()
-    if stored is None:
-        stored = _created(connection, session_id, timestamp)
-    row = _Row(*stored)
+    row = _Row(*(known or _created(connection, session_id, timestamp)))
     events = []
     for fact in facts:
         if not is_durable(fact):
@@ -132,39 +134,62 @@ def _index(connection: sqlite3.Connection, event: Event, fact: Message) -> None:
             )
 
 
-def save_draft(connection: sqlite3.Connection, session_id: str, slot: str, body: str | None) -> None:
-    """Keep what is not an event yet; None removes it."""
-    if body is None:
-        connection.execute("DELETE FROM drafts WHERE session_id = ? AND slot = ?", (session_id, slot))
-    else:
-        connection.execute(
-            "INSERT INTO drafts(session_id, slot, body) VALUES(?, ?, ?)"
-            " ON CONFLICT(session_id, slot) DO UPDATE SET body = excluded.body",
-            (session_id, slot, body),
-        )
+def save_reply(connection: sqlite3.Connection, session_id: str, number: int, body: str) -> None:
+    """Keep some more of a reply that is not an event yet; number 0 begins a new one."""
+    if number == 0:
+        drop_reply(connection, session_id)
+    slot = f"{REPLY_SLOT}#{number:08}" if number else REPLY_SLOT
+    connection.execute("INSERT INTO drafts(session_id, slot, body) VALUES(?, ?, ?)", (session_id, slot, body))
+
+
+def drop_reply(connection: sqlite3.Connection, session_id: str) -> None:
+    connection.execute(f"DELETE FROM drafts WHERE {_OF_REPLY}", (session_id, REPLY_SLOT, f"{REPLY_SLOT}#*"))
+
+
+_OF_REPLY = "session_id = ? AND (slot = ? OR slot GLOB ?)"
 
 
 def recover(connection: sqlite3.Connection, session_id: str) -> tuple[Event, ...]:
     """Log the reply that a crash cut short, as far as it came. The caller owns the session."""
-    found = connection.execute(
-        "SELECT body FROM drafts WHERE session_id = ? AND slot = ?", (session_id, REPLY_SLOT)
-    ).fetchone()
+    rows = connection.execute(
+        f"SELECT body FROM drafts WHERE {_OF_REPLY} ORDER BY slot", (session_id, REPLY_SLOT, f"{REPLY_SLOT}#*")
+    ).fetchall()
+    drop_reply(connection, session_id)
+    found = _reply_in([body for (body,) in rows])
     if found is None:
         return ()
-    draft = json.loads(found[0])
-    save_draft(connection, session_id, REPLY_SLOT, None)
+    turn, message = found
     return append(
         connection,
         session_id,
         (
-            Message(turn=draft["turn"], message=draft["message"], interrupted=True),
+            Message(turn=turn, message=message, interrupted=True),
             SessionInterrupted(
                 what="co-tui ended before the reply was complete",
-                where=f"turn {draft['turn']}",
+                where=f"turn {turn}",
                 outcome="the reply was kept as far as it came",
             ),
         ),
     )
+
+
+def _reply_in(bodies: Iterable[str]) -> tuple[int, Json] | None:
+    """The turn and the reply that saved rows hold together; a row that cannot be read is passed by."""
+    turn, model, started, pieces = 0, "", now(), []
+    for body in bodies:
+        try:
+            row = json.loads(body)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(row, dict):
+            continue
+        turn = whole(row.get("turn")) or turn
+        if isinstance(whole_message := row.get("message"), dict):
+            return turn, whole_message  # as older versions saved it
+        model, started = str(row.get("model") or model), str(row.get("started") or started)
+        pieces += read_pieces(row.get("pieces"))
+    message = reply_so_far(pieces, model, started)
+    return (turn, message) if message is not None else None
 
 
 def fork(
@@ -186,7 +211,7 @@ def fork(
             "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
             (target, seq, kind, timestamp, version, payload),
         )
-        event = build(target, seq, kind, timestamp, version, json.loads(payload))
+        event = stored(target, seq, kind, timestamp, version, payload)
         row.last_seq = seq
         row.count(event.fact, event)
         if isinstance(event.fact, Message):

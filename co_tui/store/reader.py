@@ -1,13 +1,12 @@
 """Reading sessions and events with plain sqlite3; cheap enough for the first paint."""
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from co_tui.events import Event, Unknown, UsageInfo
-from co_tui.events.event import build
+from co_tui.events import Event, UsageInfo
+from co_tui.events.event import stored
 from co_tui.store.connect import connect_for_reading
 from co_tui.store.errors import SessionNotFound, explained
 
@@ -125,7 +124,7 @@ class Reader:
                 (session_id, after, upto if upto is not None else 1 << 62),
             )
             for row in cursor:
-                yield _event(row)
+                yield stored(*row)
         except sqlite3.Error as error:
             raise explained(error, self._path) from error
 
@@ -135,14 +134,14 @@ class Reader:
             f"SELECT {_EVENT} FROM events WHERE session_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
             (session_id, before if before is not None else 1 << 62, count),
         )
-        return [_event(row) for row in reversed(rows)]
+        return [stored(*row) for row in reversed(rows)]
 
     def usage(self, session_id: str) -> UsageInfo | None:
         """The session's newest measurement, from its row."""
         rows = self._rows("SELECT usage FROM sessions WHERE id = ?", (session_id,))
         if not rows or not rows[0][0]:
             return None
-        fact = build(session_id, None, UsageInfo.TYPE, "", UsageInfo.VERSION, json.loads(rows[0][0])).fact
+        fact = stored(session_id, None, UsageInfo.TYPE, "", UsageInfo.VERSION, rows[0][0]).fact
         return fact if isinstance(fact, UsageInfo) else None
 
     def prompts(self, limit: int) -> list[str]:
@@ -175,16 +174,6 @@ class Reader:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise explained(error, self._path) from error
-
-
-def _event(row: tuple[Any, ...]) -> Event:
-    session_id, seq, kind, timestamp, version, payload = row
-    try:
-        return build(session_id, seq, kind, timestamp, version, json.loads(payload))
-    except ValueError:
-        # One damaged record must not take the rest of the session with it.
-        fact = Unknown(type=kind, version=version, payload={"unreadable": payload})
-        return Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact)
 
 
 def _like(text: str) -> str:

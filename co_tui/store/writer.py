@@ -49,13 +49,14 @@ class Writer:
         def work(connection: sqlite3.Connection) -> tuple[Event, ...]:
             events = log.append(connection, session_id, facts)
             if ends_draft:
-                log.save_draft(connection, session_id, log.REPLY_SLOT, None)
+                log.drop_reply(connection, session_id)
             return events
 
         return self._submit(work)
 
-    def save_draft(self, session_id: str, slot: str, body: str | None) -> Future[None]:
-        return self._submit(lambda connection: log.save_draft(connection, session_id, slot, body))
+    def save_reply(self, session_id: str, number: int, body: str) -> Future[None]:
+        """Keep some more of the reply that is being written; number 0 begins a new one."""
+        return self._submit(lambda connection: log.save_reply(connection, session_id, number, body))
 
     def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
         return self._submit(lambda connection: log.recover(connection, session_id))

@@ -59,6 +59,7 @@ class Engine:
                 open_model=self._take_warm,
                 cwd=launch.cwd,
                 asker=self._asker,
+                environ=launch.environ,
             )
             self.trouble = configure(launch.settings.telemetry)
         finally:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import Message, SessionRename, SessionStart, StreamDelta, Unknown, UsageInfo
+from co_tui.events.drafted import Piece
+from co_tui.events.event import dump
 from co_tui.store.connect import SCHEMA_VERSION
 from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.lock import SessionLock
-from co_tui.store.log import REPLY_SLOT
 from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
 
@@ -116,21 +117,56 @@ def test_files_are_for_their_owner_only(writer: Writer, path: Path) -> None:
 
 def test_deleting_leaves_nothing(writer: Writer, path: Path) -> None:
     writer.append("s", [SessionStart(), said("secret plan")]).result()
-    writer.save_draft("s", "prompt", "half a thought").result()
+    writer.save_reply("s", 0, "half a thought").result()
     writer.delete("s").result()
     assert Reader(path).sessions() == [] and Reader(path).sessions(search="secret") == []
     with pytest.raises(SessionNotFound):
         writer.delete("s").result()
 
 
-def test_a_half_reply_left_by_a_crash_is_logged_and_marked(writer: Writer, path: Path) -> None:
+def row(*pieces: Piece) -> str:
+    return dump({"turn": 1, "model": "m", "started": "2026-01-01T00:00:00Z", "pieces": pieces})
+
+
+OLD_ROW = '{"turn":1,"message":{"kind":"response","parts":[{"part_kind":"text","content":"half a"}]}}'
+ODD_ROW = '{"pieces": [[0], 7, [0, "text", 5, "", ""]]}'
+HALF = row(Piece(0, "text", "half"), Piece(1, "tool_call", '{"a":', "poke", "c1"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([OLD_ROW], "half a"),
+        ([HALF, row(Piece(0, "text", " a"))], "half a"),
+        ([HALF, "{damaged", "[" * 30_000, "5", ODD_ROW, row(Piece(0, "text", "!"))], "half!"),
+        (["{damaged"], None),
+        (["null"], None),
+        ([row(Piece(0, "tool_call", "{}", "poke", "c1"))], None),
+    ],
+)  # fmt: skip
+def test_a_half_reply_left_by_a_crash_is_logged_and_marked(
+    writer: Writer, path: Path, rows: list[str], kept: str | None
+) -> None:
     writer.append("s", [SessionStart(), said("hi")]).result()
-    message = '{"kind":"response","parts":[{"part_kind":"text","content":"half a"}],"state":"interrupted"}'
-    writer.save_draft("s", REPLY_SLOT, f'{{"turn":1,"message":{message}}}').result()
+    for number, body in enumerate(rows):
+        writer.save_reply("s", number, body).result()
     events = writer.recover("s").result()
-    assert [event.type for event in events] == ["message", "session.interrupted"]
-    assert events[0].fact.interrupted
     assert Reader(path).drafts("s") == {} and writer.recover("s").result() == ()
+    if kept is None:
+        assert events == ()
+        return
+    assert [event.type for event in events] == ["message", "session.interrupted"]
+    assert events[0].fact.interrupted and events[0].fact.turn == 1
+    assert [part["content"] for part in events[0].fact.message["parts"]] == [kept]
+
+
+def test_a_new_reply_in_the_making_takes_the_place_of_an_older_one(writer: Writer, path: Path) -> None:
+    writer.append("s", [SessionStart()]).result()
+    for number, text in enumerate(("the first ", "and more")):
+        writer.save_reply("s", number, row(Piece(0, "text", text))).result()
+    writer.save_reply("s", 0, row(Piece(0, "text", "another"))).result()
+    (message, _) = writer.recover("s").result()
+    assert message.fact.message["parts"][0]["content"] == "another"
 
 
 def test_a_newer_database_is_refused_and_left_alone(path: Path) -> None:

@@ -1,5 +1,6 @@
 """A local HTTP server that answers as an OpenAI-compatible provider does, by script."""
 
+import contextlib
 import json
 import select
 import socket
@@ -33,6 +34,8 @@ class Reply:
     garbage: bool = False
     tool: tuple[str, str] | None = None
     """Name and JSON arguments of a tool call after the text."""
+    raw: tuple[bytes | float, ...] | None = None
+    """The body exactly as it is sent, with pauses in seconds between its pieces; nothing is added to it."""
 
 
 def count(messages: Any) -> int:
@@ -90,6 +93,10 @@ class Provider:
         self.requests: list[dict[str, Any]] = []
         self.model_id = "scripted"
         self.window: int | None = 4096
+        self.models: Reply | None = None
+        """A scripted answer to the question for its models; only `raw`, `status` and `headers` count."""
+        self.asked_models: list[dict[str, str]] = []
+        """The headers of each such question."""
         self.closed_early = threading.Event()
         self.closed_at = 0.0
         provider = self
@@ -101,6 +108,11 @@ class Provider:
                 pass
 
             def do_GET(self) -> None:
+                provider.asked_models.append(dict(self.headers))
+                if provider.models is not None:
+                    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                        self._send_raw(provider.models)
+                    return
                 entry: dict[str, Any] = {"id": provider.model_id, "object": "model"}
                 if provider.window:
                     entry["meta"] = {"n_ctx": provider.window}
@@ -127,13 +139,28 @@ class Provider:
                     reply = replace(reply, prompt_tokens=sent)
                 if reply.wait_s:
                     self._wait(reply.wait_s)
-                if reply.status != 200:
-                    self._send(reply.status, reply.body.encode(), reply.headers)
-                else:
-                    try:
+                try:
+                    if reply.raw is not None:
+                        self._send_raw(reply)
+                    elif reply.status != 200:
+                        self._send(reply.status, reply.body.encode(), reply.headers)
+                    else:
                         self._stream(reply)
-                    except (BrokenPipeError, ConnectionResetError):
-                        provider.closed_early.set()
+                except (BrokenPipeError, ConnectionResetError):
+                    provider.closed_early.set()
+
+            def _send_raw(self, reply: Reply) -> None:
+                self.close_connection = True
+                self.send_response(reply.status)
+                for name, value in {"Content-Type": "text/event-stream", **reply.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                for piece in reply.raw or ():
+                    if isinstance(piece, bytes):
+                        self.wfile.write(piece)
+                        self.wfile.flush()
+                    else:
+                        self._wait(piece)
 
             def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
                 self.send_response(status)

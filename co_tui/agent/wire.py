@@ -1,0 +1,126 @@
+"""HTTP with models' servers: bounded in size, depth and time, and a key goes to no other host than its own."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+from pydantic_ai.models import create_async_httpx2_client
+
+from co_tui.agent.errors import ReplyTooLong
+
+MOST_REPLY_BYTES: Final = 64 * 1024 * 1024
+"""Of a streamed reply, unpacked. Its text alone is bounded more tightly."""
+MOST_ERROR_BYTES: Final = 256 * 1024
+"""Of a failure's body; what is beyond is not read."""
+MOST_ANSWER_BYTES: Final = 2 * 1024 * 1024
+"""Of the answer to a question such as which models there are."""
+MOST_REDIRECTS: Final = 3
+
+_END: Final = re.compile(rb"(?:^|[\r\n])data:\s*\[DONE\]")
+_TAIL_BYTES: Final = 64
+
+
+class NoAnswer(Exception):
+    """A server was asked something and gave no usable answer; the text says why."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What the wire saw of one reply, beyond what the provider's library tells."""
+
+    ended: bool = False
+    """The stream said itself that it is over."""
+
+
+exchange: Final[ContextVar[Exchange | None]] = ContextVar("exchange", default=None)
+"""Set while a reply is being opened, by whoever wants to know."""
+
+
+def new_client() -> httpx2.AsyncClient:
+    """A client for a provider's library. It follows no redirect: the next host may not be meant to have the key."""
+    client = create_async_httpx2_client()
+    client.event_hooks = {**client.event_hooks, "response": [_bound]}
+    return client
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Let the body be read only so far; unpacked here, since a small body can unpack to any size."""
+    body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+    response.headers.pop("content-encoding", None)
+    response.stream = _Bounded(body, exchange.get())
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body up to a limit: beyond it a failure's body just ends, a reply is an error."""
+
+    def __init__(self, body: httpx2.Response, seen: Exchange | None) -> None:
+        self._body = body
+        self._seen = seen or Exchange()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MOST_REPLY_BYTES if self._body.is_success else MOST_ERROR_BYTES
+        tail = b""
+        async for chunk in self._body.aiter_bytes():
+            if len(chunk) > left and self._body.is_success:
+                raise ReplyTooLong(f"{MOST_REPLY_BYTES // 1024**2} MB")
+            tail = (tail + chunk)[-_TAIL_BYTES:] if len(chunk) < _TAIL_BYTES else chunk[-_TAIL_BYTES:]
+            self._seen.ended = self._seen.ended or _END.search(tail) is not None
+            yield chunk[:left]
+            left -= len(chunk)
+            if left <= 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+async def ask(
+    url: str, key: str = "", body: Mapping[str, Any] | None = None, *, timeout_s: float, most: int = MOST_ANSWER_BYTES
+) -> Any:
+    """A server's JSON answer to one question; with a body it is posted. Raises `NoAnswer`, whatever the server does."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with asyncio.timeout(timeout_s), httpx2.AsyncClient(timeout=timeout_s, headers=headers) as client:
+            return json.loads(await _read(client, httpx2.URL(url), body, most))
+    except NoAnswer:
+        raise
+    except TimeoutError:
+        raise NoAnswer(f"it took longer than {timeout_s:g} s") from None
+    except RecursionError:
+        raise NoAnswer("its answer is nested too deeply") from None
+    except ValueError:  # also what is no UTF-8
+        raise NoAnswer("its answer is no JSON") from None
+    except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise NoAnswer(str(error) or type(error).__name__) from None
+
+
+async def _read(client: httpx2.AsyncClient, url: httpx2.URL, body: Mapping[str, Any] | None, most: int) -> bytes:
+    method = "GET" if body is None else "POST"
+    for _ in range(MOST_REDIRECTS + 1):
+        async with client.stream(method, url, json=body) as response:
+            if response.has_redirect_location:
+                url = _followed(url, response)
+                continue
+            if not response.is_success:
+                raise NoAnswer(f"HTTP {response.status_code}")
+            read = bytearray()
+            async for chunk in response.aiter_bytes():
+                read += chunk
+                if len(read) > most:
+                    raise NoAnswer(f"its answer is larger than {most // 1024**2} MB")
+            return bytes(read)
+    raise NoAnswer("it redirects in a circle")
+
+
+def _followed(url: httpx2.URL, response: httpx2.Response) -> httpx2.URL:
+    """Where a redirect leads, when that is the same server; a key is not for another."""
+    there = url.join(response.headers["location"])
+    secured = url.scheme == "http" and there.scheme == "https" and url.port is None and there.port is None
+    if there.host != url.host or not (secured or (there.scheme, there.port) == (url.scheme, url.port)):
+        raise NoAnswer(f"it redirects to another server, {there.scheme}://{there.netloc.decode(errors='replace')}")
+    return there

@@ -1,0 +1,52 @@
+"""A reply in the making, as pieces that are kept one after the other; together they are the reply as far as it came."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+
+class Piece(NamedTuple):
+    """Some more of one part of the reply."""
+
+    part: int
+    kind: str
+    text: str
+    tool_name: str = ""
+    tool_call_id: str = ""
+
+
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """The same pieces, those of one part that follow each other as one."""
+    runs: list[tuple[Piece, list[str]]] = []
+    for piece in pieces:
+        if runs and runs[-1][0].part == piece.part:
+            runs[-1][1].append(piece.text)
+        else:
+            runs.append((piece, [piece.text]))
+    return [first._replace(text="".join(texts)) for first, texts in runs]
+
+
+def read_pieces(stored: object) -> list[Piece]:
+    """The pieces of a stored row; what is none is left out."""
+    found = []
+    for each in stored if isinstance(stored, list) else ():
+        if isinstance(each, list) and len(each) == len(Piece._fields):
+            part, *texts = each
+            if isinstance(part, int) and all(isinstance(text, str) for text in texts):
+                found.append(Piece(part, *texts))
+    return found
+
+
+def reply_so_far(pieces: Sequence[Piece], model: str, started: str) -> dict[str, Any] | None:
+    """The reply as a stored message, marked as interrupted; None when nothing came that can be kept."""
+    texts: dict[int, list[str]] = {}
+    kinds: dict[int, str] = {}
+    for piece in pieces:
+        kinds.setdefault(piece.part, piece.kind)
+        texts.setdefault(piece.part, []).append(piece.text)
+    # A call whose arguments are only half written was never made.
+    parts = [
+        {"part_kind": kind, "content": "".join(texts[part])} for part, kind in kinds.items() if kind != "tool_call"
+    ]
+    if not parts:
+        return None
+    return {"kind": "response", "parts": parts, "model_name": model, "timestamp": started, "state": "interrupted"}

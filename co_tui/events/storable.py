@@ -1,0 +1,56 @@
+"""What comes from outside, made storable: a provider, a tool or a server may send anything, the log takes it all.
+
+Everything that is logged passes through here, so that no value can keep a session from being written, read or sent.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+DEEPEST: Final = 64
+"""Levels of nesting; what lies deeper is left out. Python's own reader gives up at about a thousand."""
+LARGEST_DIGITS: Final = 300
+"""Python refuses to read a whole number of more than some thousand digits, and a float has at most so many."""
+MOST_TOKENS: Final = 10**12
+TOO_DEEP: Final = "[nested too deeply]"
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_LARGEST: Final = 10**LARGEST_DIGITS
+
+
+def storable_text(text: str) -> str:
+    """The text with halves of surrogate pairs joined, and lone ones, which no encoding knows, replaced."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    """JSON-ready data that can be written, read and sent; equal to what came in when nothing was odd about it."""
+    match value:
+        case str():
+            return storable_text(value)
+        case bool() | None:
+            return value
+        case int():
+            return value if -_LARGEST < value < _LARGEST else None
+        case float():
+            return value if math.isfinite(value) else None
+        case _ if depth >= DEEPEST:
+            return TOO_DEEP
+        case Mapping():
+            return {storable_text(str(key)): storable(item, depth + 1) for key, item in value.items()}
+        case list() | tuple():
+            return [storable(item, depth + 1) for item in value]
+        case _:
+            return storable_text(str(value))
+
+
+def whole(value: object, most: int = MOST_TOKENS) -> int | None:
+    """A count as somebody told it, as a whole number; None when it cannot be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return int(value) if 0 <= value <= most else None

@@ -1,0 +1,97 @@
+"""A reply while it comes in: announced piece by piece, and kept, so that little is lost when it breaks off."""
+
+from typing import Any
+
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelRequest,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+
+from co_tui.events import StreamDelta, StreamReset, ToolActivity
+from co_tui.events.drafted import Piece
+from co_tui.events.messages import text_of
+from co_tui.events.storable import storable_text
+from co_tui.session.draft import Draft
+from co_tui.session.recorder import Recorder
+
+
+class Streaming:
+    """What has come since the last message was logged: pieces of a reply, or results of tools."""
+
+    def __init__(self, recorder: Recorder, turn: int, model: str) -> None:
+        self._recorder = recorder
+        self._turn = turn
+        self._model = model
+        self._results: dict[str, Any] = {}
+        self.draft = self._new_draft()
+
+    def begin(self) -> None:
+        """What came so far is in the log; something new begins."""
+        self.draft = self._new_draft()
+        self._results.clear()
+
+    def begin_again(self) -> None:
+        """The reply is asked for again; what was shown of it is void."""
+        self._recorder.announce(StreamReset(turn=self._turn))
+        self.begin()
+
+    def results(self) -> ModelRequest | None:
+        """What tools returned that is not in the log yet: they ran, whatever became of the run."""
+        return ModelRequest(parts=list(self._results.values())) if self._results else None
+
+    def hear(self, event: AgentStreamEvent) -> None:
+        match event:
+            case PartStartEvent(index=index, part=TextPart(content=text)) if text:
+                self._delta(index, "text", text)
+            case PartStartEvent(index=index, part=ThinkingPart(content=text)) if text:
+                self._delta(index, "thinking", text)
+            case PartStartEvent(index=index, part=ToolCallPart() as call):
+                self._delta(index, "tool_call", text_of(call.args), call.tool_name, call.tool_call_id)
+            case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)) if text:
+                self._delta(index, "text", text)
+            case PartDeltaEvent(index=index, delta=ThinkingPartDelta(content_delta=text)) if text:
+                self._delta(index, "thinking", text)
+            case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args:
+                self._delta(index, "tool_call", text_of(args))
+            case FunctionToolCallEvent(part=call):
+                self._tool(call.tool_name, call.tool_call_id, "started", text_of(call.args))
+            case FunctionToolResultEvent(part=answer):
+                self._results[answer.tool_call_id] = answer
+                good = getattr(answer, "outcome", "success") == "success"
+                name = answer.tool_name or ""
+                self._tool(name, answer.tool_call_id, "finished" if good else "failed", text_of(answer.content))
+            case _:
+                pass
+
+    def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
+        piece = Piece(index, kind, *map(storable_text, (text, tool_name, call_id)))
+        self.draft.add(piece)
+        self._recorder.announce(
+            StreamDelta(
+                turn=self._turn,
+                part=index,
+                kind=kind,
+                text=piece.text,
+                tool_name=piece.tool_name,
+                tool_call_id=piece.tool_call_id,
+            )
+        )
+
+    def _tool(self, name: str, call_id: str, stage: Any, text: str) -> None:
+        name, call_id, text = map(storable_text, (name, call_id, text))
+        self._recorder.announce(
+            ToolActivity(turn=self._turn, tool_name=name, tool_call_id=call_id, stage=stage, text=text)
+        )
+
+    def _new_draft(self) -> Draft:
+        return Draft(self._recorder.session_id, self._turn, self._model, self._recorder.writer)

@@ -1,0 +1,127 @@
+"""Whatever a provider sends: the turn ends as it should, in words, and the session goes on."""
+
+import asyncio
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from co_tui.agent.messages import UNREADABLE, read_messages
+from co_tui.agent.models import ModelConfig, open_model
+from co_tui.events import Event, SessionError
+from co_tui.session.desk import Desk
+from co_tui.session.replay import replay
+from co_tui.session.session import Session
+from co_tui.session.turn import Outcome
+from co_tui.store.reader import Reader
+from tests.support.desks import desk_for, facts
+from tests.support.provider import Provider
+from tests.support.replies import Case, cases, shown
+
+EXAMPLES = int(os.environ.get("CO_TUI_LONG_RUN", "50"))
+"""`CO_TUI_LONG_RUN=500 uv run pytest tests/session/test_bad_replies.py -n 0` for the long run."""
+KEY = "sk-test-0123456789abcdef"
+SILENCE_S = 0.4
+MOST_MEMORY_KB = 400_000
+"""How much more a whole run may take than the process had."""
+
+# As in the app itself, which silences what libraries warn of.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Ground:
+    """One provider and one desk for all cases; every case has a session of its own."""
+
+    def __init__(self, home: Path, provider: Provider, runner: asyncio.Runner) -> None:
+        self.provider = provider
+        self.runner = runner
+        self.desk: Desk = desk_for(home, tools=[poke], max_retries=0)
+        config = ModelConfig(
+            environ={"OPENAI_API_KEY": KEY}, fetched_models=home, base_url=provider.url, request_timeout_s=SILENCE_S
+        )
+        self.desk.open_model = lambda name: open_model(name, config)
+
+    def converse(self, case: Case) -> None:
+        self.runner.run(self._converse(case))
+
+    async def _converse(self, case: Case) -> None:
+        """A bad reply, then a good one, then a good one after the session was closed and opened again."""
+        POKES.clear()
+        async with asyncio.timeout(20):
+            session = await Session.start(self.desk, "openai-chat:scripted")
+            try:
+                self.provider.script = [case.reply]
+                judge(case, await session.submit("hi"), session)
+                self.provider.script = []
+                assert await session.submit("again") is Outcome.DONE
+                state = session.state
+                assert replay(self._log(session)) == state
+            finally:
+                await session.close()
+            resumed = await Session.resume(self.desk, session.id)
+            try:
+                assert await resumed.submit("and again") is Outcome.DONE
+            finally:
+                await resumed.close()
+        parsed = read_messages([entry.message for entry in state.transcript])
+        assert UNREADABLE not in str(parsed)
+
+    def _log(self, session: Session) -> list[Event]:
+        reader = Reader(self.desk.paths.database)
+        try:
+            return list(reader.events(session.id))
+        finally:
+            reader.close()
+
+
+def judge(case: Case, outcome: Outcome, session: Session) -> None:
+    """The outcome is the reply's, what came of it is kept, and the sentence is fit to be read."""
+    last = session.state.transcript[-1]
+    said = "".join(part["content"] for part in last.message["parts"] if part["part_kind"] == "text")
+    told = facts(list(session.state.timeline), SessionError)
+    assert outcome is (Outcome.DONE if case.sound else Outcome.FAILED), told
+    assert POKES == []
+    if case.sound:
+        assert not told and not last.interrupted and said == shown(case.text)
+        return
+    (failure,) = told
+    assert failure.what.startswith(("openai-chat:scripted", "The ")) and failure.what.rstrip("…").strip(), failure.what
+    assert "openai-chat:scripted" in failure.what and failure.kind != "unexpected"
+    assert not any(word in failure.what for word in ("unexpectedly", "Traceback", "site-packages", KEY, KEY[:12]))
+    assert len(failure.what) < 1_000
+    if last.interrupted:
+        assert case.text.startswith("It says: ") and said.startswith("It says: ")
+    else:
+        assert last.message["kind"] == "request"
+
+
+POKES: list[str] = []
+
+
+def poke(a: str = "") -> str:
+    POKES.append(a)
+    return "poked"
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    with Provider().serving() as provider, asyncio.Runner() as runner:
+        made = Ground(tmp_path_factory.mktemp("home"), provider, runner)
+        yield made
+        made.desk.writer.close()
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=EXAMPLES == 50,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(case=cases)
+def test_any_reply_leaves_a_session_that_goes_on(ground: Ground, case: Case) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ground.converse(case)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_MEMORY_KB
