@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import httpx2
 from pydantic_ai import exceptions as errors
 
 from co_tui.agent.catalogue import EMBEDDED, provider_of
@@ -91,7 +92,7 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
             return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
         case errors.ModelAPIError():
             return "provider", f"{name} failed: {detail}", True
-        case OSError():
+        case OSError() | httpx2.HTTPError() | httpx2.StreamError():
             return "connection", f"The connection to {name}{where} broke: {detail}", True
         case _:
             return "unexpected", f"The turn failed unexpectedly: {type(error).__name__}: {detail}", False

