@@ -68,13 +68,13 @@ class _Bounded(httpx2.AsyncByteStream):
         left = MOST_REPLY_BYTES if self._body.is_success else MOST_ERROR_BYTES
         tail = b""
         async for chunk in self._unpacked():
-            if len(chunk) > left and self._body.is_success:
-                raise ReplyTooLong(f"{MOST_REPLY_BYTES // 1024**2} MB")
             tail = (tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
             self._seen.ended = self._seen.ended or _END.search(tail) is not None
             yield chunk[:left]
             left -= len(chunk)
-            if left <= 0:
+            if left < 0 and self._body.is_success:
+                raise ReplyTooLong(f"{MOST_REPLY_BYTES // 1024**2} MB")
+            if left < 0:
                 return
 
     async def _unpacked(self) -> AsyncIterator[bytes]:

@@ -95,6 +95,8 @@ class Turn:
         self._token = CancellationToken()
         self._live = Streaming(bench.recorder, number, bench.answerer.name)
         self._steps = 0
+        self._kept = 0
+        """Replies that are in the log; an empty one is a step, too, but leads nowhere."""
         self._in_log: int | None = None
         """How many messages of the present run are in the log; None before its first request."""
 
@@ -107,7 +109,7 @@ class Turn:
         """Answer the prompt at the end of the history."""
         attempt = 1
         while not self._stopped.is_set():
-            steps_before = self._steps
+            kept_before = self._kept
             overflow: Overflow | None = None
             try:
                 await self._ask()
@@ -127,19 +129,24 @@ class Turn:
             except Exception as error:
                 failure, overflow = understood(error, self._bench.answerer.asked)
             await self._keep_results()
-            if self._steps > steps_before:
+            if self._kept > kept_before:
                 self._recovery = Recovery(self._bench, self._compactor, self._limits)  # what was tried before, helped
             if overflow is not None:
                 if await self._recovered(failure, overflow):
                     continue
                 failure = replace(failure, sentence=f"{failure.sentence} {self._size_of_prompt()}")
-            if self._steps > steps_before:
+            if self._kept > kept_before:
                 attempt = 1  # the failure before this one was overcome
-            if not failure.retryable or attempt > self._bench.settings.max_retries:
+            if not failure.retryable or attempt > self._bench.settings.max_retries or self._is_answered():
                 return await self._failed(failure, attempt)
             await self._wait_to_retry(failure, attempt)
             attempt += 1
         return await self._interrupted(())
+
+    def _is_answered(self) -> bool:
+        """Whether the history ends with a reply, however useless: there is nothing to ask again."""
+        history = self._bench.parsed.messages(self._recorder.state)
+        return bool(history) and isinstance(history[-1], ModelResponse)
 
     async def _recovered(self, failure: Failure, overflow: Overflow | None) -> bool:
         """Make the next request smaller in the next way there is; the turn then goes on from what is logged."""
@@ -228,8 +235,10 @@ class Turn:
     ) -> None:
         """A whole reply: logged, and the context measured by what its provider counted."""
         self._steps += 1
-        await self.log(response)
         self._in_log = (self._in_log or 0) + 1
+        if response.parts:
+            self._kept += 1
+            await self.log(response)
         self._live.begin()
         await self._note_compaction(response)
         governor = self._bench.governor

@@ -2,22 +2,42 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.models import ModelConfig, open_model
-from co_tui.events import Message, SessionError, StreamReset
+from co_tui.events import Message, SessionError, StreamReset, UsageInfo
 from co_tui.paths import locate
 from co_tui.session.desk import Desk
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
+from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
 from tests.support.desks import facts
 from tests.support.provider import Provider, Reply
+from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
 
 KEY = "sk-test-0123456789abcdef"
+
+
+POKES: list[str] = []
+
+
+def poke(a: str = "") -> str:
+    POKES.append(a)
+    return "poked"
+
+
+@pytest.fixture
+async def poked(session: Session):
+    """A session whose model may poke."""
+    POKES.clear()
+    session._desk.toolsets = [FunctionToolset([poke])]
+    return session
 
 
 @pytest.fixture
@@ -37,6 +57,7 @@ async def session(home: Path, provider: Provider):
     session = await Session.start(desk, "openai-chat:scripted")
     yield session
     await session.close()
+    desk.writer.close()
 
 
 def error(message: str, code: str = "", kind: str = "") -> str:
@@ -65,6 +86,157 @@ async def test_passing_failures_are_retried_and_told(name: str, session: Session
     assert len(session.state.transcript) == 2
     listener.put(None)
     assert facts([event async for event in listener], StreamReset)
+
+
+CUT_OFF = {
+    "no end": sse(HELLO),
+    "half a line": sse(HELLO) + b'data: {"choices": [{"delta": {"conte',
+    "an error": sse(HELLO, {"error": {"message": "the model crashed", "code": 500}}),
+    "an error as Anthropic tells it": sse(HELLO)
+    + b"event: error\n"
+    + sse({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    "an error that is no object": sse(HELLO, {"error": "out of memory"}),
+    "an error beside the format": sse(HELLO, {"object": "error", "message": "out of memory"}),
+    "half a call": sse(HELLO, call("poke", '{"a": ')),
+    "a call without an end": sse(HELLO, call("poke", "{}")),
+}
+
+
+@pytest.mark.parametrize("name", CUT_OFF)
+async def test_a_reply_that_breaks_off_is_asked_for_again_and_kept_as_interrupted(
+    name: str, poked: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(raw=(CUT_OFF[name],))] * 3
+    assert await poked.submit("hi") is Outcome.FAILED
+    told = facts(list(poked.state.timeline), SessionError)
+    assert [each.retry_in_s is None for each in told] == [False, False, True]
+    assert told[0].partial == "Hello there." and told[-1].what.startswith("openai-chat:scripted")
+    last = poked.state.transcript[-1]
+    assert last.interrupted and [part["content"] for part in last.message["parts"]] == ["Hello there."]
+    assert POKES == []
+    assert await poked.submit("again") is Outcome.DONE
+
+
+@pytest.mark.parametrize("end", [sse(STOP), sse(DONE), sse(STOP, DONE), sse(chunk({}, "length"))])
+async def test_a_reply_is_whole_when_its_end_is_told_either_way(
+    end: bytes, session: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(raw=(sse(HELLO) + end,))]
+    assert await session.submit("hi") is Outcome.DONE
+    assert not session.state.transcript[-1].interrupted and not facts(list(session.state.timeline), SessionError)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "call_id"), [("po\ud800ke", "{}", "c1"), ("poke", '{"a": "\ud800"}', "c\ud800")]
+)
+async def test_a_call_with_half_a_character_does_no_harm(
+    name: str, arguments: str, call_id: str, poked: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(raw=(sse(call(name, arguments, call_id), chunk({}, "tool_calls"), DONE),))]
+    assert await poked.submit("hi") is Outcome.DONE
+    assert await poked.submit("again") is Outcome.DONE
+    "".join(str(entry.message) for entry in poked.state.transcript).encode()
+
+
+async def test_a_reply_without_end_is_stopped_and_what_came_is_kept(
+    session: Session, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_tui.agent.guarded.MOST_REPLY_CHARS", 1_000)
+    provider.script = [Reply(raw=(sse(*[chunk({"content": "x" * 100})] * 50, STOP),))]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "too_long" and "longer than 1,000 characters" in told.what
+    last = session.state.transcript[-1]
+    assert last.interrupted and len(last.message["parts"][0]["content"]) == 1_000
+    assert await session.submit("again") is Outcome.DONE
+
+
+async def test_a_reply_of_any_size_on_the_wire_is_stopped(
+    session: Session, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_tui.agent.wire.MOST_REPLY_BYTES", 10_000)
+    provider.script = [Reply(raw=(sse(HELLO), b": keep alive\n\n" * 2_000, sse(STOP)))]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "too_long" and session.state.transcript[-1].interrupted
+
+
+async def test_a_redirect_gets_neither_the_conversation_nor_the_key(session: Session, provider: Provider) -> None:
+    with Provider().serving() as other:
+        place = {"Location": f"{other.url}/chat/completions"}
+        provider.script = [Reply(status=307, headers=place, raw=(b"",))]
+        assert await session.submit("hi") is Outcome.FAILED
+        assert other.requests == []
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "redirect" and "OPENAI_BASE_URL" in told.what
+
+
+@pytest.mark.parametrize("before", range(360, 400, 7))
+async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session, provider: Provider) -> None:
+    provider.script = [Reply(status=400, body=error(f"{'x' * before} {KEY} {'y' * 100}"))]
+    await session.submit("hi")
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert KEY[:6] not in told.what and told.what.endswith("…")
+
+
+@pytest.mark.parametrize("body", ["[" * 30_000, '{"error":' * 30_000, '{"error":' * 900 + "1" + "}" * 900])
+async def test_an_error_nested_without_end_is_told(body: str, session: Session, provider: Provider) -> None:
+    provider.script = [Reply(status=400, body=body)]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "rejected" and len(told.what) < 500
+    assert await session.submit("again") is Outcome.DONE
+
+
+ODD = {
+    "choices": (sse({"choices": 5}), "`choices` is a number, not a list"),
+    "a list": (sse(b"[1]"), "a list stands where"),
+    "content": (sse(chunk({"content": 5})), "`content` is a number, not a text"),
+    "nested": (sse(b"[" * 30_000), "nested too deeply"),
+    "nothing": (b"", "an empty reply"),
+    "no words": (sse(chunk({"content": ""}), STOP), "an empty reply"),
+    "no text": (sse(b'{"choices": "\xff"}'), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_reply_is_told_with_what_is_odd_about_it(name: str, session: Session, provider: Provider) -> None:
+    body, word = ODD[name]
+    provider.default = Reply(raw=(body,))
+    assert await session.submit("hi") is Outcome.FAILED
+    told = facts(list(session.state.timeline), SessionError)
+    assert {each.kind for each in told} == {"malformed"} and len(told) == 3
+    assert word in told[-1].what and "openai-chat:scripted" in told[-1].what
+    provider.default = Reply()
+    assert await session.submit("again") is Outcome.DONE
+
+
+USAGES: list[Any] = [
+    {"prompt_tokens": 1.5, "completion_tokens": 2},
+    {"prompt_tokens": 10**30, "completion_tokens": 2},
+    {"prompt_tokens": -1, "completion_tokens": "two"},
+    {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 10**30}},
+    [1, 2],
+    5,
+]
+
+
+@pytest.mark.parametrize("told", USAGES)
+async def test_a_count_that_cannot_be_is_not_believed(told: Any, session: Session, provider: Provider) -> None:
+    provider.script = [Reply(raw=(sse(HELLO, STOP, chunk({}, choices=[], usage=told), DONE),))]
+    assert await session.submit("hi") is Outcome.DONE
+    assert await session.submit("again") is Outcome.DONE
+    usages = facts(list(Reader(session._desk.paths.database).events(session.id)), UsageInfo)
+    assert all(isinstance(each.current_tokens, int) and 0 < each.current_tokens < 10_000 for each in usages)
+
+
+async def test_half_a_character_does_not_stop_the_conversation(session: Session, provider: Provider) -> None:
+    halves = [chunk({"content": text}) for text in ("a\ud83d", "\ude00 b\ud800c", "\udfff")]
+    provider.script = [Reply(raw=(sse(*halves, STOP, DONE),))]
+    assert await session.submit("hi") is Outcome.DONE
+    assert session.state.transcript[-1].message["parts"][0]["content"] == "a🙀 b\ufffdc\ufffd".replace("🙀", "😀")
+    assert await session.submit("again") is Outcome.DONE
+    assert "😀" in str(provider.requests[-1]["messages"])
 
 
 async def test_what_was_streamed_before_a_reset_is_kept_in_the_event(session: Session, provider: Provider) -> None:
@@ -106,8 +278,6 @@ async def test_final_failures_are_told_once_and_never_show_a_key(
 
 
 async def test_a_retry_in_the_middle_of_a_turn_never_runs_a_tool_twice(home: Path, provider: Provider) -> None:
-    from pydantic_ai.toolsets import FunctionToolset
-
     runs = []
 
     def count() -> str:
