@@ -33,8 +33,8 @@ from co_tui.agent.messages import mended
 from co_tui.agent.wire import Exchange, exchange
 from co_tui.events.storable import whole
 
-MOST_REPLY_CHARS: Final = 8_000_000
-"""Some two million tokens: many times what any model writes at once."""
+MOST_REPLY_CHARS: Final = 4_000_000
+"""About a million tokens, many times what a model writes at once. The library copies the reply with each piece."""
 SILENCE_S: Final = 600.0
 """How long the next piece of a reply is waited for, unless the request says so."""
 

@@ -25,6 +25,7 @@ from co_tui.events.facts import (
     Unknown,
     UsageInfo,
 )
+from co_tui.events.storable import storable
 from co_tui.record import Record
 
 KNOWN: Final[dict[str, type[Any]]] = {
@@ -127,6 +128,8 @@ def stored(session_id: str, seq: int | None, kind: str, timestamp: str, version:
     if not isinstance(read, dict):
         fact = Unknown(type=kind, version=version, payload={"unreadable": payload})
         return Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact)
+    if "\\ud" in payload:  # written only for halves of characters, which nothing can be done with
+        read = storable(read)
     return build(session_id, seq, kind, timestamp, version, read)
 
 

@@ -26,7 +26,7 @@ from co_tui.events import (
 from co_tui.events.drafted import read_pieces, reply_so_far
 from co_tui.events.event import dump, payload_of, stored
 from co_tui.events.messages import pieces, prompt_of, title_of
-from co_tui.events.storable import whole
+from co_tui.events.storable import storable_text, whole
 from co_tui.store.errors import SessionNotFound
 
 REPLY_SLOT = "reply"
@@ -109,8 +109,15 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Iterable[Fact
         if isinstance(fact, Message):
             _index(connection, event, fact)
         events.append(event)
-    connection.execute(_UPDATE, (*(getattr(row, column) for column in _COLUMNS), timestamp, session_id))
+    _save(connection, session_id, row, timestamp)
     return tuple(events)
+
+
+def _save(connection: sqlite3.Connection, session_id: str, row: _Row, updated: str) -> None:
+    values = (getattr(row, column) for column in _COLUMNS)
+    # A folder's name may hold bytes that are no text.
+    plain = (storable_text(value) if isinstance(value, str) else value for value in values)
+    connection.execute(_UPDATE, (*plain, updated, session_id))
 
 
 def _created(connection: sqlite3.Connection, session_id: str, timestamp: str) -> tuple[Any, ...]:
@@ -127,7 +134,7 @@ def _index(connection: sqlite3.Connection, event: Event, fact: Message) -> None:
     for role, text, _ in pieces(fact.message):
         if role in _SEARCHED and text.strip():
             # Lone surrogates cannot be stored as UTF-8; the log keeps them, the index does without.
-            searchable = text.encode(errors="replace").decode()
+            searchable = storable_text(text)
             connection.execute(
                 "INSERT INTO message_texts(session_id, seq, role, text) VALUES(?, ?, ?, ?)",
                 (event.session_id, event.seq, role, searchable),
@@ -216,7 +223,7 @@ def fork(
         row.count(event.fact, event)
         if isinstance(event.fact, Message):
             _index(connection, event, event.fact)
-    connection.execute(_UPDATE, (*(getattr(row, column) for column in _COLUMNS), now(), target))
+    _save(connection, target, row, now())
     return append(connection, target, (fact,))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
-from pydantic_ai.models.function import DeltaToolCall
+from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import ModelConfig, open_model
@@ -31,6 +31,7 @@ from co_tui.session.recorder import Listener
 from co_tui.session.replay import replay
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
+from co_tui.settings import Settings
 from co_tui.store.errors import SessionBusy
 from co_tui.store.reader import Reader
 from tests.support.desks import ScriptedAnswerer, desk_for, facts, says
@@ -273,8 +274,80 @@ async def test_a_turn_stops_after_the_allowed_steps_with_a_notice(home: Path) ->
     replies = [entry for entry in session.state.transcript if entry.message["kind"] == "response"]
     assert len(replies) == 3
     error = facts(list(session.state.timeline), SessionError)[-1]
-    assert error.kind == "steps" and "agent_max_steps" in error.what
+    assert error.kind == "steps" and "agent_max_steps" in error.what and "3 steps" in error.what
     await session.close()
+
+
+async def test_what_the_last_allowed_step_did_is_kept_and_the_conversation_goes_on(home: Path) -> None:
+    pokes: list[int] = []
+    heard: list[str] = []
+
+    def poke() -> str:
+        pokes.append(1)
+        return f"poked {len(pokes)}"
+
+    async def script(messages, info):
+        if "enough" in str(messages[-1]):
+            heard.extend(
+                part.content for message in messages for part in message.parts if part.part_kind == "tool-return"
+            )
+            yield "I know."
+        else:
+            yield {0: DeltaToolCall(name="poke", json_args="{}", tool_call_id=f"c{len(messages)}")}
+
+    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[poke], agent_max_steps=2), "scripted")
+    assert await session.submit("loop") is Outcome.FAILED
+    assert len(pokes) == 2
+    assert [part["content"] for part in session.state.transcript[-1].message["parts"]] == ["poked 2"]
+    assert await session.submit("enough") is Outcome.DONE
+    assert heard == ["poked 1", "poked 2"] and len(pokes) == 2
+    await session.close()
+
+
+async def test_what_a_tool_returned_is_kept_when_the_one_beside_it_fails(home: Path) -> None:
+    write_done = asyncio.Event()
+
+    async def write() -> str:
+        write_done.set()
+        return "written"
+
+    async def boom() -> str:
+        await write_done.wait()
+        await asyncio.sleep(0)  # the other one's result is told first
+        raise ZeroDivisionError("the tool is broken")
+
+    async def script(messages, info):
+        if "both" in str(messages[-1]):
+            yield {
+                0: DeltaToolCall(name="write", json_args="{}", tool_call_id="c1"),
+                1: DeltaToolCall(name="boom", json_args="{}", tool_call_id="c2"),
+            }
+        else:
+            yield "fine"
+
+    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[write, boom]), "scripted")
+    assert await session.submit("both") is Outcome.FAILED
+    answers = [(part["tool_name"], part["content"]) for part in session.state.transcript[-1].message["parts"]]
+    assert answers == [("write", "written"), ("boom", INTERRUPTED)]
+    assert await session.submit("go on") is Outcome.DONE
+    await session.close()
+
+
+async def test_a_reply_without_words_or_calls_is_not_asked_for_for_ever(home: Path) -> None:
+    asked: list[int] = []
+
+    async def script(messages, info):
+        asked.append(1)
+        yield {0: DeltaThinkingPart(content="hm")}
+
+    session = await Session.start(desk_for(home, ScriptedAnswerer(script)), "scripted")
+    assert await session.submit("think") is Outcome.FAILED
+    assert facts(list(session.state.timeline), SessionError)[-1].kind == "malformed" and len(asked) < 10
+    await session.close()
+
+
+def test_the_steps_allowed_by_default() -> None:
+    assert Settings().agent_max_steps == 200
 
 
 async def test_a_tool_that_crashes_leaves_a_session_that_goes_on(home: Path) -> None:

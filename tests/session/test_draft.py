@@ -1,0 +1,71 @@
+"""A reply in the making is saved as it grows, at a cost that grows with it and no faster."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_tui.events import SessionStart, StreamDelta
+from co_tui.events.drafted import Piece
+from co_tui.session import draft as drafts
+from co_tui.session.draft import Draft
+from co_tui.session.recorder import Listener
+from co_tui.session.session import Session
+from co_tui.session.turn import Outcome
+from co_tui.store.writer import Writer
+from tests.support.desks import ScriptedAnswerer, desk_for, facts
+
+
+class Counting:
+    """A writer that only counts."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+
+    def save_reply(self, session_id: str, number: int, body: str) -> None:
+        assert number == len(self.rows)
+        self.rows.append(body)
+
+
+def test_every_piece_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafts, "SAVE_EVERY_S", 0.0)
+    counting: Any = Counting()
+    draft = Draft("s", 1, "m", counting)
+    for n in range(2_000):
+        draft.add(Piece(0, "text", f"word {n} " * 10))
+    assert len(counting.rows) == 2_000
+    assert sum(map(len, counting.rows)) < 3 * len(draft.text) + 200 * len(counting.rows)
+
+
+def test_a_killed_process_loses_only_what_came_since_the_last_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafts, "SAVE_EVERY_S", 0.0)
+    writer = Writer(tmp_path / "db")
+    writer.append("s", [SessionStart()]).result()
+    draft = Draft("s", 3, "m", writer)
+    draft.add(Piece(0, "tool_call", '{"a":', "poke", "c1"))
+    for n in range(50):
+        draft.add(Piece(1, "thinking", f"t{n} "))
+        draft.add(Piece(2, "text", f"w{n} "))
+    expected = draft.message()
+    message, _ = writer.recover("s").result()
+    assert (message.fact.turn, message.fact.message, message.fact.interrupted) == (3, expected, True)
+    assert [part["content"][:6] for part in message.fact.message["parts"]] == ["t0 t1 ", "w0 w1 "]
+    writer.close()
+
+
+async def test_ten_thousand_small_pieces_are_one_reply(home: Path) -> None:
+    async def script(messages, info):
+        for n in range(10_000):
+            yield f"w{n} "
+
+    desk = desk_for(home, ScriptedAnswerer(script, window=1_000_000))
+    listener = Listener()
+    session = await Session.start(desk, "scripted", listener)
+    assert await session.submit("write a lot") is Outcome.DONE
+    text = session.state.transcript[-1].message["parts"][0]["content"]
+    await session.close()
+    assert text.endswith("w9999 ") and len(text) == sum(len(f"w{n} ") for n in range(10_000))
+    assert "".join(delta.text for delta in facts([event async for event in listener], StreamDelta)) == text
+    desk.writer.close()
