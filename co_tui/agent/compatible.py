@@ -30,6 +30,15 @@ class _Model(OpenAIChatModel):
 
 
 class _Stream(OpenAIStreamedResponse):
+    @property
+    def _raw_text_content(self) -> str:
+        """A second copy of the whole text, made anew with each piece, for citations that these servers do not have."""
+        return ""
+
+    @_raw_text_content.setter
+    def _raw_text_content(self, text: str) -> None:
+        pass
+
     def _validate_response(self) -> AsyncIterable[ChatCompletionChunk]:
         return self._believable()
 

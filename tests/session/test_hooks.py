@@ -170,3 +170,11 @@ async def test_a_noisy_hook_is_heard_to_its_end(tmp_path: Path) -> None:
     outcome = await run(tmp_path, noisy)
     assert (tmp_path / "done").exists()
     assert outcome.focus == "ok"
+
+
+async def test_a_hook_gets_the_environment_without_its_keys(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "CO_TUI_HOME": "/x", "OPENAI_API_KEY": "abcdef", "MY_TOKEN": "abcdef"}
+    outcome = await run_hooks("preCompact", ["env > given"], PAYLOAD, cwd=tmp_path, timeout_s=20, environ=environ)
+    assert outcomes(outcome) == ["It had no objection."]
+    given = (tmp_path / "given").read_text()
+    assert "CO_TUI_HOME=/x" in given and "abcdef" not in given
