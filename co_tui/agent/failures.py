@@ -94,6 +94,8 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
             return "provider", f"{name} failed: {detail}", True
         case OSError() | httpx2.HTTPError() | httpx2.StreamError():
             return "connection", f"The connection to {name}{where} broke: {detail}", True
+        case UnicodeEncodeError():
+            return "unsendable", f"What goes to {name} holds characters that cannot be sent{_variable(name)}.", False
         case _:
             return "unexpected", f"The turn failed unexpectedly: {type(error).__name__}: {detail}", False
 

@@ -103,6 +103,8 @@ async def ask(
         raise NoAnswer(f"it took longer than {timeout_s:g} s") from None
     except RecursionError:
         raise NoAnswer("its answer is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise NoAnswer("the key or the address holds characters that cannot be sent") from None
     except ValueError:  # also what is no UTF-8
         raise NoAnswer("its answer is no JSON") from None
     except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:

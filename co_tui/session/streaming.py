@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 from co_tui.events import StreamDelta, StreamReset, ToolActivity
 from co_tui.events.drafted import Piece
 from co_tui.events.messages import text_of
-from co_tui.events.storable import storable_text
+from co_tui.events.storable import storable, storable_text
 from co_tui.session.draft import Draft
 from co_tui.session.recorder import Recorder
 
@@ -69,7 +69,8 @@ class Streaming:
                 self._results[answer.tool_call_id] = answer
                 good = getattr(answer, "outcome", "success") == "success"
                 name = answer.tool_name or ""
-                self._tool(name, answer.tool_call_id, "finished" if good else "failed", text_of(answer.content))
+                text = text_of(storable(answer.content))  # a tool may return anything
+                self._tool(name, answer.tool_call_id, "finished" if good else "failed", text)
             case _:
                 pass
 

@@ -8,6 +8,9 @@ from co_tui.paths import read_small_text, write_atomically
 
 LIMIT_BYTES = 1_000_000
 
+LARGEST = 1e15
+"""What is larger, or no number at all, was not learnt from anybody."""
+
 
 class Numbers:
     """Read anew each time, since other processes learn, too. What cannot be read or written is done without."""
@@ -17,7 +20,8 @@ class Numbers:
 
     def get(self, name: str) -> float | None:
         value = self._read().get(name)
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+        good = isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
+        return value if good else None
 
     def put(self, name: str, value: float) -> None:
         # Another process may write its own at the same moment; either is good enough.

@@ -72,6 +72,7 @@ PASSING = {
     "reset at once": Reply(reset_after=0),
     "garbage": Reply(garbage=True),
     "silence": Reply(text="one two three", delay_s=2.5),
+    "a byte now and then": Reply(raw=(sse(HELLO), *([0.2, b": \n"] * 20))),
 }
 
 
@@ -136,6 +137,18 @@ async def test_a_call_with_half_a_character_does_no_harm(
     assert await poked.submit("hi") is Outcome.DONE
     assert await poked.submit("again") is Outcome.DONE
     "".join(str(entry.message) for entry in poked.state.transcript).encode()
+
+
+@pytest.mark.parametrize("returned", ["a\udcffb", {"name": "\ud800"}, object(), {1, 2}, b"\xff", float("nan"), 10**400])
+async def test_a_tool_may_return_anything(returned: Any, poked: Session, provider: Provider) -> None:
+    def odd() -> Any:
+        return returned
+
+    poked._desk.toolsets = [FunctionToolset([odd])]
+    provider.script = [Reply(text="Let me see.", tool=("odd", "{}"))]
+    assert await poked.submit("hi") is Outcome.DONE
+    assert await poked.submit("again") is Outcome.DONE
+    assert [part["part_kind"] for part in poked.state.transcript[2].message["parts"]] == ["tool-return"]
 
 
 async def test_a_reply_without_end_is_stopped_and_what_came_is_kept(
