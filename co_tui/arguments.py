@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from co_tui import __version__
 from co_tui.headless.output import WRONG_USAGE, put, say
-from co_tui.inert import one_line, storable
+from co_tui.inert import one_line, shell_text
 
 LATER = {
     "export": "write a session as Markdown, JSONL or HTML",
@@ -46,60 +46,60 @@ def _parser() -> argparse.ArgumentParser:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--continue", dest="resume_latest", action="store_true", help="open the latest session")
     which.add_argument(
-        "--resume", type=storable, nargs="?", const="", metavar="ID", help="open that session, or choose one"
+        "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     prompt = commands.add_parser("run", help="answer one prompt without the screen")
-    prompt.add_argument("-p", "--prompt", type=storable, help="the prompt; without it, standard input")
+    prompt.add_argument("-p", "--prompt", type=shell_text, help="the prompt; without it, standard input")
     session = prompt.add_mutually_exclusive_group()
-    session.add_argument("--session", type=storable, metavar="ID", help="go on with that session")
+    session.add_argument("--session", type=shell_text, metavar="ID", help="go on with that session")
     session.add_argument("--continue", dest="resume_latest", action="store_true", help="go on with the latest session")
     _model_options(prompt)
     prompt.add_argument("--yes", action="store_true", help="approve what tools ask for")
     _json_option(prompt)
 
     listing = commands.add_parser("sessions", help="list sessions, newest first")
-    listing.add_argument("--search", type=storable, default="", metavar="TEXT", help="only those that hold these words")
+    listing.add_argument("--search", type=shell_text, default="", metavar="TEXT", help="only those with these words")
     listing.add_argument("--limit", type=_positive, default=50, metavar="N")
     _json_option(listing)
 
     show = commands.add_parser("show", help="print a session")
-    show.add_argument("id", type=storable, metavar="ID")
+    show.add_argument("id", type=shell_text, metavar="ID")
     view = show.add_mutually_exclusive_group()
     view.add_argument("--transcript", action="store_true", help="everything ever said (the default)")
     view.add_argument("--history", action="store_true", help="what the model would see now")
     _json_option(show)
 
     context = commands.add_parser("context", help="tokens of a session by kind, and the limit")
-    context.add_argument("id", type=storable, metavar="ID")
+    context.add_argument("id", type=shell_text, metavar="ID")
     _json_option(context)
 
     compact = commands.add_parser("compact", help="make a session's context smaller")
-    compact.add_argument("id", type=storable, metavar="ID")
+    compact.add_argument("id", type=shell_text, metavar="ID")
     compact.add_argument(
-        "--focus", type=storable, default="", metavar="TEXT", help="what the summary should pay attention to"
+        "--focus", type=shell_text, default="", metavar="TEXT", help="what the summary should pay attention to"
     )
     _model_options(compact)
     _json_option(compact)
 
     config = commands.add_parser("config", help="show settings and where they come from, or set one")
-    config.add_argument("key", type=storable, nargs="?", metavar="KEY")
-    config.add_argument("value", type=storable, nargs="?", metavar="VALUE")
+    config.add_argument("key", type=shell_text, nargs="?", metavar="KEY")
+    config.add_argument("value", type=shell_text, nargs="?", metavar="VALUE")
 
     lab = commands.add_parser("lab", help="replay recorded conversations under policies, as if they were happening")
-    lab.add_argument("id", type=storable, nargs="?", metavar="ID", help="a stored session")
+    lab.add_argument("id", type=shell_text, nargs="?", metavar="ID", help="a stored session")
     lab.add_argument("--input", type=Path, metavar="FILE.jsonl", help="recordings in the chat format, one a line")
     lab.add_argument(
-        "--policy", type=storable, action="append", dest="policies", metavar="P", help="may be given several times"
+        "--policy", type=shell_text, action="append", dest="policies", metavar="P", help="may be given several times"
     )
     lab.add_argument("--window", type=_positive, metavar="N", help="the window in tokens")
     lab.add_argument(
-        "--as", type=storable, dest="as_model", metavar="MODEL", help="whose window and token ratio to assume"
+        "--as", type=shell_text, dest="as_model", metavar="MODEL", help="whose window and token ratio to assume"
     )
     lab.add_argument(
         "--model",
-        type=storable,
+        type=shell_text,
         dest="summariser",
         metavar="M",
         help="who summarises; without it, the offline summariser",
@@ -121,9 +121,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
     # A sub-command's default must not undo what was given before it.
-    parser.add_argument("--model", type=storable, default=argparse.SUPPRESS, metavar="M", help="who answers")
+    parser.add_argument("--model", type=shell_text, default=argparse.SUPPRESS, metavar="M", help="who answers")
     parser.add_argument(
-        "--policy", type=storable, default=argparse.SUPPRESS, metavar="P", help="what governs the context"
+        "--policy", type=shell_text, default=argparse.SUPPRESS, metavar="P", help="what governs the context"
     )
 
 

@@ -59,7 +59,7 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
-def storable(text: str) -> str:
+def shell_text(text: str) -> str:
     """The text with a sign for bytes that are no text, as a shell can hand them in: nothing takes those."""
     try:
         return text.encode(errors="surrogateescape").decode(errors="replace")

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from co_tui.inert import inert, inert_json, one_line, storable
+from co_tui.inert import inert, inert_json, one_line
 
 DECEPTIVE = "\u061c\u200b\u200e\u200f\u202a\u202e\u2028\u2029\u2060\u2064\u2066\u2069\u206a\ufeff\u00ad\ufff9\U000e0041"
 CONTROLS = "".join(map(chr, (*range(9), *range(11, 32), *range(0x7F, 0xA0))))
@@ -44,8 +44,8 @@ def test_json_spells_such_characters_out_and_keeps_the_value() -> None:
 
 
 def test_bytes_that_are_no_text_become_signs() -> None:
-    assert storable("a\udcff") == "a\ufffd" and storable("é\udcc3\udca9") == "éé"
-    assert storable("\ud800x").endswith("x") and storable("\ud800x").isprintable()
+    assert shell_text("a\udcff") == "a\ufffd" and shell_text("é\udcc3\udca9") == "éé"
+    assert shell_text("\ud800x").endswith("x") and shell_text("\ud800x").isprintable()
 
 
 def test_one_line_is_inert_too() -> None:

@@ -22,7 +22,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.context.shape import content_text
-from co_tui.inert import one_line, storable
+from co_tui.events.storable import storable
+from co_tui.inert import one_line
 
 T = TypeVar("T")
 _KINDS: dict[type, str] = {dict: "an object", list: "a list"}
@@ -63,7 +64,7 @@ def _conversation(line: bytes, where: str, number: int) -> Conversation:
         raise BadInput(f"{where} is longer than {MOST_LINE_BYTES:,} bytes.")
     try:
         read = json.loads(line.decode(), parse_constant=_number, parse_float=_number)
-        record = _expected(dict, _storable(read) if b"\\ud" in line.lower() else read, "it")
+        record = _expected(dict, storable(read) if b"\\ud" in line.lower() else read, "it")
         messages = _expected(list, record["messages"], "messages")
         return Conversation(str(record.get("id", number)), [to_message(message) for message in messages])
     except UnicodeDecodeError as error:
@@ -82,15 +83,6 @@ def _number(text: str) -> float:
     if not math.isfinite(number := float(text)):
         raise ValueError(f"{one_line(text, 40)} is no number")
     return number
-
-
-def _storable(value: Any) -> Any:
-    """The value with signs for halves of characters: they are valid JSON, but nothing takes them."""
-    if isinstance(value, dict):
-        return {storable(key): _storable(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    return storable(value) if isinstance(value, str) else value
 
 
 def _expected(kind: type[T], value: Any, name: str) -> T:

@@ -35,6 +35,8 @@ from co_tui.events import (
     SessionStart,
 )
 from co_tui.events.messages import prompt_of
+from co_tui.events.storable import storable_text
+from co_tui.inert import shell_text
 from co_tui.paths import as_text
 from co_tui.session import rewrites
 from co_tui.session.archive import Archive
@@ -177,7 +179,7 @@ class Session:
         """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order."""
         if not prompt.strip():
             raise ValueError("A prompt needs some text.")
-        prompt = _storable(prompt)
+        prompt = storable_text(shell_text(prompt))
         outcome: Outcome = await self._in_turn(lambda: self._one_turn(prompt), prompt)
         return outcome
 
@@ -452,14 +454,6 @@ class Session:
             "repository": repository,
             "branch": branch,
         }
-
-
-def _storable(prompt: str) -> str:
-    """Bytes that are no text, as a shell can hand them in, would make the history unsendable for ever."""
-    try:
-        return prompt.encode(errors="surrogateescape").decode(errors="replace")
-    except UnicodeEncodeError:  # surrogates that stand for no byte
-        return prompt.encode(errors="replace").decode()
 
 
 def _replayed(database: Path, session_id: str, upto: int | None = None) -> SessionState:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.inert import storable
+from co_tui.inert import shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.files import policy_file, policy_names, read_table
@@ -149,7 +149,7 @@ def told_wish(wish: Wish) -> str:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     return {
-        variable.removeprefix(ENVIRONMENT_PREFIX).lower(): storable(value)
+        variable.removeprefix(ENVIRONMENT_PREFIX).lower(): shell_text(value)
         for variable, value in environ.items()
         if variable.startswith(ENVIRONMENT_PREFIX) and variable not in (HOME_VARIABLE, DEBUG_VARIABLE)
     }

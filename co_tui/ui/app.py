@@ -96,8 +96,8 @@ class CoTui(App[None]):
             if self._early is not None:
                 self._early.append(event)
                 return
-            if self.screen is self.chat and self.chat.belongs_in_prompt(event):
-                self.chat.set_focus(self.chat.prompt)
+            if self.screen is self.chat and self.chat.took(event):
+                return
         await super().on_event(event)
 
     def _give_early_keys(self) -> None:
@@ -140,7 +140,7 @@ class CoTui(App[None]):
         if self.launch.loaded.withheld is not None:
             from co_tui.ui.screens.trust import ask_for_trust
 
-            await ask_for_trust(self)
+            ask_for_trust(self)
         self._load_engine()
 
     def _show_stored(self, session_id: str) -> None:

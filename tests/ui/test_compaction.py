@@ -194,7 +194,7 @@ async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> No
         await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
         await pilot.press("up", "enter")
         await until(pilot, lambda: len(app.bridge.state.pins) == 1)
-        assert "1 messages pinned" in screen_text(app)
+        assert "1 message pinned" in screen_text(app)
 
 
 async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:
@@ -230,7 +230,8 @@ async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, pr
         await pilot.press("f5")
         await until(pilot, lambda: app.screen.query(QuestionPanel))
         await until(pilot, lambda: "Apply the summary?" in screen_text(app))
-        await pilot.press("tab", "r") if not isinstance(app.focused, QuestionPanel) else await pilot.press("r")
+        app.screen.query_one(QuestionPanel).focus()
+        await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
         assert "atlas/europe.md" in screen_text(app)
         app.screen.query_one(TextArea).text = "Only this matters."
@@ -248,10 +249,17 @@ async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(hom
         await until(pilot, lambda: "Summarise" in screen_text(app) and "% full" in screen_text(app))
         app.chat.prompt.focus()
         await pilot.press("n", "y", "n")
-        assert app.chat.prompt.text == "nyn" and app.screen.query(QuestionPanel) and "tab to answer" in screen_text(app)
+        assert (
+            app.chat.prompt.text == "nyn"
+            and app.screen.query(QuestionPanel)
+            and "shift+tab to answer" in screen_text(app)
+        )
         app.screen.query_one(QuestionPanel).focus()
         await pilot.press("x")
         assert app.chat.prompt.text == "nynx", "no key of the question's: it belongs in the prompt"
+        app.screen.query_one(QuestionPanel).focus()
+        await pilot.press("y", "e", "t")
+        assert app.chat.prompt.text == "nynxyet", "a word, and no answer"
         app.screen.query_one(QuestionPanel).focus()
         await pilot.press("n")
         await until(pilot, lambda: not app.screen.query(QuestionPanel))

@@ -6,7 +6,8 @@ import pytest
 
 from co_tui.trust import Trust
 from co_tui.ui.launch import Launch
-from co_tui.ui.screens.trust import FileScreen, TrustPanel
+from co_tui.ui.screens.trust import FileScreen
+from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -31,50 +32,50 @@ async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, fo
         assert (
             "has its own settings" in shown and "send the conversation to" in shown and "t trust this folder" in shown
         )
-        assert isinstance(app.focused, TrustPanel)
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
         await pilot.press("t")
         await until(pilot, lambda: app.launch.settings.max_retries == 7)
-        assert not app.chat.query(TrustPanel) and app.focused is app.chat.prompt
+        assert not app.chat.query(QuestionPanel) and app.focused is app.chat.prompt
         await ask(app, pilot, "hello")
         assert provider.requests, "the session that begins now goes where the trusted folder says"
     async with running(launch_for(home)) as (app, pilot):
-        assert not app.chat.query(TrustPanel) and app.launch.settings.max_retries == 7
+        assert not app.chat.query(QuestionPanel) and app.launch.settings.max_retries == 7
 
 
 async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
         await pilot.press("escape")
         await until(pilot, lambda: "co-tui trust" in transcript_text(app))
-        assert not app.chat.query(TrustPanel)
+        assert not app.chat.query(QuestionPanel)
     again = launched(home)
     assert again.settings.summarization_model == "" and again.settings.context_window == 9000
     assert again.loaded.withheld is not None and Trust(again.paths.trust_file).was_asked(again.loaded.withheld)
     (folder / ".co-tui.toml").write_text('summarization_model = "openai:another"\n')
     async with running(launched(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
 
 
 async def test_whoever_begins_to_type_finds_every_letter_in_the_prompt(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "tvt hello")
         assert app.chat.prompt.text == "tvt hello" and app.focused is app.chat.prompt
-        assert app.chat.query(TrustPanel) and "shift+tab, then:" in screen_text(app)
+        assert app.chat.query(QuestionPanel) and "shift+tab to answer" in screen_text(app)
         assert app.launch.loaded.withheld is not None
         await pilot.press("shift+tab")
-        assert isinstance(app.focused, TrustPanel)
+        assert isinstance(app.focused, QuestionPanel)
         app.chat.prompt.text = ""
 
 
 async def test_v_shows_the_file_and_comes_back_to_the_question(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
         await pilot.press("v")
         await until(pilot, lambda: isinstance(app.screen, FileScreen))
         assert 'summarization_model = "openai:theirs"' in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.focused, TrustPanel))
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
 
 
 async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder: Path) -> None:
@@ -83,6 +84,6 @@ async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder
     drafts.mkdir(parents=True)
     (drafts / "new.txt").write_text("half a thou")
     async with running(launch, ready=False) as (app, pilot):
-        await until(pilot, lambda: app.chat.query(TrustPanel))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "ght")
         assert app.chat.prompt.text == "half a thought"

@@ -266,18 +266,21 @@ class ChatScreen(Screen[None]):
 
     # What the user does
 
-    def belongs_in_prompt(self, event: Key | Paste) -> bool:
-        """Whether somebody types while the focus is where nothing can be written."""
+    def took(self, event: Key | Paste) -> bool:
+        """Whether a question took the key. What is typed where nothing can be written is turned to the prompt."""
         focused = self.focused
         if isinstance(focused, TextArea | Input):
             return False
-        if isinstance(event, Paste):
-            return True
-        taken = focused is not None and (
-            event.key in focused._bindings.key_to_bindings
-            or (isinstance(focused, QuestionPanel) and focused.takes(event.key))
-        )
-        return event.is_printable and not taken
+        typed = isinstance(event, Paste) or event.is_printable
+        if isinstance(focused, QuestionPanel) and typed:
+            if isinstance(event, Key) and focused.press(event.key):
+                return True
+            if letter := focused.give_back():
+                self.prompt._forward_event(Key(letter, letter))
+        bound = isinstance(event, Key) and focused is not None and event.key in focused._bindings.key_to_bindings
+        if typed and not bound:
+            self.set_focus(self.prompt)
+        return False
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:

@@ -3,12 +3,9 @@
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Static
 
 from co_tui.inert import inert, one_line
@@ -16,12 +13,11 @@ from co_tui.paths import as_text
 from co_tui.settings import SettingsError, load, read_text, shown
 from co_tui.trust import Trust, Wish
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.question import QuestionPanel
 
 if TYPE_CHECKING:
     from co_tui.ui.app import CoTui
 
-TYPING_S = 0.4
-"""A letter that is followed by another so soon was typed, and belongs to the prompt."""
 MOST_PHRASES = 4
 VALUE_CHARS = 40
 """The question has to fit a small screen; the file can be viewed."""
@@ -47,15 +43,23 @@ def told(wish: Wish) -> str:
     return f"It wants to {listed}. Until you trust this folder, none of it counts."
 
 
-async def ask_for_trust(app: "CoTui") -> None:
+def ask_for_trust(app: "CoTui") -> None:
     """Ask at the first start in a folder that wants more than it may; each wish once."""
     wish = app.launch.loaded.withheld
     if wish is None or Trust(app.launch.paths.trust_file).was_asked(wish):
         return
-    panel = TrustPanel(wish)
-    await app.chat.mount(panel, before="#prompt")
-    if not app.chat.prompt.text and app.session is None and app.screen is app.chat:
-        panel.focus()
+
+    def answered(key: str) -> None:
+        if key == "v":
+            app.push_screen(FileScreen(wish))
+            return
+        app.chat.end_question(panel)
+        app.run_worker(take_answer(app, wish, key == "t"), group="trust", exit_on_error=False)
+
+    title = f"{one_line(wish.folder, 60)} has its own settings"
+    answers = {"t": "trust this folder", "v": "view the file", "esc": "not now"}
+    panel = QuestionPanel(title, told(wish), answers, answered)
+    app.chat.show_question(panel)
 
 
 async def take_answer(app: "CoTui", wish: Wish, trusted: bool) -> None:
@@ -78,75 +82,6 @@ async def take_answer(app: "CoTui", wish: Wish, trusted: bool) -> None:
     app.chat.feed.note(
         "Trusted. It holds for sessions that begin from now on; theme and telemetry from the next start."
     )
-
-
-class TrustPanel(Widget, can_focus=True):
-    """Stands above the prompt until it is answered. Its letters count only while it has the focus, and whoever
-    begins to type instead finds every letter in the prompt."""
-
-    DEFAULT_CSS = """
-    TrustPanel {
-        height: auto;
-        max-height: 9;
-        padding: 0 1;
-        border: round $warning;
-        border-title-color: $warning;
-    }
-    TrustPanel:focus { border: round $primary; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "answer(False)", "Not now", show=False)]
-    app: "CoTui"
-
-    def __init__(self, wish: Wish) -> None:
-        super().__init__()
-        self._wish = wish
-        self._letter = ""
-        self._timer: Timer | None = None
-        self.border_title = Text(f"{one_line(wish.folder, 60)} has its own settings")
-
-    def render(self) -> Text:
-        keys = "t trust this folder   v view the file   esc not now"
-        text = Text(told(self._wish))
-        text.append("\n")
-        text.append(keys if self.has_focus else f"shift+tab, then: {keys}", "bold")
-        return text
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
-
-    def on_key(self, event: events.Key) -> None:
-        if not event.is_printable or event.character is None:
-            return
-        event.stop()
-        event.prevent_default()
-        if not self._letter and event.character in ("t", "v"):
-            self._letter = event.character
-            self._timer = self.set_timer(TYPING_S, self._decide)
-            return
-        if self._timer is not None:
-            self._timer.stop()
-        typed, self._letter = self._letter + event.character, ""
-        self.app.chat.prompt.focus()
-        self.app.chat.prompt.insert(typed)
-
-    def _decide(self) -> None:
-        letter, self._letter = self._letter, ""
-        if letter == "t":
-            self.action_answer(True)
-        elif letter == "v":
-            self.app.push_screen(FileScreen(self._wish), self._viewed)
-
-    def _viewed(self, _: None) -> None:
-        self.screen.call_later(self.focus)  # after the screen gave the focus to the prompt
-
-    def action_answer(self, trusted: bool) -> None:
-        self.app.chat.prompt.focus()
-        self.remove()
-        # The panel's own workers would end with it.
-        self.app.run_worker(take_answer(self.app, self._wish, trusted), group="trust", exit_on_error=False)
 
 
 class FileScreen(Dialog[None]):

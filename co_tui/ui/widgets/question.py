@@ -1,68 +1,74 @@
 """A question above the prompt. It shows itself and waits: whoever types goes on typing."""
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.events import Key
+from textual.timer import Timer
 from textual.widget import Widget
 
-
-class Answer(NamedTuple):
-    """A key and what it says."""
-
-    key: str
-    label: str
+TYPING_S = 0.4
+"""A letter that is followed by another so soon was typed, and belongs in the prompt."""
 
 
 class QuestionPanel(Widget, can_focus=True):
-    """Its keys count while it has the focus: after Tab or a click, or when nothing was being written."""
+    """Its letters count while it has the focus: after Tab or a click, or when nothing was being written."""
 
     DEFAULT_CSS = """
     QuestionPanel {
         height: auto;
-        max-height: 50%;
+        max-height: 9;
         padding: 0 1;
         border: round $warning;
+        border-title-color: $warning;
         border-subtitle-color: $warning;
     }
     QuestionPanel:focus { border: round $primary; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "answer('escape')", "Not now", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now", show=False)]
 
-    def __init__(self, title: str, text: str, answers: Mapping[str, str], done: Callable[[str], None]) -> None:
-        """`answers` are keys with their labels; `done` hears the key. Esc is an answer, too."""
+    def __init__(self, title: str, text: str, answers: Mapping[str, str], answered: Callable[[str], None]) -> None:
+        """`answers` are letters, and `esc`, with their labels; `answered` hears which one was pressed."""
         super().__init__()
         self.border_title = Text(title)
-        self._text, self._answers, self._done = text, dict(answers), done
-        self._answered = False
+        self._text, self._answers, self._answered = text, dict(answers), answered
+        self._letter = ""
+        self._timer: Timer | None = None
 
     def render(self) -> Text:
         keys = "   ".join(f"{key} {label}" for key, label in self._answers.items())
         return Text.assemble(self._text, "\n", (keys, "bold"))
 
-    def on_focus(self) -> None:
-        self.border_subtitle = ""
-
-    def on_blur(self) -> None:
-        self.border_subtitle = Text("tab to answer")
-
     def on_mount(self) -> None:
         if not self.has_focus:
             self.on_blur()
 
-    def takes(self, key: str) -> bool:
-        """Whether the key is an answer."""
-        return key in self._answers
+    def on_focus(self) -> None:
+        self.border_subtitle = ""
 
-    def on_key(self, event: Key) -> None:
-        if self.takes(event.key):
-            event.stop()
-            self.action_answer(event.key)
+    def on_blur(self) -> None:
+        self.border_subtitle = Text("shift+tab to answer")
 
-    def action_answer(self, key: str) -> None:
-        """Answer once; a second key finds it answered."""
-        if not self._answered:
-            self._answered = True
-            self._done(key)
+    def press(self, key: str) -> bool:
+        """Take a letter that is an answer, unless it goes on as a word. False for what is none of ours."""
+        if self._letter or key not in self._answers:
+            return False
+        self._letter = key
+        self._timer = self.set_timer(TYPING_S, self._decide)
+        return True
+
+    def give_back(self) -> str:
+        """The letter that was taken, when it turns out to be the beginning of a word."""
+        letter, self._letter = self._letter, ""
+        if self._timer is not None:
+            self._timer.stop()
+        return letter
+
+    def _decide(self) -> None:
+        letter, self._letter = self._letter, ""
+        if letter:
+            self._answered(letter)
+
+    def action_dismiss(self) -> None:
+        self._answered("esc")
