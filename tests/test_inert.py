@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from co_tui.inert import inert, inert_json, one_line
+from co_tui.inert import inert, inert_json, one_line, shell_text
 
 DECEPTIVE = "\u061c\u200b\u200e\u200f\u202a\u202e\u2028\u2029\u2060\u2064\u2066\u2069\u206a\ufeff\u00ad\ufff9\U000e0041"
 CONTROLS = "".join(map(chr, (*range(9), *range(11, 32), *range(0x7F, 0xA0))))
