@@ -65,7 +65,10 @@ def locate(environ: Mapping[str, str]) -> Paths:
     """`CO_TUI_HOME` moves everything under one folder; without it the platform's conventions decide."""
     home = environ.get(HOME_VARIABLE)
     if home:
-        root = Path(home).expanduser().absolute()
+        root = Path(home)
+        with contextlib.suppress(RuntimeError):  # `~name` of somebody who is not here is a folder's name
+            root = root.expanduser()
+        root = root.absolute()
         return Paths(data=root / "data", config=root / "config", state=root / "state")
     import platformdirs
 

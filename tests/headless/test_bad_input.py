@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,16 @@ from co_tui.store.writer import Writer
 from tests.headless.here import Here
 from tests.support.command import Command
 from tests.support.provider import Provider
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With one session in it."""
+    file = tmp_path_factory.mktemp("stored") / "co-tui.db"
+    writer = Writer(file)
+    writer.append("a-session", [SessionStart(model="m")]).result()
+    writer.close()
+    return file
 
 
 @pytest.mark.parametrize(
@@ -46,10 +58,9 @@ from tests.support.provider import Provider
         (["trust", "nowhere"], 1),
     ],
 )
-def test_odd_arguments(here: Here, arguments: list[str], code: int) -> None:
-    writer = Writer(here.home / "data" / "co-tui.db")
-    writer.append("a-session", [SessionStart(model="m")]).result()
-    writer.close()
+def test_odd_arguments(here: Here, database: Path, arguments: list[str], code: int) -> None:
+    (here.home / "data").mkdir(parents=True)
+    shutil.copy(database, here.home / "data")
     done = here(*arguments)
     assert done.code == code and done.err.startswith("co-tui: ") and len(done.err) < 2_000
 

@@ -92,7 +92,7 @@ def test_while_it_answers(served: Command, provider: Provider) -> None:
     assert "what came is kept in session" in words
 
 
-def test_while_it_waits_for_the_compaction_beside_the_turn(served: Command, provider: Provider) -> None:
+def test_while_it_compacts_beside_the_turn_and_on_demand(served: Command, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
 
     async def converse() -> str:
@@ -109,6 +109,21 @@ def test_while_it_waits_for_the_compaction_beside_the_turn(served: Command, prov
     ended(process)
     kind, payload = log_of(served)[-1]
     assert (kind, payload["reason"]) == ("session.end", "interrupted")
+    provider.summary_requests.clear()
+    process = served.start("compact", session)
+    wait_for(lambda: provider.summary_requests)
+    process.send_signal(signal.SIGTERM)
+    ended(process)
+    (_, compaction), (kind, payload) = log_of(served)[-2:]
+    assert compaction["cancelled"] and (kind, payload["reason"]) == ("session.end", "interrupted")
+
+
+def test_while_the_lab_reads(co_tui: Command) -> None:
+    os.mkfifo(co_tui.cwd / "talks.jsonl")
+    process = co_tui.start("lab", "--input", "talks.jsonl")
+    with open(co_tui.cwd / "talks.jsonl", "w", encoding="utf-8"):  # goes on once the lab has opened it, too
+        process.send_signal(signal.SIGHUP)
+        assert "Interrupted." in ended(process)
 
 
 @pytest.mark.parametrize("words_too", [False, True])
