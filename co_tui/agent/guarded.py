@@ -163,14 +163,13 @@ class _GuardedStream(StreamedResponse):
 
 
 def _came_to_its_end(stream: StreamedResponse, seen: Exchange) -> bool:
-    """Whether the provider said that the reply is over: by a reason, or by the last line of the stream.
-
-    The library fills in a reason where none came; the one that did come is among the provider's details.
-    """
+    """Whether the provider said that the reply is over: by a reason, or by the last line of the stream."""
     if stream.provider_url is None or stream.state == "suspended" or seen.ended:
         return True  # what comes from no server cannot be cut off on the way
-    details = stream.provider_details or {}
-    return bool(details.get("finish_reason")) or stream.finish_reason == "content_filter"
+    if (stream.provider_details or {}).get("finish_reason") or stream.finish_reason == "content_filter":
+        return True
+    # For OpenAI's chat interface the library fills in a reason where none came, and notes that it did.
+    return stream.finish_reason is not None and getattr(stream, "_has_finish_reason", True)
 
 
 def _chars(event: ModelResponseStreamEvent) -> int:

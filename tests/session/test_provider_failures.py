@@ -22,6 +22,8 @@ from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
 
 KEY = "sk-test-0123456789abcdef"
+PLAIN_KEY = "f3a9c1d2e4b5a697"
+"""A key that does not look like one, in whole or in part."""
 
 
 POKES: list[str] = []
@@ -44,7 +46,10 @@ async def poked(session: Session):
 async def session(home: Path, provider: Provider):
     paths = locate({"CO_TUI_HOME": str(home)})
     config = ModelConfig(
-        environ={"OPENAI_API_KEY": KEY}, fetched_models=paths.models, base_url=provider.url, request_timeout_s=1.0
+        environ={"OPENAI_API_KEY": KEY, "GROQ_API_KEY": PLAIN_KEY},
+        fetched_models=paths.models,
+        base_url=provider.url,
+        request_timeout_s=1.0,
     )
     desk = Desk(
         paths=paths,
@@ -184,12 +189,12 @@ async def test_a_redirect_gets_neither_the_conversation_nor_the_key(session: Ses
     assert told.kind == "redirect" and "OPENAI_BASE_URL" in told.what
 
 
-@pytest.mark.parametrize("before", range(360, 400, 7))
+@pytest.mark.parametrize("before", [380, 390, 395])
 async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session, provider: Provider) -> None:
-    provider.script = [Reply(status=400, body=error(f"{'x' * before} {KEY} {'y' * 100}"))]
+    provider.script = [Reply(status=400, body=error(f"{'x' * before} {PLAIN_KEY} {'y' * 100}"))]
     await session.submit("hi")
     (told,) = facts(list(session.state.timeline), SessionError)
-    assert KEY[:6] not in told.what and told.what.endswith("…")
+    assert PLAIN_KEY[:2] not in told.what and told.what.endswith("…")
 
 
 @pytest.mark.parametrize("body", ["[" * 30_000, '{"error":' * 30_000, '{"error":' * 900 + "1" + "}" * 900])
