@@ -24,6 +24,7 @@ from co_tui.agent.guarded import GuardedModel
 from co_tui.agent.redact import KEY_VARIABLES, redact, without_secrets
 from co_tui.agent.wire import NoAnswer, ask, new_client
 from co_tui.events.storable import storable_text, whole
+from co_tui.inert import one_line
 from co_tui.settings import Settings
 
 ASK_SERVER_TIMEOUT_S = 3.0
@@ -95,6 +96,25 @@ async def open_model(name: str, config: ModelConfig) -> Answerer:
     if name.partition(":")[0] == "openai-chat":
         return await _open_compatible(name, config)
     return _open_provider(name, config)
+
+
+async def check_model(name: str, config: ModelConfig) -> None:
+    """Whether it could answer, as far as that shows without sending it anything. Raises `ModelUnusable`."""
+    if name != EMBEDDED and provider_of(name) is None and name not in known_names():
+        raise ModelUnusable(_unknown(name))
+    opened = await open_model(name, config)
+    await opened.close()
+    base_url = config.base_url or config.environ.get(BASE_URL_VARIABLE, "")
+    if base_url and name.partition(":")[0] == "openai-chat":
+        key = config.environ.get("OPENAI_API_KEY", "")
+        try:
+            served = [entry.get("id") for entry in await _list_models(base_url, key)]
+        except NoAnswer as why:
+            raise ModelUnusable(_silent(base_url, key, why)) from None
+        wanted = name.partition(":")[2]
+        if wanted and served and wanted not in served:
+            names = ", ".join(one_line(str(each), 60) for each in served[:5])
+            raise ModelUnusable(f"The server at {redact(base_url, (key,))} does not serve {wanted}, but {names}.")
 
 
 def preload(name: str) -> None:
@@ -288,11 +308,13 @@ async def _first_model(base_url: str, key: str) -> str:
         if name is None:
             raise NoAnswer("it lists no model")
     except NoAnswer as why:
-        raise ModelUnusable(
-            f"The server at {redact(base_url, (key,))} does not tell its models ({redact(str(why), (key,))}); "
-            "is it running? Name one with --model openai-chat:NAME."
-        ) from None
+        raise ModelUnusable(f"{_silent(base_url, key, why)} Name one with --model openai-chat:NAME.") from None
     return storable_text(name)
+
+
+def _silent(base_url: str, key: str, why: NoAnswer) -> str:
+    told = f"The server at {redact(base_url, (key,))} does not tell its models ({redact(str(why), (key,))});"
+    return f"{told} is it running?"
 
 
 async def _window_from_server(base_url: str, name: str, key: str) -> int | None:

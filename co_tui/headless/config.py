@@ -16,11 +16,12 @@ def config(ground: Ground, key: str | None, value: str | None) -> int:
         put(table(("SETTING", "VALUE", "FROM"), (_row(name, ground.loaded) for name in names)))
         return DONE
     try:
-        kept = settings.write(key, value, ground.paths)
+        kept = settings.write(key, value, ground.paths, ground.loaded.settings)
     except SettingsError as error:
         say(str(error))
         return WRONG_USAGE
-    say(f"{key} = {_shown(kept)} written to {ground.paths.config_file}")
+    caveat = settings.caveat(key, ground.loaded, ground.paths)
+    say(f"{key} = {_shown(kept)} written to {ground.paths.config_file}.{caveat}")
     return DONE
 
 
@@ -29,7 +30,8 @@ def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
     withheld = (
         f"; {wish.file} wants {settings.shown(wish.wanted[key])}, not trusted" if wish and key in wish.wanted else ""
     )
-    return key, _shown(origin.value), origin.source + withheld
+    idle = settings.unused(loaded.settings).get(key)
+    return key, _shown(origin.value), origin.source + withheld + (f"; {idle}" if idle else "")
 
 
 def _shown(value: object) -> str:

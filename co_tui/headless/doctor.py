@@ -44,9 +44,22 @@ def doctor(ground: Ground, environ: Mapping[str, str]) -> int:
         say(warning)
     if choice.model == EMBEDDED and not has_embedded:
         troubles += _offer_to_fetch(ground)
+    else:
+        troubles += asyncio.run(_unusable(choice.model, ground, environ))
     for trouble in troubles:
         say(trouble)
     return FAILED if troubles else DONE
+
+
+async def _unusable(model: str, ground: Ground, environ: Mapping[str, str]) -> list[str]:
+    """Why the model that would answer cannot. A provider is sent nothing; a server of the user's own is asked."""
+    from co_tui.agent.models import check_model, config_for
+
+    try:
+        await check_model(model, config_for(ground.loaded.settings, environ, ground.paths.models))
+    except ModelUnusable as error:
+        return [str(error)]
+    return []
 
 
 def _project(loaded: Loaded) -> list[tuple[str, str]]:

@@ -353,6 +353,17 @@ class Session:
             PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
         )
 
+    async def apply_settings(self, settings: Settings) -> None:
+        """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
+        before = self._bench
+        await self._compactor.discard(before, "the settings changed")
+        window = await self._desk.window(before.answerer)
+        self._bench = self._new_bench(before.answerer, settings, window, before.governor.meter)
+        self._bench.scaffold = before.scaffold
+        if not self.busy and self.state.usage is not None:
+            measured = await self._bench.measure()
+            await self._bench.report(measured.reading)
+
     def _new_bench(self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None) -> Bench:
         meter = meter or Meter(self._desk.ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
         return Bench(

@@ -11,12 +11,14 @@ from typing import Any, Final, NamedTuple
 from co_tui.inert import shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
+from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
 from co_tui.settings.rules import shown
 from co_tui.settings.values import Settings, SettingsError, check, needs_trust, refused, rules, unknown_key
 from co_tui.trust import Trust, Wish
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
+COMMAND_LINE: Final = "the command line"
 DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
 """Not a setting: it makes failures of co-tui itself show where they happened."""
 MOST_WARNINGS: Final = 5
@@ -49,7 +51,7 @@ def load(
     """Read every layer and merge them."""
     merge = _Merge()
     given = {key: value for key, value in (command_line or {}).items() if value is not None}
-    merge.layer("the command line", given)
+    merge.layer(COMMAND_LINE, given)
     merge.layer("the environment", _from_environment(environ), name=lambda key: ENVIRONMENT_PREFIX + key.upper())
     withheld = merge.project(cwd, Trust(paths.trust_file))
     if paths.config_file.exists():
@@ -58,10 +60,11 @@ def load(
     defaults = Settings()
     origins = {name: merge.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
     values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
+    settings = Settings(**values)
     return Loaded(
-        settings=Settings(**values),
+        settings=settings,
         origins=origins,
-        problems=tuple(merge.problems),
+        problems=(*merge.problems, *contradictions(settings)),
         warnings=tuple(merge.warnings),
         withheld=withheld,
     )

@@ -3,12 +3,29 @@
 import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from co_tui.inert import one_line
 
 HOOKS: Final = ("preCompact",)
 """Moments at which commands of the user's own can run."""
 SHOWN_CHARS: Final = 60
+EMBEDDED: Final = "embedded"
+SERVED: Final = "openai-chat"
+MODEL_PREFIXES: Final = (
+    "anthropic", "openai", "google", "openai-chat", "ollama", "openrouter", "deepseek", "groq", "mistral", "xai",
+    "moonshotai", "alibaba", "azure", "azure-responses", "bedrock", "bedrock-mantle", "cerebras", "cohere", "crusoe",
+    "fireworks", "github", "github-copilot", "google-cloud", "heroku", "huggingface", "litellm", "meta", "nebius",
+    "openai-chatgpt", "openai-codex", "openai-decisions", "openai-responses", "ovhcloud", "sambanova", "snowflake",
+    "system-one", "together", "typesafe", "vercel", "vllm", "zai",
+)  # fmt: skip
+"""Whoever the model library can reach; the first ones are those people use most."""
+THEMES: Final = (
+    "auto", "dark", "light", "co-tui-dark", "co-tui-light", "textual-dark", "textual-light", "nord", "gruvbox",
+    "catppuccin-mocha", "catppuccin-latte", "catppuccin-frappe", "catppuccin-macchiato", "dracula", "tokyo-night",
+    "monokai", "flexoki", "solarized-light", "solarized-dark", "rose-pine", "rose-pine-moon", "rose-pine-dawn",
+    "atom-one-dark", "atom-one-light", "ansi-dark", "ansi-light",
+)  # fmt: skip
 
 
 class Rule(NamedTuple):
@@ -58,6 +75,41 @@ def text(allowed: str = "a text") -> Rule:
         return value.strip()
 
     return Rule(allowed, read)
+
+
+def address(otherwise: str, what: str) -> Rule:
+    """An address on the web, or a word that means none."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            raise ValueError
+        value = value.strip()
+        parts = urlsplit(value) if value != otherwise else None  # raises ValueError for odd brackets and ports
+        if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):
+            raise ValueError
+        return value
+
+    return Rule(f"{otherwise or 'empty'}, or the address of {what} that begins with http:// or https://", read)
+
+
+def model_string(otherwise: str) -> Rule:
+    """A provider that is known, and a name that only the provider knows."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            raise ValueError
+        value = value.strip()
+        prefix, colon, name = value.removeprefix("gateway/").partition(":")
+        named = bool(name.strip()) or prefix == SERVED  # whose first model serves
+        if value not in ("", EMBEDDED) and (prefix not in MODEL_PREFIXES or not colon or not named):
+            raise ValueError
+        return value
+
+    return Rule(
+        f"PROVIDER:NAME such as anthropic:claude-sonnet-5, with a provider such as {', '.join(MODEL_PREFIXES[:8])}; "
+        f"{EMBEDDED}; or empty for {otherwise}",
+        read,
+    )
 
 
 def one_of(*words: str) -> Rule:

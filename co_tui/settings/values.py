@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
-from co_tui.settings.rules import Rule, hook_table, number, one_of, shown, text, whole
+from co_tui.settings.rules import THEMES, Rule, address, hook_table, model_string, number, one_of, shown, text, whole
 
 NO_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {}
 MOST_TOKENS: Final = 1_000_000_000
@@ -81,13 +81,13 @@ class Settings(Governing):
     """The values in force. What is declared here and not above counts in a project's file only once its folder is
     trusted: who answers, where data goes, what runs and for how long."""
 
-    model: Annotated[str, text("a model string such as anthropic:claude-sonnet-5, or embedded")] = ""
+    model: Annotated[str, model_string("the first provider with a key, else the embedded model")] = ""
     """Who answers; empty means the first provider with a key, else the embedded model."""
-    base_url: Annotated[str, text("the address of an OpenAI-compatible server")] = ""
+    base_url: Annotated[str, address("", "an OpenAI-compatible server")] = ""
     """Where `openai-chat:` models are served; empty means OPENAI_BASE_URL, else OpenAI."""
-    theme: Annotated[str, text("auto, or the name of a theme")] = "auto"
+    theme: Annotated[str, one_of(*THEMES)] = "auto"
     """Colours of the app; auto follows the terminal."""
-    summarization_model: Annotated[str, text("a model string, or empty for the primary model")] = ""
+    summarization_model: Annotated[str, model_string("the model that answers")] = ""
     """Who writes the summaries of automatic compaction."""
     compaction_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
     """How long one summary may take before the offline summariser steps in."""
@@ -105,7 +105,7 @@ class Settings(Governing):
     """Commands that run at certain moments; `preCompact` may veto a compaction or add to its focus."""
     hook_timeout_s: Annotated[float, number(0.1, 600)] = 10.0
     """How long a hook may take."""
-    telemetry: Annotated[str, text("off, or the address of an OpenTelemetry collector")] = "off"
+    telemetry: Annotated[str, address("off", "an OpenTelemetry collector")] = "off"
     """Where compactions are reported to as OpenTelemetry spans."""
 
 

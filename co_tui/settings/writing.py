@@ -3,14 +3,21 @@
 from collections.abc import Mapping
 
 from co_tui.paths import Paths, write_atomically
+from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, policy_file, policy_names, read_text
+from co_tui.settings.layers import Loaded
 from co_tui.settings.rules import shown
-from co_tui.settings.values import SettingsError, check
+from co_tui.settings.values import Settings, SettingsError, check
 
 
-def write(key: str, value: str, paths: Paths) -> object:
-    """Set a key in the user's file, leaving the rest of it as it is. Returns the value as kept."""
+def write(key: str, value: str, paths: Paths, present: Settings | None = None) -> object:
+    """Set a key in the user's file, leaving the rest of it as it is. Returns the value as kept.
+
+    Raises `SettingsError` for a value that is bad, also beside those in force, if they are given.
+    """
     kept = check(key, value)
+    if present is not None and (wrong := contradictions(present.but(**{key: kept}))):
+        raise SettingsError(f"{wrong[0]} Nothing was written.")
     if key == "policy" and policy_file(str(kept), paths) is None:
         raise SettingsError(f"policy = {shown(value)} is not allowed: one of {', '.join(policy_names(paths))}.")
     file = paths.config_file
@@ -30,6 +37,16 @@ def write(key: str, value: str, paths: Paths) -> object:
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}.") from None
     return kept
+
+
+def caveat(key: str, loaded: Loaded, paths: Paths) -> str:
+    """Why a value that was just written to the user's file may not count; empty when it does."""
+    source = loaded.origins[key].source
+    weaker = (str(paths.config_file), "default", f"policy {loaded.settings.policy}")
+    if source not in weaker:
+        return f" It does not count as long as {source} says {shown(loaded.origins[key].value)}."
+    idle = unused(loaded.settings).get(key)
+    return f" It is {idle}." if idle else ""
 
 
 def _with_key(text: str, key: str, value: object) -> str:

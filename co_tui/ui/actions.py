@@ -101,8 +101,10 @@ class Actions(RewriteActions):
         key, _, value = arguments.partition(" ")
         if not key:
             width = max(map(len, launch.loaded.origins))
+            idle = settings.unused(launch.settings)
             rows = (
                 f"{name.ljust(width)}  {str(origin.value) or '(empty)':<12} {origin.source}"
+                + (f"; {idle[name]}" if name in idle else "")
                 for name, origin in launch.loaded.origins.items()
             )
             self._say("\n".join(rows))
@@ -110,14 +112,25 @@ class Actions(RewriteActions):
             self._fail(settings.unknown_key(key))
         elif not value:
             origin = launch.loaded.origins[key]
-            self._say(f"{key} = {str(origin.value) or '(empty)'}   from {origin.source}")
+            reason = settings.unused(launch.settings).get(key)
+            why = f"; {reason}" if reason else ""
+            self._say(f"{key} = {str(origin.value) or '(empty)'}   from {origin.source}{why}")
         else:
-            try:
-                kept = settings.write(key, value.strip(), launch.paths)
-            except settings.SettingsError as error:
-                self._fail(str(error))
-            else:
-                self._say(f"{key} = {kept} written to {launch.paths.config_file}; it holds from the next start.")
+            await self._set(key, value.strip())
+
+    async def _set(self, key: str, value: str) -> None:
+        launch = self._app.launch
+        try:
+            kept = settings.write(key, value, launch.paths, launch.settings)
+        except settings.SettingsError as error:
+            self._fail(str(error))
+            return
+        changed = launch.reloaded()
+        for problem in changed.problems:
+            self._fail(problem)
+        holds = await self._app.apply_settings(key, changed)
+        caveat = settings.caveat(key, changed, launch.paths)
+        self._say(f"{key} = {kept} written to {launch.paths.config_file}." + (caveat or f" It holds {holds}."))
 
     async def do_model(self, name: str) -> None:
         if name:

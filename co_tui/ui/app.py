@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from co_tui.ui.screens.compaction import Wish
 
 DRAFT_SAVE_S = 1.0
+FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s"})
+FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
+"""Settings that are read when a model is opened, and when the app is; all others are read as they are needed."""
 
 
 class CoTui(App[None]):
@@ -59,10 +62,8 @@ class CoTui(App[None]):
         self.branch = repository_of(launch.cwd)[1]
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        wanted = launch.settings.theme
-        ours = {"auto": DARK.name if dark else LIGHT.name, "dark": DARK.name, "light": LIGHT.name}
-        wanted = ours.get(wanted, wanted)
-        self.theme = wanted if wanted in self.available_themes else ours["auto"]
+        self._terminal_is_dark = dark
+        self.theme = self._theme_named(launch.settings.theme)
         self.look = self._make_look(rich=False)
         self.chat = ChatScreen()
         self.engine = Engine(launch, ScreenAsker(self))
@@ -333,6 +334,25 @@ class CoTui(App[None]):
             await self.session.switch_policy(loaded.settings)
         self.chat.show_state(self.bridge.state)
 
+    async def apply_settings(self, key: str, loaded: Loaded) -> str:
+        """Let changed settings hold as soon as they can; returns from when on that is, for this key."""
+        if key == "policy":
+            await self.choose_policy(loaded)
+            return "from now on"
+        self.launch = self.engine.govern(loaded)
+        self.chat.show_state(self.bridge.state)
+        if key == "theme":
+            self.theme = self._theme_named(loaded.settings.theme)
+            return "from now on"
+        if key in FROM_NEXT_START:
+            return "from the next start"
+        if key in FROM_NEXT_SESSION:
+            return "for sessions that begin from now on"
+        if self.session is None:
+            return "from now on"
+        await self.session.apply_settings(loaded.settings)
+        return "from the next turn on" if self.session.busy else "from the next request on"
+
     def cancel_compaction(self) -> None:
         """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
         if self.session is not None:
@@ -483,6 +503,12 @@ class CoTui(App[None]):
             self.notify("Ctrl+Q quits; everything is kept.", timeout=3)
 
     # Looks
+
+    def _theme_named(self, setting: str) -> str:
+        ours = {"dark": DARK.name, "light": LIGHT.name}
+        automatic = DARK.name if self._terminal_is_dark else LIGHT.name
+        wanted = ours.get(setting, setting)
+        return wanted if wanted in self.available_themes else automatic
 
     def _make_look(self, *, rich: bool = True) -> Look:
         return Look(palette_of(self.current_theme), rich=rich)

@@ -6,7 +6,7 @@ from pathlib import Path
 from co_tui.agent.catalogue import Choice, choose
 from co_tui.paths import Paths
 from co_tui.record import Record
-from co_tui.settings import Loaded, Origin, Settings
+from co_tui.settings import COMMAND_LINE, Loaded, Origin, Settings, load
 
 
 class Launch(Record):
@@ -32,6 +32,11 @@ class Launch(Record):
         """Who answers in a new session, and why."""
         origin = self.loaded.origins["model"].source
         return choose(self.settings.model, origin, self.environ, self.settings.base_url)
+
+    def reloaded(self) -> Loaded:
+        """The settings as they are now, under what the command line said and the policy of this session."""
+        given = {key: origin.value for key, origin in self.loaded.origins.items() if origin.source == COMMAND_LINE}
+        return load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given)
 
     def with_model(self, model: str) -> "Launch":
         origins = {**self.loaded.origins, "model": Origin(model, "this session")}

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from co_tui.inert import inert, one_line
 from co_tui.paths import as_text
-from co_tui.settings import SettingsError, load, read_text, shown
+from co_tui.settings import SettingsError, read_text, shown
 from co_tui.trust import Trust, Wish
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.question import QuestionPanel
@@ -73,8 +73,7 @@ async def take_answer(app: "CoTui", wish: Wish, trusted: bool) -> None:
     if not trusted:
         app.chat.feed.note("Not trusted; `co-tui trust` does it later.")
         return
-    given = {key: origin.value for key, origin in launch.loaded.origins.items() if origin.source == "the command line"}
-    loaded = load(paths=launch.paths, cwd=launch.cwd, environ=launch.environ, command_line=given)
+    loaded = launch.reloaded()
     app.launch = await app.engine.renew(loaded)
     app.chat.show_state(app.bridge.state)
     for problem in loaded.problems:

@@ -1,0 +1,134 @@
+"""Settings beside each other, beside the policy, and beside what the libraries know."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.paths import locate
+from co_tui.settings import Settings, SettingsError, check, contradictions, load, policy_names, unused
+from co_tui.settings.rules import MODEL_PREFIXES, THEMES
+from tests.support.command import Command
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, transcript_text, type_text, until
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("theme", "zzz"),
+        ("telemetry", "zz"),
+        ("telemetry", "ftp://host"),
+        ("telemetry", "http://"),
+        ("model", "nosuch:x"),
+        ("model", "anthropic:"),
+        ("model", "gpt"),
+        ("summarization_model", "nosuch:x"),
+        ("base_url", "localhost:8000"),
+        ("base_url", "http://host:notaport/v1"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused_at_once(key: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"{key} = .* is not allowed: it must be"):
+        check(key, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("theme", "nord"),
+        ("telemetry", "off"),
+        ("telemetry", "http://127.0.0.1:4318/v1/traces"),
+        ("model", "embedded"),
+        ("model", ""),
+        ("model", "openai-chat:"),
+        ("model", "openai-chat:any/name:latest"),
+        ("model", "gateway/anthropic:claude-sonnet-5"),
+        ("base_url", "http://[::1]:8000/v1"),
+    ],
+)
+def test_a_value_that_can_work_is_taken(key: str, value: str) -> None:
+    assert check(key, value) == value
+
+
+def test_the_lists_of_names_are_those_of_the_libraries() -> None:
+    from pydantic_ai.models import KnownModelName
+    from textual.theme import BUILTIN_THEMES
+
+    known = {name.partition(":")[0].removeprefix("gateway/") for name in KnownModelName.__value__.__args__}
+    assert known - {"test"} <= set(MODEL_PREFIXES)
+    assert set(BUILTIN_THEMES) <= set(THEMES)
+
+
+def test_values_that_contradict_each_other_are_bad_and_both_are_named(tmp_path: Path) -> None:
+    wrong = contradictions(Settings(background_compaction_threshold=0.97))
+    assert len(wrong) == 1 and "0.97" in wrong[0] and "buffer_exhaustion_threshold = 0.95" in wrong[0]
+    assert contradictions(Settings(run_compression_low=0.95))
+    assert contradictions(Settings(keep_recent_share=0.9, summary_share=0.1))
+    environ = {"CO_TUI_BUFFER_EXHAUSTION_THRESHOLD": "0.5", "CO_TUI_HOME": str(tmp_path)}
+    loaded = load(paths=locate(environ), cwd=tmp_path, environ=environ)
+    assert any("contradict" in problem for problem in loaded.problems)
+
+
+def test_no_policy_of_ours_contradicts_itself_and_each_says_what_it_does_not_use(tmp_path: Path) -> None:
+    paths = locate({"CO_TUI_HOME": str(tmp_path)})
+    for name in policy_names(paths):
+        loaded = load(paths=paths, cwd=tmp_path, environ={}, command_line={"policy": name})
+        assert not loaded.problems
+        idle = unused(loaded.settings)
+        own = {key for key, origin in loaded.origins.items() if origin.source == f"policy {name}"}
+        assert not own & idle.keys(), "a policy sets what it uses"
+    balanced = unused(Settings(policy="balanced"))
+    assert "agent_max_context_tokens" in balanced and "balanced" in balanced["agent_max_context_tokens"]
+    assert "background_compaction_threshold" not in balanced
+
+
+def test_config_says_what_is_unused_and_what_overrides(co_tui: Command) -> None:
+    assert "not used by policy balanced" in co_tui("config", "agent_max_context_tokens").out
+    set_unused = co_tui("config", "agent_max_context_turns", "7")
+    assert set_unused.code == 0 and "not used by policy balanced" in set_unused.err
+    co_tui.environ["CO_TUI_MAX_RETRIES"] = "2"
+    overridden = co_tui("config", "max_retries", "3")
+    assert "does not count as long as the environment says 2" in overridden.err
+    refused = co_tui("config", "background_compaction_threshold", "0.99")
+    assert refused.code == 2 and "contradict" in refused.err and "Nothing was written" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"CO_TUI_THEME": "zzz"}, "CO_TUI_THEME"),
+        ({"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.99"}, "contradict"),
+        ({"CO_TUI_MODEL": "anthropic:claude-sonnet-5"}, "ANTHROPIC_API_KEY"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "is it running?"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "CO_TUI_MODEL": "openai-chat:x"}, "is it running?"),
+    ],
+)
+def test_doctor_fails_for_what_keeps_a_model_from_answering(
+    co_tui: Command, environ: dict[str, str], told: str
+) -> None:
+    co_tui.environ |= environ
+    done = co_tui("doctor")
+    assert done.code == 1 and told in done.err and "Traceback" not in done.err
+
+
+def test_doctor_is_content_with_a_server_that_answers(served: Command) -> None:
+    assert served("doctor").code == 0
+    served.environ["CO_TUI_MODEL"] = "openai-chat:another"
+    assert "does not serve another" in served("doctor").err
+
+
+async def test_a_changed_setting_holds_from_the_next_request_on(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        await type_text(pilot, "/config context_window 9000\n")
+        await until(pilot, lambda: "It holds from the next request on." in transcript_text(app))
+        await ask(app, pilot, "again")
+        assert app.bridge.state.usage and app.bridge.state.usage.token_limit == 9000
+        await type_text(pilot, "/config theme light\n")
+        await until(pilot, lambda: app.theme == "co-tui-light")
+        await type_text(pilot, "/config model embedded\n")
+        await until(pilot, lambda: "It does not count as long as the environment says" in transcript_text(app))
+        await type_text(pilot, "/config telemetry zz\n")
+        await until(pilot, lambda: "telemetry = 'zz' is not allowed" in transcript_text(app))
+        await type_text(pilot, "/config telemetry http://127.0.0.1:9/v1/traces\n")
+        await until(pilot, lambda: "It holds from the next start." in transcript_text(app))
