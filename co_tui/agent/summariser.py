@@ -67,6 +67,8 @@ class Assignment:
     """A summary of what came before, to be brought up to date."""
     focus: str = ""
     budget_tokens: int = 1_000
+    ratio: float = 1.0
+    """Tokens of the model for each one of ours: the more, the fewer words are in its budget."""
     bill: Written = field(default_factory=Written)
     """Counts what was asked, also when it ends in an error."""
 
@@ -104,7 +106,8 @@ def _prompt(part: str, earlier: str, work: Assignment) -> str:
     blocks.append(f"{OPEN_TAG}\n{part.replace(CLOSE_TAG, '')}\n{CLOSE_TAG}")
     if work.focus:
         blocks.append(f"Pay special attention to: {work.focus}")
-    blocks.append(f"Write the notes now, in at most about {max(40, work.budget_tokens * 3 // 5)} words.")
+    words = max(40, int(work.budget_tokens / work.ratio * 0.6))
+    blocks.append(f"Write the notes now, in at most about {words} words.")
     return "\n\n".join(blocks)
 
 

@@ -28,7 +28,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from co_tui.context import files
-from co_tui.events import UsageInfo
+from co_tui.events import UsageInfo, share_of
 
 FALLBACK_WINDOW_TOKENS = 128_000
 """Assumed when neither the settings, the model nor its server tell the window."""
@@ -203,6 +203,16 @@ class Scaffold:
 
     instructions: str = ""
     tools: Sequence[ToolDefinition] = ()
+    tools_estimate: int = 0
+    """What the tools took when they were last sent, for as long as they are not here."""
+
+    @property
+    def instructions_tokens(self) -> int:
+        return estimate_text(self.instructions)
+
+    @property
+    def tools_tokens(self) -> int:
+        return estimate_tools(self.tools) if self.tools else self.tools_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,10 +226,17 @@ class Reading:
     window: Window
     measured: str
     """`provider` when the whole figure is the provider's, `estimate` when any of it is ours."""
+    most_tokens: int = 0
+    """How many it may be at most, as far as the model's tokens are not known yet."""
 
     @property
     def current_tokens(self) -> int:
         return self.system_tokens + self.conversation_tokens + self.tool_definition_tokens
+
+    @property
+    def share(self) -> float:
+        """How much of the window is filled."""
+        return share_of(self.current_tokens, self.window.tokens)
 
     def as_fact(self, *, is_initial: bool, model: str, **reported: Any) -> UsageInfo:
         return UsageInfo(

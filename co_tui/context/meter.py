@@ -1,58 +1,126 @@
 """Counting a growing conversation: each message once, corrected by what its provider reports."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
+from co_tui.context.calibration import LEARNT_MARGIN, UNEVEN, UNLEARNT_MARGIN, Calibration, Point
 from co_tui.context.count import (
     Reading,
     Scaffold,
     Window,
     estimate_message,
-    estimate_text,
-    estimate_tools,
     system_tokens,
 )
 
-LEARNING_RATE = 0.3
-SMALLEST_SAMPLE_TOKENS = 200
-"""Smaller growth says little about a model's ratio."""
-RATIO_RANGE = (0.6, 2.0)
+FORGETTING = 0.7
+"""How much of what was missed before still counts, with each report."""
+WHOLE_NUMBERS = 4
+"""By so many tokens nobody is wrong."""
 
 
 class Level(NamedTuple):
-    """How full: tokens that we estimated, tokens that were counted, and our estimate of the system parts in both."""
+    """How full: tokens that we estimated, tokens that were counted, our estimate of the system parts in both, and
+    our estimate of everything, which is the same whoever counted."""
 
     estimate: int = 0
     exact: int = 0
     system: int = 0
+    whole: int = 0
 
     def plus(self, other: "Level") -> "Level":
-        return Level(self.estimate + other.estimate, self.exact + other.exact, self.system + other.system)
+        return Level(*(a + b for a, b in zip(self, other, strict=True)))
 
     def minus(self, other: "Level") -> "Level":
-        return Level(self.estimate - other.estimate, self.exact - other.exact, self.system - other.system)
+        return Level(*(a - b for a, b in zip(self, other, strict=True)))
+
+
+class Report(NamedTuple):
+    """What a provider said about one request, known by our estimate of all that was in it."""
+
+    whole: int
+    input_tokens: int
+    output_tokens: int
+
+
+class _Growth(NamedTuple):
+    """A list of messages as one that was reported on, the reply to that, and what came after."""
+
+    report: Report
+    reply: Level
+    added: Level
+    is_reply: bool
+    """Whether the reply is all that came."""
 
 
 class Meter:
-    """Measures requests. `ratio` is how many of the model's tokens one of our estimated ones is;
-    `unseen` is what the provider counts beside all we know of (wrappers, hidden instructions).
-    `provider` is whose rules say what a file costs; without one, the most expensive do."""
+    """Measures requests. `ratio` is how many of the model's tokens one of our estimated ones is, as far as known.
+    `provider` is whose rules say what a file costs; without one, the most expensive do. `margin` is how many times
+    the likely figure it may be until something was reported; 1 where our estimate is all there is to go by."""
 
-    def __init__(self, ratio: float = 1.0, provider: str = "") -> None:
-        self.ratio = ratio
-        self.unseen = 0.0
+    def __init__(self, ratio: float | None = None, provider: str = "", *, margin: float | None = None) -> None:
+        known = ratio is not None
+        margin = margin or (LEARNT_MARGIN if known else UNLEARNT_MARGIN)
+        self._calibration = Calibration(ratio or 1.0, known, margin)
+        self._line = self._calibration.line()
         self._provider = provider
         self._counts: dict[int, tuple[ModelMessage, Level]] = {}
         self._measured: list[ModelMessage] = []
         self._levels: list[Level] = []
         """Of the list measured last, up to each of its messages: so that a longer one costs what was added."""
         self._sent: Sequence[ModelMessage] = ()
-        self._sent_level = Level()
-        self._last_reported: tuple[int, int] | None = None
-        self._last_level = Level()
-        """What our estimates and exact counts were for the request reported on last and the reply to it."""
+        self._unanswered: Level | None = None
+        """What was sent last, with all that goes along, until its reply has come."""
+        self._reports: dict[tuple[int, int], Report] = {}
+        """By the request's own estimate and its reported length: a report is of its own request and no other."""
+        self._last: Report | None = None
+        self._sent_growth: _Growth | None = None
+        self._missed = (0.0, 0.0)
+        """By how much replies came back otherwise than their provider, and than we, had counted them."""
+        self._tools_estimate = 0
+
+    # What is known of the model
+
+    @property
+    def ratio(self) -> float:
+        return self._line.ratio
+
+    @property
+    def overhead(self) -> float:
+        """What the provider counts with every request beside all we know of; below 0 when it counts less."""
+        return self._line.overhead
+
+    @property
+    def learnt_ratio(self) -> float | None:
+        """The ratio when it is worth keeping: reported over some length, and not by one reply alone."""
+        return self._line.slope if self._calibration.is_sound else None
+
+    def as_json(self) -> dict[str, Any]:
+        """What another process needs to go on counting from here."""
+        learnt: dict[str, Any] = dict(self._calibration.as_json())
+        if learnt and self._last is not None:
+            missed = [round(each) for each in self._missed]
+            learnt |= {"report": list(self._last), "tools": self._tools_estimate, "missed": missed}
+        return learnt
+
+    def restore(self, learnt: Mapping[str, Any]) -> Scaffold:
+        """Go on from what `as_json` once gave; returns what is known of the requests it was about."""
+        self._use(self._calibration.restored(learnt))
+        if report := _numbers(learnt.get("report"), 3):
+            self._remember(Report(*report))
+        if missed := _numbers(learnt.get("missed"), 2):
+            self._missed = (missed[0], missed[1])
+        tools = learnt.get("tools")
+        return Scaffold(tools_estimate=tools if isinstance(tools, int) and tools > 0 else 0)
+
+    def _use(self, calibration: Calibration) -> None:
+        self._calibration, self._line = calibration, calibration.line()
+
+    def _remember(self, report: Report) -> None:
+        self._last = self._reports[report.whole, report.input_tokens] = report
+
+    # What single messages take
 
     def tokens(self, message: ModelMessage) -> float:
         """One message, system parts included, in the model's tokens."""
@@ -74,63 +142,106 @@ class Meter:
                 self._levels[place:] = [level.plus(change) for level in self._levels[place:]]
                 return
 
-    def fixed(self, scaffold: Scaffold) -> tuple[int, int]:
-        """Instructions and tool definitions."""
-        return (
-            round(self.ratio * estimate_text(scaffold.instructions)),
-            round(self.ratio * estimate_tools(scaffold.tools)),
-        )
+    # What providers say
 
     def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold) -> None:
-        """Remember what was sent, which was measured last, so that the report on it can be understood."""
+        """Remember what was sent, so that the report on it can be understood."""
+        fixed = _fixed(scaffold)
         self._sent = messages
-        fixed = estimate_text(scaffold.instructions) + estimate_tools(scaffold.tools)
-        self._sent_level = (self._levels[-1] if self._levels else Level()).plus(Level(fixed))
+        self._unanswered = self._level(messages, 0).plus(fixed)
+        self._sent_growth = self._growth(messages, fixed)
+        self._tools_estimate = scaffold.tools_tokens
 
     def reported(self, response: ModelResponse) -> None:
         """Learn from what the provider counted for the request sent last; a reply cut short has no count to trust."""
+        sent, self._unanswered = self._unanswered, None
         usage = response.usage
-        if not usage.input_tokens or not self._sent or response.state == "interrupted":
+        if sent is None or not usage.input_tokens or response.state == "interrupted":
             return
-        if self._last_reported is not None:
-            added = self._sent_level.minus(self._last_level)
-            self._learn(usage.input_tokens - sum(self._last_reported) - added.exact, added.estimate)
-        self.unseen = max(0.0, usage.input_tokens - self._scaled(self._sent_level))
-        self._last_reported = (usage.input_tokens, usage.output_tokens)
-        self._last_level = self._sent_level.plus(self._count(response))
+        point = Point(sent.estimate, usage.input_tokens - sent.exact)
+        if not self._calibration.believes(point, sent.exact):
+            return
+        slope = self._line.slope if self._calibration.span_tokens else None
+        self._use(self._calibration.heard(point))
+        if self._sent_growth is not None:
+            self._judge_outputs(self._sent_growth, usage.input_tokens, slope or self._line.slope)
+        self._remember(Report(sent.whole, usage.input_tokens, usage.output_tokens))
 
-    def _learn(self, grown: int, estimated: int) -> None:
-        """What the provider counted for a piece that we had estimated moves the ratio."""
-        if grown > 0 and estimated >= SMALLEST_SAMPLE_TOKENS:
-            low, high = RATIO_RANGE
-            sample = min(high, max(low, grown / estimated))
-            self.ratio += LEARNING_RATE * (sample - self.ratio)
+    def refused(self, tokens: int) -> None:
+        """The provider would not take the request sent last, and says how long that was."""
+        sent, self._unanswered = self._unanswered, None
+        if sent is None:
+            return
+        point = Point(sent.estimate, tokens - sent.exact)
+        if self._calibration.believes(point, sent.exact):
+            self._use(self._calibration.refused(point))
+
+    def _judge_outputs(self, growth: _Growth, input_tokens: int, slope: float) -> None:
+        """Whether replies come back as long as their provider said they were: hidden thoughts, say, do not."""
+        report, reply, added = growth.report, growth.reply, growth.added
+        back = input_tokens - report.input_tokens - slope * added.estimate - added.exact
+        missed = (abs(back - report.output_tokens), abs(back - slope * reply.estimate - reply.exact))
+        self._missed = (FORGETTING * self._missed[0] + missed[0], FORGETTING * self._missed[1] + missed[1])
+
+    @property
+    def _outputs_hold(self) -> bool:
+        return self._missed[0] <= self._missed[1] + WHOLE_NUMBERS
+
+    # Measuring
 
     def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
-        """The context right after a reply to the request sent last."""
-        return self.read([*self._sent, response], scaffold, window, same=len(self._sent))
+        """The context right after a reply to the request sent last, in its provider's own words."""
+        messages = [*self._sent, response]
+        return self.read(messages, scaffold, window, same=len(self._sent), as_reported=True)
 
-    def read(self, messages: Sequence[ModelMessage], scaffold: Scaffold, window: Window, *, same: int = 0) -> Reading:
+    def read(
+        self,
+        messages: Sequence[ModelMessage],
+        scaffold: Scaffold,
+        window: Window,
+        *,
+        same: int = 0,
+        as_reported: bool = False,
+    ) -> Reading:
         """The one measurement of a request. Its first `same` messages are those of the list measured last."""
-        level = self._level(messages, same)
-        instructions, tools = self.fixed(scaffold)
-        system = instructions + round(self.unseen + self.ratio * level.system)
-        anchored = self._anchored(messages, same)
-        if anchored is not None:
-            total, exact = anchored
+        level, fixed = self._level(messages, same), _fixed(scaffold)
+        growth = self._growth(messages, fixed)
+        system, tools = self._fixed_tokens(level.system + fixed.system, fixed.estimate - fixed.system)
+        if growth is None:
+            whole = level.plus(fixed)
+            least = system + tools if not messages else 0.0
+            total = max(least, self._scaled(whole) + self.overhead)
+            doubt = (self._line.slope_at_most - self._line.slope) * whole.estimate
+            by_provider = False
         else:
-            total = self.unseen + instructions + tools + self._scaled(level)
-            exact = False
-        # Our own figures for the fixed parts may not outgrow the whole, which may be the provider's.
-        system, tools = _within(round(total), system, tools)
+            by_provider = as_reported or self._outputs_hold
+            total = self._grown(growth, by_provider)
+            doubt = UNEVEN * total + (self._line.slope_at_most - self._line.slope) * growth.added.estimate
+        system, tools = _within(total, system, tools)
+        rounded = round(total), round(system), round(tools)
         return Reading(
-            system_tokens=system,
-            conversation_tokens=round(total) - system - tools,
-            tool_definition_tokens=tools,
+            system_tokens=rounded[1],
+            conversation_tokens=max(0, rounded[0] - rounded[1] - rounded[2]) if messages else 0,
+            tool_definition_tokens=rounded[2],
             messages_count=len(messages),
             window=window,
-            measured="provider" if exact else "estimate",
+            measured="provider" if growth is not None and growth.is_reply and by_provider else "estimate",
+            most_tokens=round(total + doubt),
         )
+
+    def _grown(self, growth: _Growth, by_provider: bool) -> float:
+        """The reported level plus what came after it, the reply as its provider counted it or as we do."""
+        slope, reply, added = self._line.slope, growth.reply, growth.added
+        back = growth.report.output_tokens if by_provider else slope * reply.estimate + reply.exact
+        return growth.report.input_tokens + back + slope * added.estimate + added.exact
+
+    def _fixed_tokens(self, system_estimate: int, tools_estimate: int) -> tuple[float, float]:
+        """System parts and tools. What is hidden is a system prompt to us; what we estimate too high, is so in both."""
+        system, tools = self.ratio * system_estimate, self.ratio * tools_estimate
+        if self.overhead >= 0:
+            return system + self.overhead, tools
+        share = max(0.0, 1 + self.overhead / max(1.0, system + tools))
+        return share * system, share * tools
 
     def _level(self, messages: Sequence[ModelMessage], same: int) -> Level:
         """All our counts added up; only what follows `same` is looked at, and counted from the first difference on."""
@@ -145,18 +256,18 @@ class Meter:
             self._measured.append(messages[index])
         return level
 
-    def _anchored(self, messages: Sequence[ModelMessage], same: int) -> tuple[float, bool] | None:
-        """The reported level plus what came after it, when the request only continues what was sent."""
-        known = len(self._sent)
-        if self._last_reported is None or not known or len(messages) <= known:
-            return None
-        if any(messages[index] is not self._sent[index] for index in range(min(same, known), known)):
-            return None
-        reply = messages[known]
-        if not isinstance(reply, ModelResponse) or reply.usage.input_tokens != self._last_reported[0]:
-            return None
-        after = self._scaled(self._levels[len(messages) - 1].minus(self._levels[known]))
-        return sum(self._last_reported) + after, len(messages) == known + 1
+    def _growth(self, messages: Sequence[ModelMessage], fixed: Level) -> _Growth | None:
+        """What was measured last, seen from the newest reply in it; None when that was a reply to another request."""
+        for index in range(len(messages) - 1, 0, -1):
+            reply = messages[index]
+            if isinstance(reply, ModelResponse) and reply.usage.input_tokens and reply.state != "interrupted":
+                whole = self._levels[index - 1].whole + fixed.whole
+                report = self._reports.get((whole, reply.usage.input_tokens))
+                if report is None:
+                    return None
+                added = self._levels[len(messages) - 1].minus(self._levels[index])
+                return _Growth(report, self._count(reply), added, index == len(messages) - 1)
+        return None
 
     def _scaled(self, level: Level) -> float:
         return self.ratio * level.estimate + level.exact
@@ -166,13 +277,26 @@ class Meter:
         found = self._counts.get(id(message))
         if found is None or found[0] is not message:
             system = system_tokens(message)
-            found = (message, Level(estimate_message(message, self._provider) + system, 0, system))
+            estimate = estimate_message(message, self._provider) + system
+            found = (message, Level(estimate, 0, system, estimate))
             self._counts[id(message)] = found
         return found[1]
 
 
-def _within(total: int, system: int, tools: int) -> tuple[int, int]:
+def _fixed(scaffold: Scaffold) -> Level:
+    """Instructions and tool definitions."""
+    system = scaffold.instructions_tokens
+    estimate = system + scaffold.tools_tokens
+    return Level(estimate, 0, system, estimate)
+
+
+def _within(total: float, system: float, tools: float) -> tuple[float, float]:
+    """Our own figures for the fixed parts may not outgrow the whole, which may be the provider's."""
     fixed = system + tools
-    if fixed <= total:
-        return system, tools
-    return system * total // fixed, tools * total // fixed
+    return (system, tools) if fixed <= total else (system * total / fixed, tools * total / fixed)
+
+
+def _numbers(stored: object, count: int) -> list[int]:
+    """So many whole numbers, or none."""
+    found = [each for each in stored if type(each) is int] if isinstance(stored, list | tuple) else []
+    return found if len(found) == count else []

@@ -53,6 +53,8 @@ class Measured(NamedTuple):
     reading: Reading
     pinned: Collection[int] = ()
     """Indexes in `live` of what every stage keeps."""
+    history_messages: int = 0
+    """How many messages the history had, before repair."""
 
 
 class Prepared(NamedTuple):
@@ -124,6 +126,8 @@ class Governor:
         self._pinned: list[ModelMessage] = []
         self._started_at: int | None = None
         """How long the history was when a background compaction began; it is applied before the next request."""
+        self._asked_at = -1
+        """How long the history was from which the last request was made: there the reply to it will stand."""
         self._resist = range(0)
         """No automatic compaction while the history is so long: the last one was not worth it, or not wanted."""
 
@@ -134,7 +138,8 @@ class Governor:
         lineage: object = None,
         pinned: Collection[int] = (),
     ) -> Prepared:
-        """The next request, from the history as it is now."""
+        """The next request, from the history as it is now; with it comes the reply to the one before."""
+        self._learn(history)
         measured = self.measure(history, scaffold, lineage, pinned)
         found = self._due_now(measured)
         done = self._compact(measured, found) if found else None
@@ -169,7 +174,6 @@ class Governor:
         Histories of the same `lineage` only ever grow at their end: then this costs what was added since
         the last request, not what the whole is long.
         """
-        self._learn(history)
         past = self._past if lineage is not None and self._past.lineage is lineage else _Past()
         repaired = self._repaired(history, past)
         kept = self._pin(repaired, pinned)
@@ -178,7 +182,7 @@ class Governor:
         request = self._tool_outputs(repaired.messages, past)
         reading = self.meter.read(request, scaffold, self.window, same=past.final)
         self._past = _Past.after(history, repaired, request, lineage)
-        return Measured(repaired.messages, repaired.origins, request, reading, kept)
+        return Measured(repaired.messages, repaired.origins, request, reading, kept, len(history))
 
     def due(self, measured: Measured) -> Due | None:
         """What the policy wants summarised now."""
@@ -207,7 +211,7 @@ class Governor:
         """What of the user's words goes on beside the summary, when the policy's form has a place for them."""
         if self.settings.summary_form != "full":
             return None
-        return carried.within(carried.carried(messages), USER_WORDS_SHARE * self.summary_tokens)
+        return carried.within(carried.carried(messages), USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio)
 
     def replace(
         self,
@@ -245,16 +249,21 @@ class Governor:
         """The last guard: what does not fit is left out of this request."""
         limit = self.window.tokens
         request, reading, truncation = measured.request, measured.reading, None
-        if self.settings.truncation == "on" and reading.current_tokens > limit:
-            target = limit * (1 - self.settings.truncation_headroom)
-            room = target - sum(self.meter.fixed(scaffold)) - self.meter.unseen
+        if self.settings.truncation == "on" and reading.most_tokens > limit:
+            # By so much the messages have to become smaller, whatever goes with them.
+            excess = reading.most_tokens - limit * (1 - self.settings.truncation_headroom)
+            room = sum(map(self.meter.tokens, request)) - excess
             shorter = truncate(request, int(room), self.meter.tokens, self._clipped, measured.pinned)
-            before, reading = reading, self.meter.read(shorter.messages, scaffold, self.window)
-            truncation = Truncation(before.current_tokens, reading.current_tokens, len(request), len(shorter.messages))
-            request = shorter.messages
-            self._past = _Past()  # what was measured last is not what the next request begins with
+            if not _is_same(shorter.messages, request):
+                before, reading = reading, self.meter.read(shorter.messages, scaffold, self.window)
+                truncation = Truncation(
+                    before.current_tokens, reading.current_tokens, len(request), len(shorter.messages)
+                )
+                request = shorter.messages
+                self._past = _Past()  # what was measured last is not what the next request begins with
         request = list(request)  # the next request will be made in what is ours
         self.meter.sent(request, scaffold)
+        self._asked_at = measured.history_messages
         over = max(0, reading.current_tokens - limit)
         return Prepared(request, reading, measured.live, None, truncation, over)
 
@@ -287,11 +296,11 @@ class Governor:
         return None
 
     def _learn(self, history: Sequence[ModelMessage]) -> None:
-        """The reply to the last request is the newest one; what follows it are results and prompts."""
-        for message in reversed(history):
-            if isinstance(message, ModelResponse):
-                self.meter.reported(message)
-                return
+        """The reply to the last request stands where the history ended then; any other answers another request."""
+        if 0 <= self._asked_at < len(history):
+            reply, self._asked_at = history[self._asked_at], -1
+            if isinstance(reply, ModelResponse):
+                self.meter.reported(reply)
 
     def _tool_outputs(self, messages: list[ModelMessage], past: _Past) -> list[ModelMessage]:
         """Old tool results made smaller; what is final from the request before is taken over as it is."""
@@ -337,13 +346,17 @@ class Governor:
         if self._summarise is None:
             return None
         words = self.words_of(messages)
-        budget = self.summary_tokens
+        budget = int(self.summary_tokens / self.meter.ratio)  # who summarises counts as we do
         if words is not None:
-            budget -= int(self.meter.ratio * carried.tokens(words))
+            budget -= carried.tokens(words)
         try:
             return self._summarise(messages, budget, user_words=words is None).strip() or None
         except Exception:
             return None
+
+
+def _is_same(one: Sequence[ModelMessage], other: Sequence[ModelMessage]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def _reference(part: ToolReturnPart, text: str) -> str:

@@ -34,6 +34,7 @@ from co_tui.events.facts import (
     Unknown,
     UsageInfo,
     is_durable,
+    share_of,
 )
 
 __all__ = [
@@ -73,5 +74,6 @@ __all__ = [
     "encode",
     "from_json",
     "is_durable",
+    "share_of",
     "to_json",
 ]

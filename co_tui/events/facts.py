@@ -65,6 +65,11 @@ class Message(Record):
     """The reply was cut short by the user, a crash or a failure; this is as far as it came."""
 
 
+def share_of(tokens: int, limit_tokens: int) -> float:
+    """How much of a limit is filled; nothing of one that nobody knows."""
+    return tokens / limit_tokens if limit_tokens > 0 else 0.0
+
+
 class UsageInfo(Record):
     """How full the context is: the one source of every gauge."""
 
@@ -86,6 +91,13 @@ class UsageInfo(Record):
     cached_tokens: int | None = None
     cost: float | None = None
     """Price of that one request in US dollars, when the model's prices are known."""
+    learnt: Json = NOTHING
+    """What its reports taught about the model's tokens: the next process goes on from here."""
+
+    @property
+    def share(self) -> float:
+        """How much of the window is filled."""
+        return share_of(self.current_tokens, self.token_limit)
 
 
 class Truncation(Record):

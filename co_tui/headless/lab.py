@@ -48,7 +48,7 @@ def window_of(tokens: int | None, model: str | None) -> Window:
 
 def ratio_of(model: str | None, ground: Ground) -> float:
     """What was learnt about the named model's tokens; 1 for one that nobody has talked with yet."""
-    return Ratios(ground.paths.state / RATIOS_FILE).of(model) if model else 1.0
+    return (Ratios(ground.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
 
 
 def lab(

@@ -36,7 +36,7 @@ class ModelSummariser:
         self._note = ""
 
     def __call__(self, messages: Sequence[ModelMessage], budget_tokens: int, *, user_words: bool = True) -> str:
-        request = Request(messages, budget_tokens, self._window_tokens, self._ratio, user_words)
+        request = Request(messages, int(budget_tokens * self._ratio), self._window_tokens, self._ratio, user_words)
         request.timeout_s = self._timeout_s
         summary: Summary = self._wait(summarised(request, self._model))
         if summary.by == OFFLINE:

@@ -73,7 +73,7 @@ def replay(
     summarise: Summarise = summarise_offline,
 ) -> Iterator[Request]:
     """A request before every reply of the recording, from what was said until then."""
-    governor = Governor(settings, window, summarise=summarise, meter=Meter(ratio))
+    governor = Governor(settings, window, summarise=summarise, meter=Meter(ratio, margin=1.0))
     details, inspector = Details(), Inspector()
     history: list[ModelMessage] = []
     lineage = object()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -35,14 +35,16 @@ class Bench:
     archive: Archive
     open_model: Callable[[str], Awaitable[Answerer]]
     first_backoff_s: float
-    scaffold: Scaffold = field(init=False)
-    """What went with the last request beside the conversation."""
+    scaffold: Scaffold = Scaffold()
+    """What went with the last request beside the conversation, as far as that is known."""
     in_turn: bool = False
     """Whether a turn is under way: then the history is rewritten only between two requests."""
     _measuring: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        self.scaffold = Scaffold(instructions=self.instructions)
+        """Go on counting from what the log knows of this model."""
+        sent = self.governor.meter.restore(self.state.learnt.get(self.answerer.name, {}))
+        self.scaffold = replace(sent, instructions=self.instructions)
 
     @property
     def session_id(self) -> str:
@@ -84,6 +86,7 @@ class Bench:
                 "output_tokens": usage.output_tokens,
                 "cached_tokens": usage.cache_read_tokens,
                 "cost": price_of(response),
+                "learnt": self.governor.meter.as_json(),
             }
         initial = self.state.usage is None
         await self.recorder.record(reading.as_fact(is_initial=initial, model=self.answerer.name, **reported))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from co_tui.context.calibration import RATIO_RANGE
 from co_tui.store.numbers import Numbers
 
 NOTICEABLE = 0.01
@@ -13,11 +14,13 @@ class Ratios:
     def __init__(self, file: Path) -> None:
         self._numbers = Numbers(file)
 
-    def of(self, model: str) -> float:
-        """1 until something was learnt."""
+    def of(self, model: str) -> float | None:
+        """None until something was learnt."""
         value = self._numbers.get(model)
-        return value if value is not None and 0.2 < value < 5 else 1.0
+        low, high = RATIO_RANGE
+        return value if value is not None and low < value < high else None
 
-    def learn(self, model: str, ratio: float) -> None:
-        if abs(ratio - self.of(model)) >= NOTICEABLE:
+    def learn(self, model: str, ratio: float | None) -> None:
+        """None is nothing to learn from: a session too short to tell keeps what was known."""
+        if ratio is not None and abs(ratio - (self.of(model) or 1.0)) >= NOTICEABLE:
             self._numbers.put(model, round(ratio, 4))

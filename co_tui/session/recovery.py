@@ -23,7 +23,6 @@ BUFFERS = (0.1, 0.25, 0.5)
 EMERGENCY_CHARS = 10_000
 EMERGENCY_TURNS = 5
 EMERGENCY_SUMMARY_TOKENS = 4_000
-RATIO_RANGE = (0.5, 4.0)
 SMALLEST_WINDOW = 128
 
 
@@ -68,10 +67,8 @@ class Recovery:
         governor, asked = self._bench.governor, self._bench.answerer.asked
         usage = self._bench.state.usage
         self._refused_tokens = usage.current_tokens if usage else governor.window.tokens
-        if found.requested_tokens and self._refused_tokens:
-            low, high = RATIO_RANGE
-            factor = min(high, max(low, found.requested_tokens / self._refused_tokens))
-            governor.meter.ratio *= factor
+        if found.requested_tokens:
+            governor.meter.refused(found.requested_tokens)
             self._refused_tokens = found.requested_tokens
         if found.limit_tokens and found.limit_tokens < governor.window.tokens:
             governor.window = self._named = Window(tokens=found.limit_tokens, known=True)

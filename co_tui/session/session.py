@@ -400,7 +400,7 @@ class Session:
         return unsaid
 
     def _learn(self) -> None:
-        self._desk.ratios.learn(self._bench.answerer.name, self._bench.governor.meter.ratio)
+        self._desk.ratios.learn(self._bench.answerer.name, self._bench.governor.meter.learnt_ratio)
 
     async def _close_retired(self) -> None:
         while self._retired:

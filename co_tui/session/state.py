@@ -1,7 +1,8 @@
 """What a session is, as the sum of its events. Pure: the same events always give the same state."""
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
 from co_tui.events import (
@@ -99,6 +100,8 @@ class SessionState(Record):
     compacting: Event | None = None
     """The start of a compaction that is under way."""
     usage: UsageInfo | None = None
+    learnt: Mapping[str, Json] = MappingProxyType({})
+    """What the reports of each model taught about its tokens."""
     readings: tuple[tuple[int, int], ...] = ()
     """(turn, tokens) at the end of the last turns, for telling the pace."""
     cost: float = 0.0
@@ -240,6 +243,8 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
         readings = readings[:-1]
     readings = (*readings, (state.turn, fact.current_tokens))[-PACE_TURNS:]
     cost = state.cost + (fact.cost or 0.0)
+    if fact.learnt:
+        state = state.but(learnt={**state.learnt, fact.model: fact.learnt})
     return state.but(seq=_seq(event), usage=fact, readings=readings, cost=cost)
 
 

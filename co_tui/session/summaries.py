@@ -87,7 +87,7 @@ async def summarised(request: Request, answerer: Callable[[], Awaitable[Answerer
 async def offline(request: Request, *, note: str = "") -> Summary:
     """The floor: extractive, never fails. Beside the loop, since a long conversation takes a moment."""
     text = await asyncio.to_thread(
-        summarise_offline, request.messages, request.budget_tokens, user_words=request.user_words
+        summarise_offline, request.messages, int(request.budget_tokens / request.ratio), user_words=request.user_words
     )
     return Summary(text, OFFLINE, note=note)
 
@@ -95,8 +95,8 @@ async def offline(request: Request, *, note: str = "") -> Summary:
 async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Summary:
     earlier = carried.earlier_summary(request.messages, user_words=request.user_words)
     budget = min(request.budget_tokens, int(window_tokens * LARGEST_SHARE))
-    fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + budget + 60
-    room = window_tokens * MARGIN / max(1.0, request.ratio) - fixed
+    fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + 60
+    room = (window_tokens * MARGIN - budget) / max(1.0, request.ratio) - fixed
     note = ""
     for attempt in range(ATTEMPTS):
         if room < LEAST_ROOM_TOKENS:
@@ -104,7 +104,7 @@ async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Su
         parts = await asyncio.to_thread(in_parts, request.messages, room)
         if not parts:
             break
-        work = Assignment(parts, earlier, request.focus, budget, request.bill)
+        work = Assignment(parts, earlier, request.focus, budget, request.ratio, request.bill)
         try:
             async with asyncio.timeout(request.timeout_s):
                 written = await write_summary(model, work)

@@ -67,10 +67,10 @@ def test_the_last_report_is_the_anchor_and_only_what_follows_is_estimated() -> N
 
 
 def test_fixed_parts_never_exceed_what_the_provider_counted() -> None:
-    reply = ModelResponse(parts=[TextPart("x")], usage=RequestUsage(input_tokens=10, output_tokens=1))
+    reply = ModelResponse(parts=[TextPart("x")], usage=RequestUsage(input_tokens=110, output_tokens=1))
     asked = ModelRequest(parts=[UserPromptPart("hi")])
     reading = read([asked, reply], Scaffold(instructions="word " * 500), sent=1)
-    assert reading.current_tokens == 11 and reading.conversation_tokens >= 0
+    assert reading.current_tokens == 111 and reading.conversation_tokens >= 0
 
 
 def test_tool_calls_and_results_count() -> None:

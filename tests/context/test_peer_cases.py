@@ -191,7 +191,8 @@ def room_for_the_reply(given: dict[str, Any], expected: dict[str, Any]) -> None:
     meter = weighed(history, usage.input_tokens)
     meter.read(history, Scaffold(), Window(tokens=window, known=True))
     meter.sent(history, Scaffold())
-    history = [*history, say("so", usage=usage)]
+    history = [*history, reply_to := say("so", usage=usage)]
+    meter.reported(reply_to)
     found = compacts(settings if given.get("auto", True) else LOADED["off"], window, history, meter)
     assert found is expected["overflow"]
 

@@ -44,7 +44,7 @@ async def about_to_block(session: Session, provider: Provider) -> None:
         return None
 
     session._compactor.after_turn = nothing  # type: ignore[method-assign, assignment]
-    while session.state.usage is None or session.state.usage.current_tokens < 1_450:
+    while session.state.usage is None or session.state.usage.current_tokens < 1_400:
         await talk(session, 1)
 
 

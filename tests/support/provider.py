@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.counts import Counts
+
 
 @dataclass
 class Reply:
@@ -22,6 +24,7 @@ class Reply:
     prompt_tokens: int = 100
     """What is reported; -1 counts the request, four characters a token."""
     completion_tokens: int = 10
+    """-1 counts the reply, when the provider has a way of counting."""
     status: int = 200
     body: str = ""
     headers: dict[str, str] = field(default_factory=dict)
@@ -91,6 +94,10 @@ class Provider:
         """Whether it offers to count tokens: one a word."""
         self.tokenized: list[str] = []
         self.requests: list[dict[str, Any]] = []
+        self.counts: Counts | None = None
+        """Its own way of counting; without one, four characters a token."""
+        self.counted: list[int] = []
+        """How many tokens each request had, those for summaries included."""
         self.model_id = "scripted"
         self.window: int | None = 4096
         self.models: Reply | None = None
@@ -123,7 +130,8 @@ class Provider:
                 if self.path.endswith("/tokenize"):
                     self._tokenize(asked)
                     return
-                sent = count(asked.get("messages"))
+                sent = provider.counts.request(asked) if provider.counts else count(asked.get("messages"))
+                provider.counted.append(sent)
                 if self.headers.get("X-Interaction-Type") == "conversation-compaction":
                     provider.summary_requests.append(asked)
                     reply = provider.summaries.pop(0) if provider.summaries else provider.summary
@@ -137,6 +145,8 @@ class Provider:
                     return
                 if reply.prompt_tokens < 0:
                     reply = replace(reply, prompt_tokens=sent)
+                if reply.completion_tokens < 0 and provider.counts:
+                    reply = replace(reply, completion_tokens=provider.counts.reply(reply.text, reply.tool))
                 if reply.wait_s:
                     self._wait(reply.wait_s)
                 try:

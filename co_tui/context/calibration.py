@@ -1,0 +1,148 @@
+"""How a model's tokens follow from our estimates: a line through what its provider reported. Pure, knows no message.
+
+    tokens = ratio · estimate + overhead
+
+Two reports at different levels give both. The lowest level ever reported and the one farthest above it are kept:
+what is constant shows best where little else was sent, the ratio over the longest way.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+RATIO_RANGE = (0.2, 6.0)
+LIKELY_RATIO = 2.5
+"""One report alone does not tell a high ratio from much overhead: up to here it is taken for the ratio."""
+TINY_TOKENS = 64
+"""Of so small a request most is what the provider adds: alone it says nothing about the ratio."""
+SMALLEST_SPAN_TOKENS = 8
+"""Two levels nearer to each other than this are one: counts are whole numbers."""
+SOUND_SPAN_TOKENS = 400
+"""From two levels so far apart on, the ratio is worth keeping for later sessions."""
+UNEVEN = 0.02
+"""Texts of the same estimate differ by so much: as far as that may explain it, nothing is taken for overhead."""
+UNLEARNT_MARGIN, LEARNT_MARGIN, REPORTED_MARGIN = 1.3, 1.1, 1.03
+"""How much more than the likely figure it may be: nothing known, a ratio from earlier sessions, reports of this one."""
+JUMP = 10.0
+"""A report that is so many times what was to be expected, or so small a part of it, is not believed."""
+HIDDEN_TOKENS = 16_000
+"""More than this, beyond the highest ratio, no provider adds to a request."""
+SMALL_TOKENS = 1_000
+"""Below this the factor says nothing: a hidden system prompt may be many times a short conversation."""
+
+
+class Point(NamedTuple):
+    """A request as we estimated it, and what its provider counted for that part of it."""
+
+    estimate: int
+    tokens: int
+
+
+class Line(NamedTuple):
+    """What the reports so far add up to."""
+
+    ratio: float
+    """For all that stands: with the overhead it gives the last report exactly."""
+    slope: float
+    """For what is added to what was reported."""
+    slope_at_most: float
+    overhead: float
+    """What is added to every request, as far as that is certain; below 0 when we estimate the fixed part too high."""
+
+
+class Calibration(NamedTuple):
+    """The reports of one model that matter. Immutable: a report gives a new one."""
+
+    prior: float = 1.0
+    """The ratio until something was reported."""
+    known: bool = False
+    """Whether the prior was learnt in earlier sessions."""
+    margin: float = UNLEARNT_MARGIN
+    """How many times the likely figure it may be, until something was reported."""
+    lowest: Point | None = None
+    farthest: Point | None = None
+    last: Point | None = None
+
+    def believes(self, report: Point, counted: int = 0) -> bool:
+        """Whether the report can be true, beside what was counted exactly; a provider may say anything."""
+        ours, theirs = report.estimate + counted, report.tokens + counted
+        if not RATIO_RANGE[0] * ours <= theirs <= RATIO_RANGE[1] * ours + HIDDEN_TOKENS:
+            return ours < TINY_TOKENS and 0 < theirs <= HIDDEN_TOKENS
+        if self.last is None or max(ours, theirs) < SMALL_TOKENS:
+            return True
+        line = self.line()
+        expected = max(1.0, line.ratio * report.estimate + line.overhead + counted)
+        return expected / JUMP <= theirs <= max(expected * JUMP, SMALL_TOKENS * JUMP)
+
+    def heard(self, report: Point) -> "Calibration":
+        """With one more report, which is believed."""
+        if self.lowest is None or self.farthest is None:
+            return self._replace(lowest=report, farthest=report, last=report)
+        lowest, farthest = self.lowest, self.farthest
+        if report.estimate < lowest.estimate:
+            lowest = report
+        # The newer of two that are about as far away: what is being said changes its nature with time.
+        elif report.estimate - lowest.estimate >= (farthest.estimate - lowest.estimate) / 2:
+            farthest = report
+        return self._replace(lowest=lowest, farthest=farthest, last=report)
+
+    def refused(self, report: Point) -> "Calibration":
+        """A provider that refuses a request may count the reply's room in: it holds only until the next report."""
+        return self._replace(last=report) if self.lowest is not None else self.heard(report)
+
+    @property
+    def span_tokens(self) -> int:
+        """How far apart the levels are that were reported."""
+        if self.lowest is None or self.farthest is None:
+            return 0
+        return self.farthest.estimate - self.lowest.estimate
+
+    @property
+    def is_sound(self) -> bool:
+        return self.span_tokens >= SOUND_SPAN_TOKENS
+
+    def line(self) -> Line:
+        if self.last is None or self.lowest is None or self.farthest is None:
+            return Line(self.prior, self.prior, self.margin * self.prior, 0.0)
+        span = self.span_tokens
+        if span < SMALLEST_SPAN_TOKENS:
+            return self._from_one(self.last)
+        slope = _within_range((self.farthest.tokens - self.lowest.tokens) / span)
+        constant = self.lowest.tokens - slope * self.lowest.estimate
+        doubt = self.lowest.estimate * (1 / span + UNEVEN)
+        overhead = max(0.0, abs(constant) - doubt) * (1 if constant > 0 else -1)
+        ratio = _within_range((self.last.tokens - overhead) / max(1, self.last.estimate))
+        return Line(ratio, slope, REPORTED_MARGIN * slope + 1 / span, overhead)
+
+    def _from_one(self, report: Point) -> Line:
+        """One equation for two unknowns: a ratio learnt before is believed; else the ratio explains what it can."""
+        estimate, tokens = report
+        if estimate < TINY_TOKENS:
+            return Line(self.prior, self.prior, self.margin * self.prior, tokens - self.prior * estimate)
+        is_ratio = not self.known and tokens <= LIKELY_RATIO * estimate
+        overhead = 0.0 if is_ratio else max(0.0, tokens - self.prior * estimate)
+        ratio = _within_range((tokens - overhead) / estimate)
+        return Line(ratio, ratio, max(REPORTED_MARGIN * ratio, _within_range(tokens / estimate)), overhead)
+
+    def as_json(self) -> dict[str, list[int]]:
+        """What the next process needs to go on from here."""
+        named = {"lowest": self.lowest, "farthest": self.farthest, "last": self.last}
+        return {name: list(point) for name, point in named.items() if point is not None}
+
+    def restored(self, stored: Mapping[str, Any]) -> "Calibration":
+        """With what `as_json` once gave; anything else counts for nothing."""
+        points = [_point(stored.get(name)) for name in ("lowest", "farthest", "last")]
+        if any(point is None for point in points):
+            return self
+        lowest, farthest, last = points
+        return self._replace(lowest=lowest, farthest=farthest, last=last)
+
+
+def _point(stored: object) -> Point | None:
+    if isinstance(stored, Sequence) and len(stored) == 2 and all(type(each) is int and each >= 0 for each in stored):
+        return Point(*stored)
+    return None
+
+
+def _within_range(ratio: float) -> float:
+    low, high = RATIO_RANGE
+    return min(high, max(low, ratio))
