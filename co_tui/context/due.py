@@ -50,7 +50,7 @@ class Question(NamedTuple):
 
     @property
     def share(self) -> float:
-        return self.reading.current_tokens / self.window_tokens
+        return self.reading.share
 
 
 def due(asked: Question) -> Due | None:

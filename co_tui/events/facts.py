@@ -136,6 +136,9 @@ class CompactionComplete(Record):
     success: bool
     cancelled: bool = False
     error: str = ""
+    """Why it failed; empty on success."""
+    note: str = ""
+    """What else there is to say of a success: why the model's summary was not used, say."""
     trigger: str = ""
     pre_tokens: int = 0
     post_tokens: int = 0

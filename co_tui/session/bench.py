@@ -8,10 +8,12 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.toolsets import AbstractToolset
 
+from co_tui.agent.messages import read_messages
 from co_tui.agent.models import Answerer
 from co_tui.agent.prices import price_of
 from co_tui.context.count import Reading, Scaffold
 from co_tui.context.pipeline import Governor, Measured
+from co_tui.events import CompactionComplete
 from co_tui.session.archive import Archive
 from co_tui.session.history import ParsedHistory
 from co_tui.session.recorder import Recorder
@@ -35,7 +37,7 @@ class Bench:
     archive: Archive
     open_model: Callable[[str], Awaitable[Answerer]]
     first_backoff_s: float
-    scaffold: Scaffold = Scaffold()
+    scaffold: Scaffold = field(default_factory=Scaffold)
     """What went with the last request beside the conversation, as far as that is known."""
     in_turn: bool = False
     """Whether a turn is under way: then the history is rewritten only between two requests."""
@@ -75,6 +77,17 @@ class Bench:
         """What another history would take."""
         async with self._measuring:
             return await asyncio.to_thread(self.governor.measure, messages, self.scaffold)
+
+    async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
+        """A rewrite that is about to be logged, with what the history takes before and after."""
+        before = (await self.measure()).reading.current_tokens
+        history = self.parsed.messages(self.state)
+        gone = [n for n, entry in enumerate(self.state.history) if entry.ref in fact.replaced]
+        kept = [message for n, message in enumerate(history) if n not in gone]
+        put = read_messages(fact.replacement)
+        after = await self.measure_as([*kept[: gone[0]], *put, *kept[gone[0] :]] if gone else kept)
+        tokens = after.reading.current_tokens
+        return fact.but(pre_tokens=before, post_tokens=tokens, tokens_removed=before - tokens)
 
     async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
         """Log a measurement; with a response, what its provider reported and what it cost."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from co_tui.context import cuts
 from co_tui.context.due import Due, frees_enough
 from co_tui.context.pipeline import Measured
-from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError
+from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.bench import Bench
 from co_tui.session.failing import understood
@@ -201,7 +201,7 @@ class Compactor:
             return
         self._told_fixed = True
         reading = measured.reading
-        share = (reading.system_tokens + reading.tool_definition_tokens) / max(1, reading.window.tokens)
+        share = share_of(reading.system_tokens + reading.tool_definition_tokens, reading.window.tokens)
         await bench.recorder.record(
             SessionError(
                 what=f"Instructions, tools ({share:.0%} of the window) and pinned messages nearly fill the context; "
@@ -214,16 +214,17 @@ class Compactor:
     def _job(self, bench: Bench, measured: Measured, found: Due, *, blocks: bool = True) -> Job:
         history = bench.state.history
         gone = (measured.origins[index] for index in found.cut.replaced)
-        reading, trigger = measured.reading, found.cut.trigger
+        trigger = found.cut.trigger
         return Job(
             bench=bench,
             due=found,
             refs=frozenset(history[index].ref for index in gone if index is not None),
             messages=[measured.live[index] for index in found.cut.replaced],
+            reading=measured.reading,
+            history_messages=len(history),
             trigger="background" if trigger == "blocking" and not blocks else trigger,
             focus=found.focus,
             blocks=blocks,
-            share=reading.current_tokens / max(1, reading.window.tokens),
         )
 
     # Doing
@@ -285,7 +286,7 @@ class Compactor:
         task = self._task
         if task is None:
             return
-        share = measured.reading.current_tokens / max(1, measured.reading.window.tokens)
+        share = measured.reading.share
         bench.recorder.announce(CompactionWait(share=share))
         began = time.monotonic()
         self._blocking = task

@@ -61,20 +61,19 @@ class Preparer:
     async def _may(self, job: Job) -> bool:
         if job.trigger not in AUTOMATIC or job.bench.settings.compaction_asks == "off" or self._asker is None:
             return True
-        return await self._asker.may_compact(job.trigger, len(job.refs), job.share)
+        return await self._asker.may_compact(job.trigger, len(job.refs), job.reading.share)
 
     async def _start(self, job: Job) -> None:
         bench = job.bench
-        usage = bench.state.usage
         job.span = telemetry.start(job.trigger, {"session_id": bench.session_id, "model": bench.answerer.name})
         job.started = True
         await bench.recorder.record(
             CompactionStart(
                 trigger=job.trigger,
                 focus=job.focus,
-                system_tokens=usage.system_tokens if usage else 0,
-                conversation_tokens=usage.conversation_tokens if usage else 0,
-                tool_definition_tokens=usage.tool_definition_tokens if usage else 0,
+                system_tokens=job.reading.system_tokens,
+                conversation_tokens=job.reading.conversation_tokens,
+                tool_definition_tokens=job.reading.tool_definition_tokens,
                 messages=len(job.refs),
                 blocks=job.blocks,
             )
@@ -92,7 +91,7 @@ class Preparer:
             "cwd": str(self._cwd),
             "focus": job.focus,
             "messages": len(job.refs),
-            "share": round(job.share, 4),
+            "share": round(job.reading.share, 4),
         }
         outcome = await run_hooks(
             "preCompact", commands, payload, cwd=self._cwd, timeout_s=bench.settings.hook_timeout_s,

@@ -1,5 +1,6 @@
 """What to try next when a provider refuses a request as too long (C10). Each step may lose more than the one before."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from co_tui.session.bench import Bench
 from co_tui.session.compaction import CompactionRefused, Compactor
 from co_tui.session.history import to_json
 from co_tui.session.limits import Limits
+from co_tui.session.rewriting import since
 
 BUFFERS = (0.1, 0.25, 0.5)
 """How much less than what was refused is tried, when the provider names no limit: growing, up to a maximum."""
@@ -100,17 +102,26 @@ class Recovery:
         measured = await bench.measure()
         if not measured.live:
             return ""
+        began, history, before = time.monotonic(), bench.state.history, measured.reading
+        await bench.recorder.record(
+            CompactionStart(
+                trigger="context_limit",
+                system_tokens=before.system_tokens,
+                conversation_tokens=before.conversation_tokens,
+                tool_definition_tokens=before.tool_definition_tokens,
+                messages=len(history),
+            )
+        )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS)
         await self._compactor.rewriter.remember(bench, summary, "Left the context in an emergency")
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])
         after = await bench.measure_as(kept)
-        history = bench.state.history
-        pre, post = measured.reading.current_tokens, after.reading.current_tokens
+        pre, post = before.current_tokens, after.reading.current_tokens
         fact = CompactionComplete(
             success=True,
             trigger="context_limit",
-            error=f"Emergency: results and texts, the latest prompt included, were clipped to "
+            note=f"Emergency: results and texts, the latest prompt included, were clipped to "
             f"{EMERGENCY_CHARS:,} characters, and {EMERGENCY_TURNS} turns kept.",
             pre_tokens=pre,
             post_tokens=post,
@@ -123,9 +134,11 @@ class Recovery:
             summary=summary,
             summarised_by="offline",
             model=bench.answerer.name,
+            duration_ms=since(began),
+            waited_ms=since(began),
         )
         fact = await self._compactor.rewriter.with_checkpoint(bench, fact)
-        _, done = await bench.recorder.record(CompactionStart(trigger="context_limit", messages=len(history)), fact)
+        (done,) = await bench.recorder.record(fact)
         # What was pinned is a copy now, and stays pinned.
         copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)
         if copies:

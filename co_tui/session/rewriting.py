@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.prices import price_of_input
 from co_tui.agent.summariser import Written
+from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut
 from co_tui.context.due import Due
 from co_tui.context.pipeline import Measured
@@ -37,12 +38,14 @@ class Job:
     refs: frozenset[Ref]
     """The messages that will be replaced, by their identity in the log."""
     messages: list[ModelMessage]
+    reading: Reading
+    """Of the history it is about to change."""
+    history_messages: int
     trigger: str
     focus: str = ""
     blocks: bool = True
     with_primary: bool = False
     """On demand the model that answers writes the summary; otherwise the one set for summaries, if any."""
-    share: float = 0.0
     began: float = field(default_factory=time.monotonic)
     span: telemetry.CompactionSpan = field(default_factory=telemetry.CompactionSpan)
     started: bool = False
@@ -50,6 +53,11 @@ class Job:
     summary: Summary | None = None
     bill: Written = field(default_factory=Written)
     """What was asked of a model for it."""
+
+    def unchanged(self, fact: CompactionComplete) -> CompactionComplete:
+        """The figures of one that left everything as it was."""
+        tokens, messages = self.reading.current_tokens, self.history_messages
+        return fact.but(pre_tokens=tokens, post_tokens=tokens, pre_messages=messages, post_messages=messages)
 
 
 class Rewriter:
@@ -95,7 +103,7 @@ class Rewriter:
         pre, post = measured.reading.current_tokens, after.reading.current_tokens
         fact = CompactionComplete(
             success=True,
-            error=job.summary.note,
+            note=job.summary.note,
             trigger=job.trigger,
             pre_tokens=pre,
             post_tokens=post,
@@ -128,6 +136,8 @@ class Rewriter:
     ) -> CompactionComplete:
         """Log how it ended, with what it cost; a success gets its checkpoint first, so that the log can name it."""
         fact = fact or CompactionComplete(success=False, error=error, trigger=job.trigger)
+        if not fact.success:
+            fact = job.unchanged(fact)
         fact = fact.but(
             model=bench.answerer.name,
             duration_ms=since(job.began),
@@ -173,7 +183,7 @@ class Rewriter:
         try:
             kept = self._checkpoints.write(number, title, fact.summary, facts=facts, workspace=workspace)
         except CheckpointFailed as failed:
-            return fact.but(error=" ".join(filter(None, (fact.error, str(failed)))))
+            return fact.but(note=" ".join(filter(None, (fact.note, str(failed)))))
         return fact.but(checkpoint_number=kept.number, checkpoint_path=str(kept.path))
 
     async def remember(self, bench: Bench, text: str, heading: str) -> None:

@@ -282,7 +282,7 @@ class Session:
         """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
         rewrites.edited(self.state, seq, text)
         await self._settle_history("a summary was edited")
-        await self._rewrite(rewrites.edited(self.state, seq, text))
+        await self._rewrite(await self._bench.with_figures(rewrites.edited(self.state, seq, text)))
 
     async def _settle_history(self, reason: str) -> None:
         """Nothing may be under way while the history is rewritten."""

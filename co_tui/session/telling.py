@@ -29,7 +29,7 @@ def told_compaction(done: CompactionComplete) -> str:
     if done.edited and done.summarised_by == "you":
         return "The summary was rewritten by you."
     by = f" by {done.summarised_by}" if done.summarised_by else ""
-    note = f" ({done.error})" if done.error else ""
+    note = f" ({done.note})" if done.note else ""
     return (
         f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, "
         f"{len(done.replaced)} messages summarised{by}{note}."

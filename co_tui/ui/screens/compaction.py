@@ -196,8 +196,8 @@ def receipt(fact: CompactionComplete) -> Text:
         rows.append(("cache lost", f"{fact.cache_lost_tokens:,} tokens the provider had cached"))
     if fact.checkpoint_path:
         rows.append(("checkpoint", f"{fact.checkpoint_number}: {fact.checkpoint_path}"))
-    if fact.error:
-        rows.append(("note", fact.error))
+    if remark := fact.note or fact.error:
+        rows.append(("note", remark))
     text = Text()
     for name, value in rows:
         text.append(f"{name:<14}", "bold")
