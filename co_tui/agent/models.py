@@ -21,6 +21,7 @@ from co_tui.agent.embedded import ALIAS, EmbeddedServer
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
 from co_tui.agent.guarded import GuardedModel
+from co_tui.agent.prices import is_published
 from co_tui.agent.redact import KEY_VARIABLES, redact, without_secrets
 from co_tui.agent.wire import NoAnswer, ask, new_client
 from co_tui.events.storable import storable_text, whole
@@ -282,7 +283,7 @@ async def _open_compatible(name: str, config: ModelConfig) -> ProviderModel:
         settings=_request_settings(config),
         asked=Asked(name, base_url, _secrets(config)),
         reached=reached,
-        known_window_tokens=window or _believed(reached.model.context_window),
+        known_window_tokens=window or (_believed(reached.model.context_window) if is_published(base_url) else None),
         counter=TokenCounter(base_url, model_name, key),
     )
 

@@ -1,11 +1,22 @@
 """What replies cost, as far as anybody published a price."""
 
+import re
+
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
 
 
+def is_published(address: str) -> bool:
+    """Whether the price list knows who answers there: a server of one's own may call its model anything."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    return any(re.match(provider.api_pattern, address) for provider in get_snapshot().providers)
+
+
 def price_of(response: ModelResponse) -> float | None:
     """The reply's price in US dollars; None when nobody published one."""
+    if response.provider_name == "openai" and not is_published(response.provider_url or ""):
+        return None  # a server that only speaks as OpenAI does
     try:
         return float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 RATIO_RANGE = (0.2, 6.0)
-LIKELY_RATIO = 2.5
+LIKELY_RATIO = 3.0
 """One report alone does not tell a high ratio from much overhead: up to here it is taken for the ratio."""
 TINY_TOKENS = 64
 """Of so small a request most is what the provider adds: alone it says nothing about the ratio."""
@@ -55,12 +55,18 @@ class Calibration(NamedTuple):
     prior: float = 1.0
     """The ratio until something was reported."""
     known: bool = False
-    """Whether the prior was learnt in earlier sessions."""
+    """Whether the prior was learnt: in earlier sessions, or before the tools changed."""
+    weight_tokens: int = 0
+    """Over how long a way it was learnt in this session."""
+    constant: float = 0.0
+    """The overhead until reports say otherwise, beyond doubt."""
     margin: float = UNLEARNT_MARGIN
     """How many times the likely figure it may be, until something was reported."""
     lowest: Point | None = None
     farthest: Point | None = None
     last: Point | None = None
+    fixed: int = 0
+    """Our estimate of what goes with every one of these requests: instructions and tools."""
 
     def believes(self, report: Point, counted: int = 0) -> bool:
         """Whether the report can be true, beside what was counted exactly; a provider may say anything."""
@@ -73,10 +79,14 @@ class Calibration(NamedTuple):
         expected = max(1.0, line.ratio * report.estimate + line.overhead + counted)
         return expected / JUMP <= theirs <= max(expected * JUMP, SMALL_TOKENS * JUMP)
 
-    def heard(self, report: Point) -> "Calibration":
+    def heard(self, report: Point, fixed: int = 0) -> "Calibration":
         """With one more report, which is believed."""
         if self.lowest is None or self.farthest is None:
-            return self._replace(lowest=report, farthest=report, last=report)
+            return self._replace(lowest=report, farthest=report, last=report, fixed=fixed)
+        if fixed != self.fixed:
+            # What was constant is another now; only the ratio goes on.
+            line, weight = self.line(), min(SOUND_SPAN_TOKENS, self.way_tokens)
+            return Calibration(line.slope, True, weight, line.overhead, self.margin).heard(report, fixed)
         lowest, farthest = self.lowest, self.farthest
         if report.estimate < lowest.estimate:
             lowest = report
@@ -85,9 +95,9 @@ class Calibration(NamedTuple):
             farthest = report
         return self._replace(lowest=lowest, farthest=farthest, last=report)
 
-    def refused(self, report: Point) -> "Calibration":
+    def refused(self, report: Point, fixed: int = 0) -> "Calibration":
         """A provider that refuses a request may count the reply's room in: it holds only until the next report."""
-        return self._replace(last=report) if self.lowest is not None else self.heard(report)
+        return self._replace(last=report) if self.lowest is not None else self.heard(report, fixed)
 
     @property
     def span_tokens(self) -> int:
@@ -97,8 +107,9 @@ class Calibration(NamedTuple):
         return self.farthest.estimate - self.lowest.estimate
 
     @property
-    def is_sound(self) -> bool:
-        return self.span_tokens >= SOUND_SPAN_TOKENS
+    def way_tokens(self) -> int:
+        """Over how long a way the ratio was learnt in all."""
+        return self.span_tokens + self.weight_tokens
 
     def line(self) -> Line:
         if self.last is None or self.lowest is None or self.farthest is None:
@@ -106,10 +117,9 @@ class Calibration(NamedTuple):
         span = self.span_tokens
         if span < SMALLEST_SPAN_TOKENS:
             return self._from_one(self.last)
-        slope = _within_range((self.farthest.tokens - self.lowest.tokens) / span)
-        constant = self.lowest.tokens - slope * self.lowest.estimate
-        doubt = self.lowest.estimate * (1 / span + UNEVEN)
-        overhead = max(0.0, abs(constant) - doubt) * (1 if constant > 0 else -1)
+        grown = self.farthest.tokens - self.lowest.tokens
+        slope = _within_range((grown + self.weight_tokens * self.prior) / self.way_tokens)
+        overhead = self._overhead(slope, self.lowest, 1 / span + UNEVEN)
         ratio = _within_range((self.last.tokens - overhead) / max(1, self.last.estimate))
         return Line(ratio, slope, REPORTED_MARGIN * slope + 1 / span, overhead)
 
@@ -119,27 +129,45 @@ class Calibration(NamedTuple):
         if estimate < TINY_TOKENS:
             return Line(self.prior, self.prior, self.margin * self.prior, tokens - self.prior * estimate)
         is_ratio = not self.known and tokens <= LIKELY_RATIO * estimate
-        overhead = 0.0 if is_ratio else max(0.0, tokens - self.prior * estimate)
+        overhead = 0.0 if is_ratio else self._overhead(self.prior, report, UNEVEN)
         ratio = _within_range((tokens - overhead) / estimate)
         return Line(ratio, ratio, max(REPORTED_MARGIN * ratio, _within_range(tokens / estimate)), overhead)
 
-    def as_json(self) -> dict[str, list[int]]:
-        """What the next process needs to go on from here."""
-        named = {"lowest": self.lowest, "farthest": self.farthest, "last": self.last}
-        return {name: list(point) for name, point in named.items() if point is not None}
+    def _overhead(self, ratio: float, report: Point, doubt: float) -> float:
+        """What that ratio leaves unexplained, as far as it is more than may be wrong with the ratio."""
+        rest = report.tokens - ratio * report.estimate - self.constant
+        certain = max(0.0, abs(rest) - doubt * report.estimate)
+        return max(-ratio * self.fixed, self.constant + (certain if rest > 0 else -certain))
+
+    def as_json(self) -> dict[str, Any]:
+        """What the next process needs to go on from here; empty when there is nothing."""
+        if self.lowest is None or self.farthest is None or self.last is None:
+            return {}
+        prior = {"prior": [round(self.prior, 4), self.weight_tokens, round(self.constant, 1)]} if self.known else {}
+        points = {"lowest": list(self.lowest), "farthest": list(self.farthest), "last": list(self.last)}
+        return {**points, "fixed": self.fixed, **prior}
 
     def restored(self, stored: Mapping[str, Any]) -> "Calibration":
         """With what `as_json` once gave; anything else counts for nothing."""
-        points = [_point(stored.get(name)) for name in ("lowest", "farthest", "last")]
-        if any(point is None for point in points):
+        lowest, farthest, last = (_point(stored.get(name)) for name in ("lowest", "farthest", "last"))
+        fixed, prior = stored.get("fixed"), _prior(stored.get("prior"))
+        if lowest is None or farthest is None or last is None or not isinstance(fixed, int):
             return self
-        lowest, farthest, last = points
-        return self._replace(lowest=lowest, farthest=farthest, last=last)
+        learnt = self
+        if prior is not None:
+            learnt = self._replace(prior=prior[0], known=True, weight_tokens=int(prior[1]), constant=prior[2])
+        return learnt._replace(lowest=lowest, farthest=farthest, last=last, fixed=fixed)
 
 
 def _point(stored: object) -> Point | None:
     if isinstance(stored, Sequence) and len(stored) == 2 and all(type(each) is int and each >= 0 for each in stored):
         return Point(*stored)
+    return None
+
+
+def _prior(stored: object) -> tuple[float, float, float] | None:
+    if isinstance(stored, Sequence) and len(stored) == 3 and all(type(each) in (int, float) for each in stored):
+        return _within_range(stored[0]), min(SOUND_SPAN_TOKENS, max(0, stored[1])), stored[2]
     return None
 
 

@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context import cuts
 from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut, Tokens
+from co_tui.context.marks import Marks, marks
 from co_tui.context.replacement import difference
 from co_tui.context.shape import stands_in, turn_starts
 from co_tui.settings import Settings
@@ -52,6 +53,15 @@ class Question(NamedTuple):
     def share(self) -> float:
         return self.reading.share
 
+    @property
+    def marks(self) -> Marks:
+        return marks(self.settings, self.window_tokens)
+
+    @property
+    def is_past_mark(self) -> bool:
+        """Whether the window is filled so far that the policy acts."""
+        return self.marks.share is not None and self.share >= self.marks.share
+
 
 def due(asked: Question) -> Due | None:
     """What the policy wants now; None when all is well or a compaction could not free enough."""
@@ -94,7 +104,7 @@ def before_tail(asked: Question, trigger: str) -> Cut | None:
 
 def _compress(asked: Question) -> Due | None:
     settings = asked.settings
-    if asked.share < settings.compression_threshold:
+    if not asked.is_past_mark:
         return None
     keep_from = None
     if not asked.summarises:
@@ -129,9 +139,9 @@ def _turns(asked: Question) -> Due | None:
 
 
 def _background(asked: Question) -> Due | None:
-    settings = asked.settings
-    if asked.share < min(settings.background_compaction_threshold, settings.buffer_exhaustion_threshold):
+    if not asked.is_past_mark:
         return None
-    waits = asked.share >= settings.buffer_exhaustion_threshold
+    waiting_share = asked.marks.waiting_share
+    waits = waiting_share is not None and asked.share >= waiting_share
     cut = before_tail(asked, "blocking" if waits else "background")
     return Due(cut, waits) if cut else None

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.calibration import LEARNT_MARGIN, UNEVEN, UNLEARNT_MARGIN, Calibration, Point
+from co_tui.context.calibration import LEARNT_MARGIN, SOUND_SPAN_TOKENS, UNEVEN, UNLEARNT_MARGIN, Calibration, Point
 from co_tui.context.count import (
     Reading,
     Scaffold,
@@ -62,7 +62,7 @@ class Meter:
     def __init__(self, ratio: float | None = None, provider: str = "", *, margin: float | None = None) -> None:
         known = ratio is not None
         margin = margin or (LEARNT_MARGIN if known else UNLEARNT_MARGIN)
-        self._calibration = Calibration(ratio or 1.0, known, margin)
+        self._calibration = Calibration(ratio or 1.0, known, margin=margin)
         self._line = self._calibration.line()
         self._provider = provider
         self._counts: dict[int, tuple[ModelMessage, Level]] = {}
@@ -72,6 +72,7 @@ class Meter:
         self._sent: Sequence[ModelMessage] = ()
         self._unanswered: Level | None = None
         """What was sent last, with all that goes along, until its reply has come."""
+        self._sent_fixed = 0
         self._reports: dict[tuple[int, int], Report] = {}
         """By the request's own estimate and its reported length: a report is of its own request and no other."""
         self._last: Report | None = None
@@ -94,7 +95,7 @@ class Meter:
     @property
     def learnt_ratio(self) -> float | None:
         """The ratio when it is worth keeping: reported over some length, and not by one reply alone."""
-        return self._line.slope if self._calibration.is_sound else None
+        return self._line.slope if self._calibration.way_tokens >= SOUND_SPAN_TOKENS else None
 
     def as_json(self) -> dict[str, Any]:
         """What another process needs to go on counting from here."""
@@ -149,6 +150,7 @@ class Meter:
         fixed = _fixed(scaffold)
         self._sent = messages
         self._unanswered = self._level(messages, 0).plus(fixed)
+        self._sent_fixed = fixed.estimate
         self._sent_growth = self._growth(messages, fixed)
         self._tools_estimate = scaffold.tools_tokens
 
@@ -162,7 +164,7 @@ class Meter:
         if not self._calibration.believes(point, sent.exact):
             return
         slope = self._line.slope if self._calibration.span_tokens else None
-        self._use(self._calibration.heard(point))
+        self._use(self._calibration.heard(point, self._sent_fixed))
         if self._sent_growth is not None:
             self._judge_outputs(self._sent_growth, usage.input_tokens, slope or self._line.slope)
         self._remember(Report(sent.whole, usage.input_tokens, usage.output_tokens))
@@ -174,7 +176,7 @@ class Meter:
             return
         point = Point(sent.estimate, tokens - sent.exact)
         if self._calibration.believes(point, sent.exact):
-            self._use(self._calibration.refused(point))
+            self._use(self._calibration.refused(point, self._sent_fixed))
 
     def _judge_outputs(self, growth: _Growth, input_tokens: int, slope: float) -> None:
         """Whether replies come back as long as their provider said they were: hidden thoughts, say, do not."""

@@ -8,6 +8,7 @@ from co_tui.inert import inert
 from co_tui.session.figures import context_figures
 from co_tui.session.replay import replay
 from co_tui.session.state import Entry, SessionState
+from co_tui.session.telling import money, told_cost
 from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.store.lock import SessionLock
 from co_tui.store.log import REPLY_SLOT
@@ -39,8 +40,8 @@ def sessions(ground: Ground, *, search: str, limit: int, as_json: bool) -> int:
 
 def _cells(row: SessionRow) -> tuple[str, ...]:
     updated = datetime.fromisoformat(row.updated).astimezone()
-    share = f"{row.tokens / row.token_limit:.0%}" if row.tokens and row.token_limit else "–"
-    cost = f"${row.cost:.2f}" if row.cost else "–"
+    share = f"{row.share:.0%}" if row.share is not None else "–"
+    cost = money(row.known_cost) if row.tokens else "–"
     return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
 
 
@@ -76,7 +77,6 @@ def context(ground: Ground, name: str, *, as_json: bool) -> int:
         return DONE
     limit = f"{figures['token_limit']:,}{'' if figures['limit_known'] else ' (assumed)'}"
     mark = "" if figures["measured"] == "provider" else "~"
-    share = figures["current_tokens"] / figures["token_limit"] if figures["token_limit"] else 0
     put(
         table(
             ("KIND", "TOKENS"),
@@ -84,12 +84,13 @@ def context(ground: Ground, name: str, *, as_json: bool) -> int:
                 ("system", f"{figures['system_tokens']:,}"),
                 ("tools", f"{figures['tool_definition_tokens']:,}"),
                 ("conversation", f"{figures['conversation_tokens']:,}"),
-                ("all", f"{mark}{figures['current_tokens']:,} of {limit} ({share:.0%})"),
+                ("all", f"{mark}{figures['current_tokens']:,} of {limit} ({figures['share']:.0%})"),
             ),
         )
     )
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
     put(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
+    put(f"cost {told_cost(figures['cost'], figures['summary_cost'])}")
     return DONE
 
 

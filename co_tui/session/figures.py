@@ -18,6 +18,7 @@ def context_figures(state: SessionState) -> dict[str, Any]:
         "system_tokens": usage.system_tokens if usage else 0,
         "tool_definition_tokens": usage.tool_definition_tokens if usage else 0,
         "conversation_tokens": usage.conversation_tokens if usage else 0,
+        "share": round(usage.share, 4) if usage else 0.0,
         "limit_known": usage.limit_known if usage else False,
         "measured": usage.measured if usage else "estimate",
         "messages_count": len(state.history),
@@ -25,8 +26,13 @@ def context_figures(state: SessionState) -> dict[str, Any]:
         "characters": characters,
         "model": state.model,
         "policy": state.policy,
-        "cost": round(state.cost, 6),
+        "cost": _rounded(state.total_cost),
+        "summary_cost": _rounded(state.summary_cost or None),
     }
+
+
+def _rounded(dollars: float | None) -> float | None:
+    return None if dollars is None else round(dollars, 6)
 
 
 def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:

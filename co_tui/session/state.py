@@ -1,7 +1,7 @@
 """What a session is, as the sum of its events. Pure: the same events always give the same state."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
@@ -61,6 +61,14 @@ class Entry(NamedTuple):
         return self.ref[0]
 
 
+class Sample(NamedTuple):
+    """How much the context held at the end of a turn."""
+
+    turn: int
+    tokens: int
+    messages: int
+
+
 class Rewritten(NamedTuple):
     """A rewrite of the history that can be taken back."""
 
@@ -102,9 +110,10 @@ class SessionState(Record):
     usage: UsageInfo | None = None
     learnt: Mapping[str, Json] = MappingProxyType({})
     """What the reports of each model taught about its tokens."""
-    readings: tuple[tuple[int, int], ...] = ()
-    """(turn, tokens) at the end of the last turns, for telling the pace."""
+    readings: tuple[Sample, ...] = ()
+    """The last turns since the history was rewritten or the model changed, for telling the pace."""
     cost: float = 0.0
+    """Of the turns; summaries are apart."""
     summary_cost: float = 0.0
     started: bool = False
     ended: bool = False
@@ -112,10 +121,26 @@ class SessionState(Record):
     @property
     def tokens_per_turn(self) -> float:
         """How fast the context has been filling; 0 while that is not known, or when it shrank."""
+        return self._pace(lambda sample: sample.tokens)
+
+    @property
+    def messages_per_turn(self) -> float:
+        return self._pace(lambda sample: sample.messages)
+
+    def _pace(self, held: Callable[[Sample], int]) -> float:
         if len(self.readings) < 2:
             return 0.0
-        (first, least), (last, most) = self.readings[0], self.readings[-1]
-        return max(0.0, (most - least) / max(1, last - first))
+        first, last = self.readings[0], self.readings[-1]
+        return max(0.0, (held(last) - held(first)) / max(1, last.turn - first.turn))
+
+    @property
+    def turns_in_context(self) -> int:
+        return len({entry.turn for entry in self.history if entry.turn})
+
+    @property
+    def total_cost(self) -> float | None:
+        """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
+        return self.cost + self.summary_cost or None
 
     def without(self, rewrite: Rewritten) -> list[Entry]:
         """The history as if that rewrite had not been: what stood before it, and all that came since."""
@@ -161,11 +186,12 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
         case CompactionUndone():
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
-            return _happened(state.but(history=_resolved(state, fact.history), rewrites=left), event)
+            undone = state.but(history=_resolved(state, fact.history), rewrites=left, readings=())
+            return _happened(undone, event)
         case Pin():
             return _happened(_pinned(state, fact), event)
         case ModelChange():
-            return _happened(state.but(model=fact.to), event)
+            return _happened(state.but(model=fact.to, readings=()), event)
         case PolicyChange():
             return _happened(state.but(policy=fact.to), event)
         case CompactionStart():
@@ -239,9 +265,9 @@ def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
 
 def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionState:
     readings = state.readings
-    if readings and readings[-1][0] == state.turn:
+    if readings and readings[-1].turn == state.turn:
         readings = readings[:-1]
-    readings = (*readings, (state.turn, fact.current_tokens))[-PACE_TURNS:]
+    readings = (*readings, Sample(state.turn, fact.current_tokens, fact.messages_count))[-PACE_TURNS:]
     cost = state.cost + (fact.cost or 0.0)
     if fact.learnt:
         state = state.but(learnt={**state.learnt, fact.model: fact.learnt})
@@ -269,7 +295,7 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
 
 def _rewritten(state: SessionState, event: Event, history: Growing[Entry]) -> SessionState:
     kept = Rewritten(event, before=state.history, after=history)
-    return state.but(history=history, rewrites=(*state.rewrites, kept))
+    return state.but(history=history, rewrites=(*state.rewrites, kept), readings=())
 
 
 def _pinned(state: SessionState, fact: Pin) -> SessionState:

@@ -1,4 +1,4 @@
-"""What happened, in a sentence: for the conversation on the screen, and for the command line."""
+"""What happened, in a sentence, and money in words: for the screen, and for the command line."""
 
 from co_tui.events import CompactionComplete, SessionError
 
@@ -16,6 +16,18 @@ def told_retry(error: SessionError) -> str:
     again = f"{error.attempt} of {error.attempts}" if error.attempts else f"attempt {error.attempt}"
     wait = f"in {error.retry_in_s:.0f} s" if error.retry_in_s and error.retry_in_s >= 1 else "now"
     return f"{sentence(error.what)} Trying again {wait} ({again})."
+
+
+def money(dollars: float | None) -> str:
+    """None is a price that nobody published."""
+    if dollars is None:
+        return "unknown"
+    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
+
+
+def told_cost(total: float | None, summaries: float | None) -> str:
+    """What a session cost, and how much of it was for summaries."""
+    return f"{money(total)} · summaries {money(summaries)}" if summaries else money(total)
 
 
 def told_compaction(done: CompactionComplete) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from co_tui.events import Event, UsageInfo
+from co_tui.events import Event, UsageInfo, share_of
 from co_tui.events.event import stored
 from co_tui.store.connect import connect_for_reading
 from co_tui.store.errors import SessionNotFound, explained
@@ -31,8 +31,18 @@ class SessionRow(NamedTuple):
     token_limit: int | None
     cost: float
 
+    @property
+    def share(self) -> float | None:
+        """How much of the window is filled, as last measured; None before that."""
+        return share_of(self.tokens, self.token_limit) if self.tokens and self.token_limit else None
+
+    @property
+    def known_cost(self) -> float | None:
+        """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
+        return self.cost or None
+
     def as_json(self) -> dict[str, Any]:
-        return self._asdict()
+        return {**self._asdict(), "cost": self.known_cost}
 
 
 _COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)

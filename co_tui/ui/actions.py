@@ -4,7 +4,7 @@ from co_tui import settings
 from co_tui.inert import one_line
 from co_tui.paths import as_text
 from co_tui.session.figures import context_figures
-from co_tui.ui.figures import money
+from co_tui.ui.figures import told_cost
 from co_tui.ui.rewrite_actions import NO_SESSION, RewriteActions
 from co_tui.ui.themes import DARK, LIGHT
 
@@ -82,18 +82,17 @@ class Actions(RewriteActions):
             return
         figures = context_figures(self._app.bridge.state)
         roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
-        share = figures["current_tokens"] / figures["token_limit"] if figures["token_limit"] else 0
         assumed = "" if figures["limit_known"] else " (assumed)"
         measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
         self._say(
             f"context       {figures['current_tokens']:,} of {figures['token_limit']:,} tokens{assumed}, "
-            f"{share:.0%}, {measured}\n"
+            f"{figures['share']:.0%}, {measured}\n"
             f"system        {figures['system_tokens']:,}\n"
             f"tools         {figures['tool_definition_tokens']:,}\n"
             f"conversation  {figures['conversation_tokens']:,}\n"
             f"messages      {figures['messages_count']}  ({roles})\n"
             f"characters    {figures['characters']:,}\n"
-            f"cost          {money(figures['cost'])}"
+            f"cost          {told_cost(figures['cost'], figures['summary_cost'])}"
         )
 
     async def do_config(self, arguments: str) -> None:

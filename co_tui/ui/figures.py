@@ -1,5 +1,9 @@
 """Numbers as people read them."""
 
+from co_tui.session.telling import money, told_cost
+
+__all__ = ["money", "tokens", "told_cost"]
+
 
 def counted(count: int, noun: str) -> str:
     """1 message, 2 messages."""
@@ -15,7 +19,3 @@ def tokens(count: int) -> str:
     if count < 1_000_000:
         return f"{count / 1000:.0f}k"
     return f"{count / 1_000_000:.1f}M"
-
-
-def money(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"

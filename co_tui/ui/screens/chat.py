@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static, TextArea
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
+from co_tui.context.marks import marks
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state import SessionState
@@ -160,7 +161,7 @@ class ChatScreen(Screen[None]):
         """Show what somebody waits for; what runs in the background shows on the gauge."""
         if not self._is_complete:
             return
-        share = state.usage.current_tokens / max(1, state.usage.token_limit) if state.usage else 0.0
+        share = state.usage.share if state.usage else 0.0
         match event.fact:
             case CompactionStart(blocks=True, trigger=trigger):
                 self.query_one(CompactingIndicator).begin(trigger, share)
@@ -181,13 +182,15 @@ class ChatScreen(Screen[None]):
         self._state = state
         settings = self.app.launch.settings
         running = state.compacting.fact if state.compacting else None
+        acts = marks(settings, state.usage.token_limit if state.usage else 0)
         reading = GaugeReading(
             usage=state.usage,
-            cost=state.cost,
+            cost=state.total_cost,
             summary_cost=state.summary_cost,
             tokens_per_turn=state.tokens_per_turn,
-            background_at=settings.background_compaction_threshold,
-            blocking_at=settings.buffer_exhaustion_threshold,
+            messages_per_turn=state.messages_per_turn,
+            turns=state.turns_in_context if acts.turns else 0,
+            marks=acts,
             summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
         )
         for gauge in self.query(Gauge):

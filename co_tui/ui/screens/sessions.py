@@ -114,7 +114,7 @@ class SessionsScreen(Screen[str]):
         updated = datetime.fromisoformat(row.updated).astimezone()
         today = updated.date() == datetime.now().astimezone().date()
         when = f"{updated:%H:%M}" if today else f"{updated:%d %b}"
-        share = f"{row.tokens / row.token_limit:.0%}" if row.tokens and row.token_limit else "–"
+        share = f"{row.share:.0%}" if row.share is not None else "–"
         right = f"{when:>6} {share:>5} {row.messages:>5}m"
         width = max(24, self.app.size.width // (1 if self.app.size.width < 90 else 2) - 6)
         mark = "● " if row.id == self._present else ""
@@ -142,7 +142,7 @@ class SessionsScreen(Screen[str]):
         facts = (row.cwd, row.branch, row.model, row.policy)
         text.append(" · ".join(inert(fact) for fact in facts if fact) + "\n", "dim")
         counts = [f"{row.messages} messages", f"{tokens(row.tokens or 0)} tokens"]
-        counts += [money(row.cost)] if row.cost else []
+        counts += [f"cost {money(row.known_cost)}"] if row.tokens else []
         counts += [f"{row.compactions} ◆"] if row.compactions else []
         text.append(" · ".join(counts) + f"\n{row.id}\n", "dim")
         for event in self._reader.last_events(row.id, PREVIEW_EVENTS):

@@ -1,6 +1,7 @@
 """How full the context is, from `session.usage_info` alone."""
 
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from rich.style import Style
@@ -8,8 +9,9 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from co_tui.context.marks import Marks
 from co_tui.events import UsageInfo
-from co_tui.ui.figures import money, tokens
+from co_tui.ui.figures import tokens, told_cost
 
 FULL, EMPTY, MARK, MOVING = "▓", "░", "┆", "◆"
 MOVE_S = 0.2
@@ -17,23 +19,28 @@ MOVE_S = 0.2
 EMPTY_TEXT = "Nothing sent yet."
 
 
+NEARLY, FULLY = 0.8, 0.95
+"""From here on the colours warn, under policies that do not look at the window."""
+
+
 class GaugeReading(NamedTuple):
     """What the gauge shows; all figures come from events."""
 
     usage: UsageInfo | None = None
-    cost: float = 0.0
+    cost: float | None = None
+    """Of turns and summaries; None when nobody published a price."""
     summary_cost: float = 0.0
     tokens_per_turn: float = 0.0
-    background_at: float = 0.8
-    blocking_at: float = 0.95
+    messages_per_turn: float = 0.0
+    turns: int = 0
+    """How many are in the context."""
+    marks: Marks = Marks(NEARLY, FULLY)
     summarising: int = 0
     """How many messages are being summarised in the background."""
 
     @property
     def share(self) -> float:
-        if self.usage is None or not self.usage.token_limit:
-            return 0.0
-        return self.usage.current_tokens / self.usage.token_limit
+        return self.usage.share if self.usage else 0.0
 
     @property
     def percent(self) -> str:
@@ -53,32 +60,43 @@ class GaugeReading(NamedTuple):
         return f"{about}{tokens(self.usage.current_tokens)} of {tokens(self.usage.token_limit)}{assumed}"
 
     @property
-    def turns_left(self) -> int | None:
-        """Turns until the first mark at the present pace; None while there is no pace."""
-        if self.usage is None or self.tokens_per_turn <= 0:
-            return None
-        room = self.background_at * self.usage.token_limit - self.usage.current_tokens
-        return max(0, int(room / self.tokens_per_turn))
-
-    @property
     def level(self) -> str:
-        if self.share >= self.blocking_at:
+        if self.share >= (self.marks.waiting_share or FULLY):
             return "error"
-        return "warning" if self.share >= self.background_at else "normal"
+        return "warning" if self.share >= (self.marks.share or NEARLY) else "normal"
 
     @property
     def outlook(self) -> str:
+        """What comes next, and in how many turns at the present pace."""
         if self.summarising:
             return f"summarising {self.summarising} messages in the background"
-        mark = f"{self.background_at * 100:.0f} %"
         if self.level == "error":
-            return f"past {self.blocking_at * 100:.0f} %: nearly full"
+            return f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %: nearly full"
         if self.level == "warning":
-            return f"past {mark}"
-        left = self.turns_left
-        if left is None:
-            return f"compacts at {mark}"
-        return f"compacts at {mark}, {f'≈ {left} turns' if left else 'soon'}"
+            return f"past {(self.marks.share or NEARLY) * 100:.0f} %"
+        ahead = sorted(self._ahead(), key=lambda mark: (mark[1] is None, mark[1]))
+        if not ahead:
+            return "never compacts"
+        mark, left = ahead[0]
+        return f"compacts {mark}" + ("" if left is None else f", ≈ {left} turns" if left else ", soon")
+
+    def _ahead(self) -> Iterator[tuple[str, int | None]]:
+        """Each of the policy's marks in words, with the turns that are left until it; None while there is no pace."""
+        usage, marks = self.usage, self.marks
+        if usage is None:
+            return
+        if marks.share is not None:
+            room = marks.share * usage.token_limit - usage.current_tokens
+            yield f"at {marks.share * 100:.0f} %", _turns(room, self.tokens_per_turn)
+        if marks.messages is not None:
+            room = marks.messages - usage.messages_count
+            yield f"over {marks.messages} messages", _turns(room, self.messages_per_turn)
+        if marks.turns is not None:
+            yield f"over {marks.turns} turns", _turns(marks.turns - self.turns, 1)
+
+
+def _turns(room: float, pace: float) -> int | None:
+    return max(0, int(room / pace)) if pace > 0 else None
 
 
 class Gauge(Widget):
@@ -98,7 +116,8 @@ class Gauge(Widget):
         filled = min(width, round(reading.share * width)) if reading.share else 0
         if reading.share > 0:
             filled = max(1, filled)
-        marks = {min(width - 1, int(at * width)) for at in (reading.background_at, reading.blocking_at)}
+        at = (reading.marks.share, reading.marks.waiting_share)
+        marks = {min(width - 1, int(share * width)) for share in at if share is not None}
         colour, muted = self.style_of(reading.level), self.style_of("muted")
         bar = Text(no_wrap=True)
         moving = int(time.monotonic() / MOVE_S) % width if reading.summarising else -1
@@ -124,10 +143,8 @@ class Gauge(Widget):
         lines.append(Text(fixed, style=muted))
         lines.append(Text(f"conversation {tokens(usage.conversation_tokens)}", style=muted))
         lines.append(Text(reading.outlook, style=muted))
-        cost = money(reading.cost) if reading.cost else "no price known" if usage.measured == "provider" else ""
-        if reading.summary_cost:
-            cost += f" · summaries {money(reading.summary_cost)}"
-        lines.append(Text(cost, style=muted))
+        cost = told_cost(reading.cost, reading.summary_cost)
+        lines.append(Text(f"cost {cost}" if reading.cost is None else cost, style=muted))
         return Text("\n").join(lines)
 
 
