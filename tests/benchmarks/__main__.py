@@ -2,13 +2,14 @@
 
 import sys
 
-from tests.benchmarks import app, compaction, foundation, lab, pipeline
+from tests.benchmarks import app, compaction, counting, foundation, lab, pipeline
 
 BENCHMARKS = {
     "foundation": foundation.main,
     "app": app.main,
     "pipeline": pipeline.main,
     "compaction": compaction.main,
+    "counting": counting.main,
     "lab": lab.main,
 }
 

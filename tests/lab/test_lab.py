@@ -146,32 +146,32 @@ def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) -> Non
     assert tallies["balanced"].total_tokens < tallies["off"].total_tokens
 
 
-@needs_data
-def test_counts_follow_what_providers_reported() -> None:
+def errors_on_real_counts() -> list[float]:
+    """How far each measurement was from what its provider then reported, from the second request on."""
     conversations = {conversation.id: conversation for conversation in load(DATA / "conversations.jsonl")}
     rows: dict[tuple[str, str], list[dict]] = {}
     for row in lines("token_counts.jsonl"):
         rows.setdefault((row["conversation"], row["model"]), []).append(row)
-    errors, naive = [], []
+    errors = []
     for (name, _), reported in rows.items():
-        messages = list(conversations[name].messages)
-        meter, first = Meter(), True
-        for row in sorted(reported, key=lambda row: row["upto_index"]):
+        messages, meter = list(conversations[name].messages), Meter()
+        for number, row in enumerate(sorted(reported, key=lambda row: row["upto_index"])):
             upto = row["upto_index"]
-            request = messages[:upto]
-            if not first:
-                counted = meter.read(request, Scaffold(), Window(tokens=1_000_000, known=True)).current_tokens
+            request, reply = messages[:upto], messages[upto]
+            counted = meter.read(request, Scaffold(), Window(tokens=1_000_000, known=True)).current_tokens
+            if number:
                 errors.append(counted / row["prompt_tokens"] - 1)
-                characters = sum(len(json.dumps(chat, ensure_ascii=False)) for chat in to_chat(request))
-                naive.append(characters / 4 / row["prompt_tokens"] - 1)
-            first = False
             meter.sent(request, Scaffold())
-            reply = messages[upto]
             assert isinstance(reply, ModelResponse)
             usage = {"prompt_tokens": row["prompt_tokens"], "completion_tokens": row["completion_tokens"]}
-            messages[upto] = to_message({**to_chat([reply])[0], "usage": usage})
-            meter.reported(messages[upto])
+            messages[upto] = answer = to_message({**to_chat([reply])[0], "usage": usage})
+            assert isinstance(answer, ModelResponse)
+            meter.reported(answer)
+    return errors
+
+
+@needs_data
+def test_counts_follow_what_providers_reported() -> None:
+    errors = errors_on_real_counts()
     middle = sorted(map(abs, errors))[len(errors) // 2]
-    print(f"{len(errors)} requests: median error {middle:.2%}, worst {min(errors):.1%} to {max(errors):.1%}; "
-          f"chars/4: median {sorted(map(abs, naive))[len(naive) // 2]:.1%}, worst {min(naive):.1%}")  # fmt: skip
     assert middle <= 0.0005 and min(errors) >= -0.067 and max(errors) <= 0.212

@@ -45,8 +45,6 @@ class Talk:
         self.session_id = ""
         self.seen: list[Seen] = []
         self.compactions: list[CompactionComplete] = []
-        self.freed: list[tuple[int, int]] = []
-        """What each compaction said it freed, and what the provider would say."""
         self._reading: UsageInfo | None = None
         provider.counts, provider.window = counts, WINDOW_TOKENS
         provider.default = Reply(text="It does, as the tests say.", prompt_tokens=-1, completion_tokens=-1)
@@ -142,3 +140,19 @@ async def everything(talk: Talk) -> None:
     await talk.tools(2, lines=30)
     for _ in range(5):
         await talk.paste(30)
+
+
+async def freed(talk: Talk) -> tuple[int, int]:
+    """What a compaction said it freed, and what it freed as the provider counts."""
+    provider, counts = talk.provider, talk.counts
+    await talk.short(2)
+    await talk.paste(80)
+    session = await talk.say("Thanks.")
+    before = talk.seen[-1].theirs + counts.reply(provider.default.text)
+    done = await session.compact()
+    assert done.success and done.tokens_removed == done.pre_tokens - done.post_tokens
+    await talk.short(1)
+    *_, earlier, request = provider.requests
+    # The prompt after it came in addition, and so did a tool for what is no longer there.
+    after = counts.request({"messages": request["messages"][:-1], "tools": earlier["tools"]})
+    return done.tokens_removed, before - after
