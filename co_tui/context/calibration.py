@@ -20,6 +20,8 @@ SOUND_SPAN_TOKENS = 400
 """From two levels so far apart on, the ratio is worth keeping for later sessions."""
 UNEVEN = 0.02
 """Texts of the same estimate differ by so much: as far as that may explain it, nothing is taken for overhead."""
+LEVERAGE = 0.1
+"""Two requests that do not continue each other need not have much in common: so much of that is uneven, too."""
 UNLEARNT_MARGIN, LEARNT_MARGIN, REPORTED_MARGIN = 1.3, 1.1, 1.03
 """How much more than the likely figure it may be: nothing known, a ratio from earlier sessions, reports of this one."""
 JUMP = 10.0
@@ -67,6 +69,8 @@ class Calibration(NamedTuple):
     last: Point | None = None
     fixed: int = 0
     """Our estimate of what goes with every one of these requests: instructions and tools."""
+    grown: bool = True
+    """Whether each of these requests only continued the one before."""
 
     def believes(self, report: Point, counted: int = 0) -> bool:
         """Whether the report can be true, beside what was counted exactly; a provider may say anything."""
@@ -79,8 +83,8 @@ class Calibration(NamedTuple):
         expected = max(1.0, line.ratio * report.estimate + line.overhead + counted)
         return expected / JUMP <= theirs <= max(expected * JUMP, SMALL_TOKENS * JUMP)
 
-    def heard(self, report: Point, fixed: int = 0) -> "Calibration":
-        """With one more report, which is believed."""
+    def heard(self, report: Point, fixed: int = 0, *, continues: bool = True) -> "Calibration":
+        """With one more report, which is believed. `continues`: its request was the one before, and more."""
         if self.lowest is None or self.farthest is None:
             return self._replace(lowest=report, farthest=report, last=report, fixed=fixed)
         if fixed != self.fixed:
@@ -93,7 +97,7 @@ class Calibration(NamedTuple):
         # The newer of two that are about as far away: what is being said changes its nature with time.
         elif report.estimate - lowest.estimate >= (farthest.estimate - lowest.estimate) / 2:
             farthest = report
-        return self._replace(lowest=lowest, farthest=farthest, last=report)
+        return self._replace(lowest=lowest, farthest=farthest, last=report, grown=self.grown and continues)
 
     def refused(self, report: Point, fixed: int = 0) -> "Calibration":
         """A provider that refuses a request may count the reply's room in: it holds only until the next report."""
@@ -119,7 +123,7 @@ class Calibration(NamedTuple):
             return self._from_one(self.last)
         grown = self.farthest.tokens - self.lowest.tokens
         slope = _within_range((grown + self.weight_tokens * self.prior) / self.way_tokens)
-        overhead = self._overhead(slope, self.lowest, 1 / span + UNEVEN)
+        overhead = self._overhead(slope, self.lowest, span)
         ratio = _within_range((self.last.tokens - overhead) / max(1, self.last.estimate))
         return Line(ratio, slope, REPORTED_MARGIN * slope + 1 / span, overhead)
 
@@ -129,13 +133,18 @@ class Calibration(NamedTuple):
         if estimate < TINY_TOKENS:
             return Line(self.prior, self.prior, self.margin * self.prior, tokens - self.prior * estimate)
         is_ratio = not self.known and tokens <= LIKELY_RATIO * estimate
-        overhead = 0.0 if is_ratio else self._overhead(self.prior, report, UNEVEN)
+        overhead = 0.0 if is_ratio else self._overhead(self.prior, report)
         ratio = _within_range((tokens - overhead) / estimate)
         return Line(ratio, ratio, max(REPORTED_MARGIN * ratio, _within_range(tokens / estimate)), overhead)
 
-    def _overhead(self, ratio: float, report: Point, doubt: float) -> float:
-        """What that ratio leaves unexplained, as far as it is more than may be wrong with the ratio."""
+    def _overhead(self, ratio: float, report: Point, span: int | None = None) -> float:
+        """What that ratio leaves unexplained, as far as it is more than may be wrong with the ratio.
+
+        Over a short way high up, what was rounded weighs more; so does what is uneven, when the texts are others.
+        """
         rest = report.tokens - ratio * report.estimate - self.constant
+        leverage = LEVERAGE * report.estimate / span if span and not self.grown else 0.0
+        doubt = (1 / span if span else 0.0) + UNEVEN * ratio * (1 + leverage)
         certain = max(0.0, abs(rest) - doubt * report.estimate)
         return max(-ratio * self.fixed, self.constant + (certain if rest > 0 else -certain))
 
@@ -145,7 +154,7 @@ class Calibration(NamedTuple):
             return {}
         prior = {"prior": [round(self.prior, 4), self.weight_tokens, round(self.constant, 1)]} if self.known else {}
         points = {"lowest": list(self.lowest), "farthest": list(self.farthest), "last": list(self.last)}
-        return {**points, "fixed": self.fixed, **prior}
+        return {**points, "fixed": self.fixed, "grown": self.grown, **prior}
 
     def restored(self, stored: Mapping[str, Any]) -> "Calibration":
         """With what `as_json` once gave; anything else counts for nothing."""
@@ -156,7 +165,8 @@ class Calibration(NamedTuple):
         learnt = self
         if prior is not None:
             learnt = self._replace(prior=prior[0], known=True, weight_tokens=int(prior[1]), constant=prior[2])
-        return learnt._replace(lowest=lowest, farthest=farthest, last=last, fixed=fixed)
+        grown = stored.get("grown") is True
+        return learnt._replace(lowest=lowest, farthest=farthest, last=last, fixed=fixed, grown=grown)
 
 
 def _point(stored: object) -> Point | None:

@@ -164,7 +164,8 @@ class Meter:
         if not self._calibration.believes(point, sent.exact):
             return
         slope = self._line.slope if self._calibration.span_tokens else None
-        self._use(self._calibration.heard(point, self._sent_fixed))
+        continues = self._sent_growth is not None
+        self._use(self._calibration.heard(point, self._sent_fixed, continues=continues))
         if self._sent_growth is not None:
             self._judge_outputs(self._sent_growth, usage.input_tokens, slope or self._line.slope)
         self._remember(Report(sent.whole, usage.input_tokens, usage.output_tokens))

@@ -306,7 +306,9 @@ class Session:
         answerer = await self._desk.open_model(name)
         try:
             window = await self._desk.window(answerer)
-            await self._make_fit(answerer.name, window, compact)
+            # In the tokens of the model it shall go on with.
+            measured = await self._new_bench(answerer, self._bench.settings, window).measure()
+            await self._make_fit(answerer.name, window, measured.reading.most_tokens, compact)
         except BaseException:
             await answerer.close()
             raise
@@ -321,9 +323,7 @@ class Session:
         measured = await self._bench.measure()
         await self._bench.report(measured.reading)
 
-    async def _make_fit(self, name: str, window: Window, compact: bool) -> None:
-        usage = self.state.usage
-        tokens = usage.current_tokens if usage else 0
+    async def _make_fit(self, name: str, window: Window, tokens: int, compact: bool) -> None:
         if tokens <= window.tokens * self._bench.settings.buffer_exhaustion_threshold or not self.state.history:
             return
         if not compact:

@@ -10,6 +10,7 @@ import pytest
 
 from co_tui.events import UsageInfo
 from co_tui.session.ratios import Ratios
+from tests.context.test_pipeline import LOADED
 from tests.support.command import Command
 from tests.support.counted import OTHER_MODEL, WINDOW_TOKENS, Seen, Talk, everything, freed
 from tests.support.counts import Counts
@@ -57,6 +58,17 @@ async def test_after_two_replies_every_request_is_as_long_as_the_provider_says(
     assert worst(known) <= NEAR
     assert is_constant([each.system_tokens for each in known])
     assert max(provider.counted) <= WINDOW_TOKENS, "nothing over the window is ever sent"
+    assert all(done.success for done in talk.compactions), [done.error for done in talk.compactions]
+
+
+@pytest.mark.parametrize("policy", ["copilot", "inkeep", "co-cli", "cowagent"])
+async def test_under_every_policy_that_governs(talking: Callable[..., Any], provider: Provider, policy: str) -> None:
+    async with talking(Counts(2.3, 200)) as talk:
+        talk.desk.settings = LOADED[policy]
+        await everything(talk)
+    known = talk.seen[LEARNT_AFTER:]
+    assert worst(known) <= NEAR and is_constant([each.system_tokens for each in known])
+    assert max(provider.counted) <= WINDOW_TOKENS
     assert all(done.success for done in talk.compactions), [done.error for done in talk.compactions]
 
 
