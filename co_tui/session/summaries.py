@@ -120,7 +120,8 @@ async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Su
             else:
                 await asyncio.sleep(request.pause_s * 2**attempt)
             continue
-        wrong = objection(written.text, request.held_tokens, "\n".join((*parts, earlier)), request.ratio)
+        source = "\n".join((*parts, earlier))
+        wrong = await asyncio.to_thread(objection, written.text, request.held_tokens, source, request.ratio)
         if not wrong:
             return Summary(written.text, model.name, written.title)
         return await offline(request, note=f"the summary by {model.name} was not used: {wrong}")
