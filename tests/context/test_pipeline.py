@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
@@ -21,7 +21,7 @@ from co_tui.context.cuts import Cut, first_and_last_texts
 from co_tui.context.due import run_threshold
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
-from co_tui.context.repair import repair
+from co_tui.context.repair import INTERRUPTED, repair
 from co_tui.context.replacement import build
 from co_tui.context.shape import kept_by_rule, latest_prompt
 from co_tui.context.tool_outputs import keep_ends, trim
@@ -29,7 +29,7 @@ from co_tui.context.truncate import truncate
 from co_tui.lab.check import breaches
 from co_tui.paths import locate
 from co_tui.settings import Settings, load
-from tests.support.histories import histories
+from tests.support.histories import histories, paired_histories, pins_on
 
 POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent")
 EXAMPLES = int(os.environ.get("CO_TUI_LONG_RUN", "120"))
@@ -220,18 +220,28 @@ def test_a_summariser_that_fails_leaves_a_marker() -> None:
     )
 
 
+def made_up(messages) -> int:
+    """Answers that repair had to invent."""
+    parts = (part for message in messages for part in message.parts)
+    return sum(isinstance(part, ToolReturnPart) and part.content == INTERRUPTED for part in parts)
+
+
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(histories, st.sampled_from(POLICIES), st.sampled_from([1_000, 4_000, 128_000]), st.data())
-def test_what_is_pinned_is_kept_by_every_stage(history, name, window, data) -> None:
-    history = repair(history)
-    assume(history)
-    pins = data.draw(st.sets(st.integers(0, len(history) - 1), max_size=3))
+@given(
+    paired_histories | histories.map(repair).filter(bool),
+    st.sampled_from(POLICIES),
+    st.sampled_from([1_000, 4_000, 128_000]),
+    st.data(),
+)
+def test_what_is_pinned_is_kept_by_every_stage_with_its_pair(history, name, window, data) -> None:
+    pins = data.draw(pins_on(history))
     governor = Governor(LOADED[name], Window(tokens=window, known=True))
     live, pinned = list(history), [history[index] for index in sorted(pins)]
     for _ in range(3):
         places = {index for index, message in enumerate(live) if any(message is pin for pin in pinned)}
         done = governor.prepare(live, Scaffold(), pinned=places)
         assert all(any(message is pin for message in done.messages) for pin in pinned)
+        assert made_up(done.messages) <= made_up(live), "a call that is kept keeps its own result"
         assert breaches(live, done.messages, fits=True) == []
         live = [
             *done.history,

@@ -35,6 +35,19 @@ def wait_for_first_word(command: Command, seconds: float = 150) -> None:
     raise AssertionError("no word of a reply came")
 
 
+def app_of(terminal: Terminal) -> int:
+    """The process that runs in it."""
+    shell = terminal._tmux("list-panes", "-F", "#{pane_pid}").strip()
+    return int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", shell], text=True).split()[0])
+
+
+def wait_for_end(pid: int, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < until, "the app did not end"
+        time.sleep(0.02)
+
+
 @pytest.fixture
 def terminal(co_tui: Command) -> Iterator[Terminal]:
     terminal = Terminal(co_tui)
@@ -96,9 +109,10 @@ def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: Command) -> None
     terminal.type("Tell me a very long story about the mountains.")
     terminal.press("Enter")
     terminal.wait("answering · esc stops", REPLY_BEGAN)
-    time.sleep(0.5)
+    wait_for_first_word(co_tui)
+    app = app_of(terminal)
     subprocess.run(["tmux", "-L", terminal._socket, "kill-session"], check=True)
-    time.sleep(1.0)
+    wait_for_end(app)
     terminal._tmux("-f", "/dev/null", "new-session", "-d", "sh")
     (row,) = co_tui("sessions", "--json").objects
     last = co_tui("show", row["id"], "--json").objects[-1]["message"]

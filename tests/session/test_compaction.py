@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from pathlib import Path
 
@@ -12,7 +13,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pydantic_ai.messages import CompactionPart, ModelResponse, TextPart
 
 from co_tui.context.count import Scaffold, Window
-from co_tui.events import CompactionStart, HookRun, MemoryWritten, Message, SessionError
+from co_tui.events import (
+    CompactionStart,
+    CompactionWait,
+    HookRun,
+    MemoryWritten,
+    Message,
+    PromptQueued,
+    SessionError,
+)
 from co_tui.events.messages import pieces
 from co_tui.session import telemetry
 from co_tui.session.compaction import CompactionRefused
@@ -26,6 +35,7 @@ from co_tui.store.reader import Reader
 from tests.support.desks import facts
 from tests.support.provider import REFUSALS, Provider, Reply
 from tests.support.talks import LONG, MODEL, compactions, served_desk, talk, talking
+from tests.support.waiting import next_fact, until
 
 GOOD = Reply(
     text="Title: Function talk\n## Decisions and outcomes\n"
@@ -117,22 +127,28 @@ async def test_nothing_to_compact_is_a_sentence(home: Path, provider: Provider) 
 async def test_a_second_one_is_refused_while_one_runs(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
-        provider.summaries = [Reply(text=GOOD.text, wait_s=0.3)]
+        written = threading.Event()
+        provider.summaries = [Reply(text=GOOD.text, until=written)]
         running = asyncio.create_task(session.compact())
-        await asyncio.sleep(0.1)
+        await until(lambda: provider.summary_requests)
         with pytest.raises(CompactionRefused, match="already under way"):
             await session.compact()
+        written.set()
         assert (await running).success
 
 
 async def test_what_is_sent_meanwhile_waits_and_is_then_answered(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
-        provider.summaries = [Reply(text=GOOD.text, wait_s=0.3)]
+        written = threading.Event()
+        provider.summaries = [Reply(text=GOOD.text, until=written)]
+        listener = session.events()
         running = asyncio.create_task(session.compact())
-        await asyncio.sleep(0.05)
-        assert await session.submit("sent meanwhile") is Outcome.DONE
-        assert (await running).success
+        await until(lambda: provider.summary_requests)
+        turn = asyncio.create_task(session.submit("sent meanwhile"))
+        await next_fact(listener, PromptQueued)
+        written.set()
+        assert (await running).success and await turn is Outcome.DONE
         assert "summarised" in provider.requests[-1]["messages"][1]["content"]
 
 
@@ -217,8 +233,7 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
         history = list(session.state.history)
         provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
         running = asyncio.create_task(session.compact())
-        while not provider.summary_requests:
-            await asyncio.sleep(0.01)
+        await until(lambda: provider.summary_requests)
         stopped = time.monotonic()
         assert session.interrupt()
         done = await running
@@ -236,11 +251,10 @@ async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, 
     async with talking(home, provider) as session:
         await talk(session, 3)
         session._bench.first_backoff_s = 30
+        asked = provider.answered
         provider.summaries = [Reply(status=503, body="busy")]
         running = asyncio.create_task(session.compact())
-        while not provider.summary_requests:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        await until(lambda: provider.answered == asked + 1)
         stopped = time.monotonic()
         session.interrupt()
         done = await running
@@ -254,8 +268,7 @@ async def test_leaving_during_a_compaction_leaves_the_state_before_it(home: Path
         history = list(session.state.history)
         provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
         running = asyncio.create_task(session.compact())
-        while not provider.summary_requests:
-            await asyncio.sleep(0.01)
+        await until(lambda: provider.summary_requests)
         await session.close()
         assert (await running).cancelled
         desk = session._desk
@@ -283,11 +296,13 @@ async def test_it_runs_beside_the_turn_and_nobody_waits(home: Path, provider: Pr
 async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     async with talking(home, provider, buffer_exhaustion_threshold=1.0, truncation="off") as session:
-        provider.summary = Reply(text=GOOD.text, wait_s=0.4)
+        written = threading.Event()
+        provider.summary = Reply(text=GOOD.text, until=written)
         while session.state.compacting is None:
             await talk(session, 1)
         provider.default = Reply(text="short", prompt_tokens=2_600, completion_tokens=2)
         await session.submit("said while it was being summarised")
+        written.set()
         await session.settle(5)
         assert compactions(session.state)[-1].success
         assert texts(session.state)[-2:] == ["said while it was being summarised", "short "]
@@ -295,11 +310,16 @@ async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provide
 
 async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home: Path, provider: Provider) -> None:
     provider.window = 3_000
-    provider.summary = Reply(text=GOOD.text, wait_s=1.0)
+    written = threading.Event()
+    provider.summary = Reply(text=GOOD.text, until=written)
     async with talking(home, provider) as session:
         while session.state.compacting is None:
             await talk(session, 1)
-        await session.submit("a long one " + "more words " * 250)
+        listener = session.events()
+        turn = asyncio.create_task(session.submit("a long one " + "more words " * 250))
+        await next_fact(listener, CompactionWait)
+        written.set()
+        await turn
         (done,) = [each for each in compactions(session.state) if each.success]
         assert done.trigger == "background" and done.waited_ms > 0
         assert "[Earlier conversation, summarised]" in provider.requests[-1]["messages"][1]["content"]
@@ -309,7 +329,7 @@ async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home
 async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     for change in ("clear", "model", "rewind"):
-        provider.summary = Reply(text=GOOD.text, wait_s=5)
+        provider.summary = Reply(text=GOOD.text, wait_s=60)
         async with talking(home / change, provider, buffer_exhaustion_threshold=1.0) as session:
             while session.state.compacting is None:
                 await talk(session, 1)
@@ -497,6 +517,26 @@ async def test_pinned_messages_survive_and_replaced_ones_come_back(home: Path, p
         await session.pin([kept.ref], pinned=False)
         assert session.state.pins == {gone.ref}
         assert replayed(session) == session.state
+
+
+@pytest.mark.parametrize("pinned", ["call", "result"])
+async def test_a_pinned_half_of_a_pair_keeps_the_other_half(home: Path, provider: Provider, pinned: str) -> None:
+    def look() -> str:
+        return "the very thing"
+
+    async with talking(home, provider, tools=[look]) as session:
+        await talk(session, 2)
+        provider.script = [Reply(text="Let me", tool=("look", "{}"))]
+        await session.submit("look, please")
+        call, result = (entry.ref for entry in list(session.state.history)[5:7])
+        await session.pin([call if pinned == "call" else result])
+        await talk(session, 2)
+        assert (await session.compact()).success
+        assert {call, result} <= {entry.ref for entry in session.state.history}
+        await session.submit("and now?")
+        sent = provider.requests[-1]["messages"]
+        place = next(n for n, message in enumerate(sent) if message["role"] == "tool")
+        assert sent[place]["content"] == "the very thing" and sent[place - 1]["tool_calls"]
 
 
 # Recovery

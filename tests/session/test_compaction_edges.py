@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import time
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from co_tui.context.count import Window
-from co_tui.events import CompactionStart, CompactionWait, SessionError, Truncation
+from co_tui.events import CompactionStart, CompactionWait, SessionError, StreamDelta, Truncation
 from co_tui.session.compaction import CompactionRefused
 from co_tui.session.rewrites import NothingToUndo
 from co_tui.session.session import Session
@@ -20,6 +20,7 @@ from tests.session.test_compaction import GOOD, TOO_MUCH, Person, long_answers, 
 from tests.support.desks import facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, compactions, served_desk, talk, talking
+from tests.support.waiting import next_fact, until
 
 RULE = "From now on always answer in French."
 
@@ -51,16 +52,20 @@ async def about_to_block(session: Session, provider: Provider) -> None:
 BLOCKS_EARLY = {"background_compaction_threshold": 0.5, "buffer_exhaustion_threshold": 0.5}
 
 
-def slowly(session: Session) -> None:
-    """Let writing the checkpoint take a while."""
-    rewriter = session._compactor.rewriter
-    real: Callable[..., Any] = rewriter._checkpointed
+class Writing:
+    """A checkpoint that is being written until told otherwise."""
 
-    def slow(*arguments: Any) -> Any:
-        time.sleep(0.3)
-        return real(*arguments)
+    def __init__(self, session: Session) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        rewriter = session._compactor.rewriter
+        real: Callable[..., Any] = rewriter._checkpointed
 
-    rewriter._checkpointed = slow  # type: ignore[method-assign]
+        def held(*arguments: Any) -> Any:
+            self.begun.set()
+            assert self.may_end.wait(30)
+            return real(*arguments)
+
+        rewriter._checkpointed = held  # type: ignore[method-assign]
 
 
 # Stopping
@@ -76,8 +81,7 @@ async def test_what_ends_a_session_or_its_context_stops_the_turn_behind_a_compac
         provider.summary = Reply(text=GOOD.text, wait_s=20)
         asked = len(provider.requests)
         turn = asyncio.create_task(session.submit("the next one " + "more words " * 30))
-        while not provider.summary_requests:
-            await asyncio.sleep(0.01)
+        await until(lambda: provider.summary_requests)
         if how == "stop":
             session.stop()
         else:
@@ -91,8 +95,7 @@ async def test_escape_behind_a_compaction_lets_the_turn_go_on(home: Path, provid
         await about_to_block(session, provider)
         provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
         turn = asyncio.create_task(session.submit("the next one " + "more words " * 30))
-        while not provider.summary_requests:
-            await asyncio.sleep(0.01)
+        await until(lambda: provider.summary_requests)
         assert session.interrupt()
         assert await turn is Outcome.DONE
         assert compactions(session.state)[-1].cancelled
@@ -102,13 +105,11 @@ async def test_escape_behind_a_compaction_lets_the_turn_go_on(home: Path, provid
 async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(home: Path, provider: Provider, late: bool) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
-        slowly(session)
+        writing = Writing(session)
         running = asyncio.create_task(session.compact())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        while late and (not provider.summary_requests or session._compactor.waits):
-            await asyncio.sleep(0.01)
+        await until(writing.begun.is_set if late else lambda: session.busy)
         session.interrupt()
+        writing.may_end.set()
         done = await running
         assert done.cancelled or (late and done.success)
         assert await session.submit("a prompt later on") is Outcome.DONE
@@ -118,11 +119,11 @@ async def test_once_it_is_being_applied_it_is_whoever_waits(home: Path, provider
     provider.window = 3_000
     async with talking(home, provider, **BLOCKS_EARLY) as session:
         await about_to_block(session, provider)
-        slowly(session)
+        writing = Writing(session)
         turn = asyncio.create_task(session.submit("the next one " + "more words " * 30))
-        while not provider.summary_requests or session._compactor.waits:
-            await asyncio.sleep(0.005)
+        await until(writing.begun.is_set)
         session.interrupt()
+        writing.may_end.set()
         await turn
         assert session.state.compacting is None and len(successes(session)) == 1
         assert replayed(session) == session.state
@@ -132,19 +133,23 @@ async def test_a_wait_that_ends_without_a_compaction_is_told_as_over(home: Path,
     class SaysNoLater(Person):
         async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
             self.asked.append((trigger, messages, share))
-            await asyncio.sleep(2)
+            await waited.wait()
             return False
 
+    waited = asyncio.Event()
     provider.window = 3_000
     person = SaysNoLater()
     async with talking(home, provider, compaction_asks="on", asker=person) as session:
         listener = session.events()
         while not person.asked:
             await talk(session, 1)
-        await session.submit("more words " * 450)
+        turn = asyncio.create_task(session.submit("more words " * 450))
+        assert not (await next_fact(listener, CompactionWait)).over
+        waited.set()
+        await turn
         await session.close()
         waits = facts([event async for event in listener], CompactionWait)
-        assert [wait.over for wait in waits] == [False, True]
+        assert [wait.over for wait in waits] == [True]
         assert not facts(list(session.state.timeline), CompactionStart)
 
 
@@ -154,8 +159,7 @@ async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Pr
         session._bench.governor.window = Window(tokens=2_500, known=True)
         provider.summaries = [GOOD, Reply(text=GOOD.text, wait_s=20)]
         running = asyncio.create_task(session.compact())
-        while len(provider.summary_requests) < 2:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(provider.summary_requests) == 2)
         session.interrupt()
         done = await running
         assert done.cancelled and (done.usage["requests"], done.usage["input_tokens"]) == (1, 900)
@@ -166,7 +170,8 @@ async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Pr
 
 @pytest.mark.parametrize("beside", [True, False])
 async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provider: Provider, beside: bool) -> None:
-    provider.summary = Reply(text=GOOD.text, wait_s=0.5)
+    written = threading.Event()
+    provider.summary = Reply(text=GOOD.text, until=written)
     if beside:
         provider.window = 3_000
     async with talking(home, provider, buffer_exhaustion_threshold=1.0) as session:
@@ -174,14 +179,32 @@ async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provi
         running = None if beside else asyncio.create_task(session.compact())
         while beside and session.state.compacting is None:
             await talk(session, 1)
-        while not provider.summary_requests:
-            await asyncio.sleep(0.01)
+        await until(lambda: provider.summary_requests)
         ref = session.state.history[2].ref
         await session.pin([ref])
+        written.set()
         if running is not None:
             await running
         await session.settle(5)
         assert successes(session) and ref in {entry.ref for entry in session.state.history}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+async def test_half_of_a_pair_pinned_while_a_summary_is_written_keeps_the_other_half(
+    home: Path, provider: Provider, half: int
+) -> None:
+    written = threading.Event()
+    provider.summary = Reply(text=GOOD.text, until=written)
+    async with talking(home, provider, tools=[look]) as session:
+        provider.script = looking(1)
+        await talk(session, 4)
+        pair = [entry.ref for entry in session.state.history][1:3]
+        running = asyncio.create_task(session.compact())
+        await until(lambda: provider.summary_requests)
+        await session.pin([pair[half]])
+        written.set()
+        assert (await running).success
+        assert set(pair) <= {entry.ref for entry in session.state.history}
 
 
 async def test_an_emergency_keeps_pins_and_rules(home: Path, provider: Provider) -> None:
@@ -378,8 +401,9 @@ async def test_a_model_can_be_switched_with_compaction_while_a_turn_runs(home: P
         session = await Session.start(desk, MODEL)
         await talk(session, 12)
         provider.script = [Reply(text="wait " * 20, delay_s=0.05, tool=("look", "{}"))]
+        listener = session.events()
         turn = asyncio.create_task(session.submit("look at the function"))
-        await asyncio.sleep(0.3)
+        await next_fact(listener, StreamDelta)
         await session.switch_model("openai-chat:small", compact=True)
         assert await turn is Outcome.DONE and session.state.model == "openai-chat:small"
         assert successes(session)[-1].trigger == "model_switch"
@@ -391,8 +415,9 @@ async def test_editing_what_is_not_there_does_not_stop_the_turn(home: Path, prov
     async with talking(home, provider) as session:
         await talk(session, 2)
         provider.default = Reply(text="word " * 20, delay_s=0.05)
+        listener = session.events()
         turn = asyncio.create_task(session.submit("a long one"))
-        await asyncio.sleep(0.2)
+        await next_fact(listener, StreamDelta)
         with pytest.raises(NothingToUndo):
             await session.edit_summary(999, "x")
         assert await turn is Outcome.DONE
@@ -401,11 +426,11 @@ async def test_editing_what_is_not_there_does_not_stop_the_turn(home: Path, prov
 async def test_a_compaction_asked_for_during_a_turn_comes_after_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
-        provider.script = [Reply(text="word " * 10, delay_s=0.05)]
+        provider.script = [Reply(text="a long one", wait_s=20)]
         turn = asyncio.create_task(session.submit("a long one"))
-        await asyncio.sleep(0.1)
+        await until(lambda: session.state.turn == 4)
         wish = asyncio.create_task(session.compact())
-        await asyncio.sleep(0.1)
+        await until(lambda: session._waiting)
         await session.clear()
         assert await turn is Outcome.INTERRUPTED
         with pytest.raises(CompactionRefused, match="given up"):

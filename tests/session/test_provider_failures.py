@@ -1,5 +1,6 @@
 """What a provider can do to a turn, and what is left of the session afterwards."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from co_tui.paths import locate
 from co_tui.session.desk import Desk
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
+from co_tui.session.turn import LONGEST_BACKOFF_S, Outcome
 from co_tui.settings import Settings
 from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
 from tests.support.desks import facts
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
+from tests.support.waiting import next_fact
 
 KEY = "sk-test-0123456789abcdef"
 PLAIN_KEY = "f3a9c1d2e4b5a697"
@@ -255,6 +257,20 @@ async def test_half_a_character_does_not_stop_the_conversation(session: Session,
     assert session.state.transcript[-1].message["parts"][0]["content"] == "a🙀 b\ufffdc\ufffd".replace("🙀", "😀")
     assert await session.submit("again") is Outcome.DONE
     assert "😀" in str(provider.requests[-1]["messages"])
+
+
+@pytest.mark.parametrize(("header", "waits_s"), [("7", 7.0), ("3600", LONGEST_BACKOFF_S)])
+async def test_a_provider_is_not_asked_again_before_the_time_it_named(
+    session: Session, provider: Provider, header: str, waits_s: float
+) -> None:
+    body = error("Rate limit reached", "rate_limit_exceeded")
+    provider.script = [Reply(status=429, body=body, headers={"Retry-After": header})]
+    listener = session.events()
+    turn = asyncio.create_task(session.submit("hi"))
+    told = await next_fact(listener, SessionError)
+    assert told.retry_in_s == waits_s and f"retrying in {waits_s:.1f} s" in told.outcome
+    session.interrupt()
+    assert await turn is Outcome.INTERRUPTED and len(provider.requests) == 1
 
 
 async def test_what_was_streamed_before_a_reset_is_kept_in_the_event(session: Session, provider: Provider) -> None:

@@ -36,6 +36,7 @@ from co_tui.store.errors import SessionBusy
 from co_tui.store.reader import Reader
 from tests.support.desks import ScriptedAnswerer, desk_for, facts, says
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import next_fact, until
 
 
 async def heard(listener: Listener):
@@ -116,13 +117,16 @@ async def test_interrupting_keeps_what_came_and_the_next_prompt_works(home: Path
 
 
 async def test_interrupting_before_the_first_word_logs_no_empty_reply(home: Path) -> None:
+    asked = asyncio.Event()
+
     async def script(messages, info):
+        asked.set()
         await asyncio.sleep(30)
         yield "never"
 
     session = await Session.start(desk_for(home, ScriptedAnswerer(script)), "scripted")
     turn = asyncio.create_task(session.submit("hi"))
-    await asyncio.sleep(0.3)
+    await asked.wait()
     session.interrupt()
     assert await turn is Outcome.INTERRUPTED
     assert len(session.state.transcript) == 1
@@ -382,28 +386,36 @@ async def test_prompts_that_waited_are_given_back_when_the_session_closes_or_cle
     session = await Session.start(desk_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
     listener = session.events()
     turns = [asyncio.create_task(session.submit(text)) for text in ("one", "two")]
-    await asyncio.sleep(0.2)
+    await until(lambda: session.state.turn == 1)
     await session.clear()
     assert await asyncio.gather(*turns) == [Outcome.INTERRUPTED] * 2
     turns = [asyncio.create_task(session.submit(text)) for text in ("three", "four", "five")]
-    await asyncio.sleep(0.2)
+    await until(lambda: session.state.turn == 2)
     assert await session.close() == ["four", "five"]
     await asyncio.gather(*turns)
     assert [returned.prompt for returned in facts(await heard(listener), PromptReturned)] == ["two", "four", "five"]
 
 
 async def test_switching_models_in_a_turn_lets_the_turn_finish(home: Path) -> None:
-    first = ScriptedAnswerer(says("slow ", "answer", pause_s=0.2))
+    switched = asyncio.Event()
+
+    async def script(messages, info):
+        yield "slow "
+        await switched.wait()
+        yield "answer"
+
+    first = ScriptedAnswerer(script)
     desk = desk_for(home, first, ScriptedAnswerer(says("b"), name="other"))
     session = await Session.start(desk, "scripted")
+    listener = session.events()
     turn = asyncio.create_task(session.submit("hi"))
-    await asyncio.sleep(0.1)
+    await next_fact(listener, StreamDelta)
     await session.switch_model("other")
     assert not first.closed
+    switched.set()
     assert await turn is Outcome.DONE
     assert session.state.transcript[-1].message["parts"][0]["content"] == "slow answer"
-    await asyncio.sleep(0.05)
-    assert first.closed
+    await until(lambda: first.closed)
     await session.close()
 
 

@@ -39,6 +39,45 @@ replies = st.tuples(contents, st.lists(ids, max_size=3)).map(
         ]
     )
 )
+
+
+def _step(calls: list[object], text: str, number: int) -> list[ModelMessage]:
+    """A reply with its calls, and the results of all of them: a real pair."""
+    names = [f"call-{number}-{n}" for n in range(len(calls))]
+    made = [ToolCallPart("tool", {"path": "src/app.py"}, name) for name in names]
+    answered = [ToolReturnPart("tool", content, name) for name, content in zip(names, calls, strict=True)]
+    return [ModelResponse(parts=[*([TextPart(text)] if text else []), *made]), ModelRequest(parts=answered)]
+
+
+def _turn(prompt: ModelRequest, steps: list[tuple[list[object], str]], reply: str, number: int) -> list[ModelMessage]:
+    done = [each for n, (calls, text) in enumerate(steps) for each in _step(calls, text, 100 * number + n)]
+    return [prompt, *done, ModelResponse(parts=[TextPart(reply)])]
+
+
+_steps = st.lists(st.tuples(st.lists(results, min_size=1, max_size=3), contents), max_size=4)
+_turns = st.lists(st.tuples(prompts, _steps, contents), min_size=1, max_size=8)
+paired_histories: st.SearchStrategy[list[ModelMessage]] = st.builds(
+    lambda system, turns, last: [
+        *system,
+        *(message for number, turn in enumerate(turns) for message in _turn(*turn, number)),
+        last,
+    ],
+    st.lists(systems, max_size=1),
+    _turns,
+    prompts,
+)
+"""Whole turns whose calls are all answered just after them: what a session that works well looks like."""
+
+
+def pins_on(history: list[ModelMessage]) -> st.SearchStrategy[set[int]]:
+    """Up to three messages, mostly results and the calls they answer."""
+    results = [n for n, m in enumerate(history) if any(isinstance(part, ToolReturnPart) for part in m.parts)]
+    calls = [n for n, m in enumerate(history) if any(isinstance(part, ToolCallPart) for part in m.parts)]
+    anywhere = st.integers(0, len(history) - 1)
+    kinds = [anywhere, *(st.sampled_from(places) for places in (results, calls) if places)]
+    return st.sets(st.one_of(*kinds), min_size=1, max_size=3)
+
+
 _any = st.one_of(prompts, returns, replies, replies, mixed)
 histories: st.SearchStrategy[list[ModelMessage]] = st.builds(
     lambda system, body, last: [*system, *body, last],

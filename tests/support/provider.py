@@ -15,6 +15,9 @@ from typing import Any
 
 from tests.support.counts import Counts
 
+HELD_BACK_S = 60.0
+"""The longest that a reply is held back for an event that never comes."""
+
 
 @dataclass
 class Reply:
@@ -30,6 +33,8 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
     """Before the first word."""
+    until: threading.Event | None = None
+    """The first word is held back until this is set."""
     delay_s: float = 0.0
     """Between two pieces of the stream."""
     reset_after: int | None = None
@@ -98,6 +103,8 @@ class Provider:
         """Its own way of counting; without one, four characters a token."""
         self.counted: list[int] = []
         """How many tokens each request had, those for summaries included."""
+        self.answered = 0
+        """How many requests got their whole answer."""
         self.model_id = "scripted"
         self.window: int | None = 4096
         self.models: Reply | None = None
@@ -147,9 +154,9 @@ class Provider:
                     reply = replace(reply, prompt_tokens=sent)
                 if reply.completion_tokens < 0 and provider.counts:
                     reply = replace(reply, completion_tokens=provider.counts.reply(reply.text, reply.tool))
-                if reply.wait_s:
-                    self._wait(reply.wait_s)
                 try:
+                    if reply.wait_s or reply.until:
+                        self._wait(reply.wait_s or HELD_BACK_S, reply.until or threading.Event())
                     if reply.raw is not None:
                         self._send_raw(reply)
                     elif reply.status != 200:
@@ -158,6 +165,8 @@ class Provider:
                         self._stream(reply)
                 except (BrokenPipeError, ConnectionResetError):
                     provider.closed_early.set()
+                    return
+                provider.answered += 1
 
             def _send_raw(self, reply: Reply) -> None:
                 self.close_connection = True
@@ -170,7 +179,7 @@ class Provider:
                         self.wfile.write(piece)
                         self.wfile.flush()
                     else:
-                        self._wait(piece)
+                        self._wait(piece, threading.Event())
 
             def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
                 self.send_response(status)
@@ -191,10 +200,10 @@ class Provider:
                 provider.tokenized.append(asked["content"])
                 self._send(200, json.dumps({"tokens": [1] * len(asked["content"].split())}).encode())
 
-            def _wait(self, seconds: float) -> None:
+            def _wait(self, seconds: float, until: threading.Event) -> None:
                 """Say nothing for a while, noticing when nobody listens any more."""
-                until = time.monotonic() + seconds
-                while time.monotonic() < until:
+                latest = time.monotonic() + seconds
+                while time.monotonic() < latest and not until.is_set():
                     readable, _, _ = select.select([self.connection], [], [], 0.01)
                     if readable and not self.connection.recv(1, socket.MSG_PEEK):
                         provider.closed_at = time.monotonic()

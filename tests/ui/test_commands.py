@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual.command import CommandPalette
 
 from co_tui.store.reader import Reader
 from co_tui.ui.actions import Actions
@@ -59,7 +60,7 @@ async def test_a_prompt_that_begins_with_a_path_is_a_prompt(home: Path, provider
 async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("f1", "f1", "f1")
-        await pilot.pause(0.2)
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         await pilot.press("f6")
@@ -98,9 +99,9 @@ async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Prov
 async def test_the_palette_has_the_same_commands(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("ctrl+p")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
         await type_text(pilot, "history")
-        await pilot.pause(0.5)
+        await until(pilot, lambda: "turns and messages" in screen_text(app).lower())
         await pilot.press("enter")
         await pilot.press("enter")
         await until(pilot, lambda: "0 turns" in transcript_text(app))

@@ -1,5 +1,6 @@
 """Compacting, cancelling, undoing and looking inside: by keyboard, in the app."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -65,7 +66,8 @@ async def opened_entry(app: CoTui, pilot: Pilot[Any]) -> CompactionScreen:
 
 async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
-        provider.summaries = [Reply(text=SUMMARY, wait_s=4)]
+        written = threading.Event()
+        provider.summaries = [Reply(text=SUMMARY, until=written)]
         await pilot.press("f5")
         await until(pilot, lambda: "Compacting conversation history" in screen_text(app))
         assert "you asked for it" in screen_text(app) and "esc cancel" in screen_text(app)
@@ -73,6 +75,7 @@ async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, prov
         assert "typing goes on" in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "waits its turn" in screen_text(app))
+        written.set()
         await until(pilot, lambda: app.bridge.state.turn == 4 and app.session and not app.session.busy)
         seen = screen_text(app)
         assert "Compacting conversation history" not in seen
@@ -209,9 +212,9 @@ async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:
 
 
 async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, provider: Provider) -> None:
-    provider.summary = Reply(text=SUMMARY, wait_s=1.0)
+    written = threading.Event()
     async with talked(home, provider, turns=1) as (app, pilot):
-        provider.summary = Reply(text=SUMMARY, wait_s=1.0)
+        provider.summary = Reply(text=SUMMARY, until=written)
         assert app.session is not None
         app.session._bench.governor.window = type(app.session._bench.governor.window)(tokens=900, known=True)
         for n in range(6):
@@ -221,6 +224,7 @@ async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, 
         await until(pilot, lambda: "summarising" in screen_text(app))
         assert any("in the background" in gauge.reading.outlook for gauge in app.screen.query(Gauge))
         assert "Compacting conversation history" not in screen_text(app)
+        written.set()
         await until(pilot, lambda: "Conversation Compacted" in transcript_text(app))
         await until(pilot, lambda: "summarising" not in screen_text(app))
 

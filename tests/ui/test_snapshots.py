@@ -21,7 +21,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.widgets import compacting, gauge
 from co_tui.ui.widgets.blocks import BlockBuilder
 from tests.support.provider import Provider
-from tests.support.screen import launch_for
+from tests.support.screen import launch_for, until
 
 REPLY = """The fixture opens the store **before** the environment is patched, so on CI `SESSION_DIR` is wrong.
 
@@ -125,10 +125,10 @@ class Compacted(Frozen):
 @pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
 def test_compaction_opened(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
     async def before(pilot) -> None:
-        await pilot.pause(0.5)
+        await until(pilot, lambda: pilot.app.bridge.state.compactions)
         pilot.app.chat.timeline.focus()
         await pilot.press("end", "enter")
-        await pilot.pause(0.5)
+        await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
 
     app = Compacted(launch_for(home, provider), dark=dark)
     assert snap_compare(app, terminal_size=(120, 40), run_before=before)
@@ -166,7 +166,7 @@ def test_help(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
 def test_completions(snap_compare, home: Path, provider: Provider) -> None:
     async def before(pilot) -> None:
         await pilot.press("slash", "c")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: pilot.app.chat.completions.display)
 
     assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
 

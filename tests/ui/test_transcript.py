@@ -14,6 +14,7 @@ from co_tui.ui.widgets.blocks import Block, BlockBuilder
 from co_tui.ui.widgets.pieces import Cutter
 from co_tui.ui.widgets.rendering import Laid, Look
 from co_tui.ui.widgets.transcript import Transcript
+from tests.support.screen import until
 
 LOOK = Look(palette_of(DARK))
 
@@ -98,8 +99,8 @@ async def test_streaming_follows_the_end() -> None:
         transcript.append(block)
         for n in range(200):
             transcript.grow(block, f"w{n} ")
-        await pilot.pause(0.2)
-        assert transcript.following and "w199" in "\n".join(lines(transcript))
+        await until(pilot, lambda: "w199" in "\n".join(lines(transcript)))
+        assert transcript.following
 
 
 async def test_older_blocks_do_not_move_what_is_read() -> None:

@@ -1,0 +1,60 @@
+"""When a compaction is worth its loss: only when it frees a tenth of the conversation (C15)."""
+
+import pytest
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+from co_tui.context.count import Scaffold, Window
+from co_tui.context.cuts import Cut
+from co_tui.context.due import frees_enough
+from co_tui.context.pipeline import Governor
+from co_tui.settings import Settings
+
+WORDS = 4_000
+
+
+def conversation(share_of_older: float) -> list:
+    """Four older messages that hold about such a share of it, and a current turn with the rest."""
+    older, current = int(WORDS * share_of_older / 4), int(WORDS * (1 - share_of_older))
+    return [
+        ModelRequest(parts=[UserPromptPart("first " * older)]),
+        ModelResponse(parts=[TextPart("second " * older)]),
+        ModelRequest(parts=[UserPromptPart("third " * older)]),
+        ModelResponse(parts=[TextPart("fourth " * older)]),
+        ModelRequest(parts=[UserPromptPart("word " * current)]),
+    ]
+
+
+def compacted(share_of_older: float, summary: str = "in short"):
+    """What a request that has to wait does with such a conversation."""
+
+    def summarise(messages, budget_tokens, *, user_words=True) -> str:
+        return summary
+
+    settings = Settings(keep_recent_share=0.0, summary_form="pair")
+    history = conversation(share_of_older)
+    used = Governor(settings, Window(tokens=10**6, known=True)).measure(history, Scaffold()).reading.current_tokens
+    governor = Governor(settings, Window(tokens=int(used * 1.01), known=True), summarise=summarise)
+    return governor.prepare(history, Scaffold()).compaction
+
+
+@pytest.mark.parametrize("share", [0.03, 0.05, 0.08])
+def test_less_than_a_tenth_is_not_compacted(share: float) -> None:
+    assert compacted(share) is None
+
+
+@pytest.mark.parametrize("share", [0.14, 0.3])
+def test_more_than_a_tenth_is(share: float) -> None:
+    assert compacted(share) is not None
+
+
+@pytest.mark.parametrize(("words", "worth"), [(700, False), (300, True)])
+def test_what_the_summary_itself_takes_is_counted(words: int, worth: bool) -> None:
+    assert (compacted(0.25, summary="brief " * words) is not None) == worth
+
+
+def test_nothing_to_free_is_never_enough() -> None:
+    governor = Governor(Settings(keep_recent_share=0.0), Window(tokens=10_000, known=True))
+    measured = governor.measure(conversation(0.5), Scaffold())
+    assert governor.due(measured) is None, "it is far from full"
+    asked = governor.question(measured)
+    assert not frees_enough(asked, Cut((), "background")) and frees_enough(asked, Cut((0, 1, 2, 3), "background"))

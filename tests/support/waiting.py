@@ -1,0 +1,29 @@
+"""Waiting for something to happen, never for a time."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from co_tui.events import Fact
+from co_tui.session.recorder import Listener
+
+POLL_S = 0.005
+F = TypeVar("F", bound=Fact)
+
+
+async def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Return as soon as the condition holds; fails when it never does."""
+    latest = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < latest, f"did not happen within {seconds} s: {condition}"
+        await asyncio.sleep(POLL_S)
+
+
+async def next_fact(listener: Listener, kind: type[F], seconds: float = 30) -> F:
+    """The next fact of that kind."""
+    async with asyncio.timeout(seconds):
+        async for event in listener:
+            if isinstance(event.fact, kind):
+                return event.fact
+    raise AssertionError(f"the session ended without a {kind.__name__}")
