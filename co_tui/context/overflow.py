@@ -4,14 +4,11 @@ Works on rules about how such replies are worded, not on a list of known sentenc
 wrap them in JSON inside JSON, and send them with almost any status.
 """
 
-import json
-import re
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-SMALLEST_LIMIT: Final = 64
-LARGEST_LIMIT: Final = 50_000_000
-"""Limits outside of this are codes, counts of something else or mistakes, and are never adopted."""
+from co_tui.context.reply_figures import figures
+from co_tui.context.reply_text import flat
+from co_tui.context.wording import any_of, pattern
 
 
 class Overflow(NamedTuple):
@@ -22,188 +19,155 @@ class Overflow(NamedTuple):
 
 
 def read(status: int | None, body: str) -> Overflow | None:
-    """None when the reply means something else."""
-    text = _flat(body)
-    if status in _OTHER_STATUS or _OTHER.search(text):
+    """None when the reply means something else. Never raises, and takes a moment at most for any body."""
+    if status in _OTHER_STATUS:
         return None
-    if not _says_so(status, text):
-        return None
-    requested = _requested(text)
-    limit = _first(_LIMITS, text)
-    if limit is not None and (not SMALLEST_LIMIT <= limit <= LARGEST_LIMIT or limit == requested):
-        limit = None
-    if limit is not None and requested is not None and requested < limit:
-        # The total was not over: the number counts only a part of the request, or the limit is another's.
-        requested = None
-    return Overflow(limit, requested)
+    text = flat(body)
+    found = Overflow(*figures(text))
+    return found if _means_overflow(status, text, found) else None
+
+
+def _means_overflow(status: int | None, text: str, found: Overflow) -> bool:
+    if _is_something_else(status, text):
+        return False
+    if status == 413 or _NO_BODY.match(text):
+        return True
+    if found.limit_tokens and found.requested_tokens and _ABOUT_TOKENS.search(text):
+        return True  # more was sent than there is room for, in whatever words
+    if status in _REFUSED_STATUS and _STATES_LIMIT.search(text):
+        return True
+    return bool(_SAYS_CODE.search(text) or _SAYS.search(text) or _ADVISES.search(text) or _NO_ROOM.search(text))
+
+
+def _is_something_else(status: int | None, text: str) -> bool:
+    if _LOG_LINE.match(text) or _OTHER.search(text) or _caps_reply(text):
+        return True
+    if _OTHER_THING.search(text) and "token" not in text:
+        return True
+    return status is None and bool(_OWN_CHECK.search(text)) and "context" not in text and "n_ctx" not in text
+
+
+def _caps_reply(text: str) -> bool:
+    """Whether it is the reply that would be too long, not what was sent."""
+    if not _REPLY.search(text):
+        return False
+    if not _PROMPT.search(text):
+        return True
+    return bool(_REPLY_CAPPED.search(text)) and not _WHOLE_TOO_LONG.search(text)
 
 
 _OTHER_STATUS: Final = frozenset({401, 402, 403, 404, 407, 408, 409, 429, 499, 502, 503, 504, 529})
 """Statuses that always mean something else: keys, money, rates, absence, gateways."""
+_REFUSED_STATUS: Final = frozenset({400, 413, 422})
+"""The request itself was at fault: then a limit that is only stated says why."""
 
-_OTHER: Final = re.compile(
-    r"""
-      per \s (?:min|minute|hour|day|second)\b | \btp[md]\b | \brate[\s_-]*limit | too \s many \s requests
-    | time \s frame | quota | billing | credit | \bafford\b
-    | context \s (?:deadline|cancell?ed) | deadline \s exceeded
-    | (?:supports? | allows?) \s at \s most \s \d+ \s (?:completion|output) \s tokens
-    | max_(?:completion_|output_)?tokens \s is \s too \s (?:large|high) | valid \s range \s of \s max_
-    | \d \s? (?:bytes|[kmg]i?b|pixels|characters|chars)\b | image \s dimensions | member \s must \s have \s length
-    | content[\s_] (?:filter|management) | api[\s_]key | (?:does \s not \s exist | not \s found)
-    | internal \s error | ^warn
-    """,
-    re.VERBOSE,
+# What only sounds like it
+
+_OTHER: Final = pattern(
+    # Rates and money.
+    r"(?:per|a|/)\s?(?:min|minute|hour|day|second|month)\b", r"\btp[mdh]\b", r"\brate[ _-]?limit", "too many requests",
+    "throttl", "please (?:wait|slow)", "wait before", "time frame", "quota", "billing", "credit", r"\bafford\b",
+    "subscription",
+    # Time, size and number.
+    "context (?:deadline|cancell?ed)", r"deadline\s?exceeded",
+    "too many (?:image|file|tool|message|document|stop|input|page)s",
+    r"\d\s?(?:bytes|[kmg]i?b|pixels|characters|chars|seconds)\b", "member must have length", "_above_max_length",
+    r"(?:array|string|list) (?:is )?too long", "batch (?:size|of)", r"\bembedding", "stop sequences",
+    # Other parameters, and all else.
+    "vocabulary", "logit", r"\bcach(?:ing|ed)\b", "prompt_cache", "content[ _](?:filter|management)", "api[ _]key",
+    "does not exist", "not found", "internal error comput",
+)  # fmt: skip
+_OTHER_THING: Final = pattern(
+    r"\b(?:image|file|audio|video|upload~|attachment|page|document)s?\b[^.]{0,40}?\b"
+    r"(?:size|dimensions?|duration|pages|too|exceed~|larger?|longer)\b"
 )
-"""Look-alikes: limits of rate, money, output or size in bytes, and time-outs that speak of a "context"."""
+"""Something else that was sent is too large, unless it is its tokens that are counted."""
+_LOG_LINE: Final = pattern(r"\W{0,4}(?:warn~|info|debug|trace|notice)\b")
+_OWN_CHECK: Final = pattern(r"\b(?:value|runtime|assertion|type|index)error\b")
+"""A library's own check, not a provider's refusal, unless it speaks of the context."""
 
-_TOO_MUCH: Final = (
-    r"(?:exceed\w*|over(?:flow\w*|\sthe)|too\s(?:long|large|big|many)|longer\sthan|larger\sthan|greater\sthan|"
-    r"surpass\w*|beyond|above)"
+# The reply's own length
+
+_REPLY: Final = pattern(
+    r"\b(?:output|completion|generat~|response|reply)", r"\bmax_?(?:new_?|output_?|completion_?)?tokens", r"\bmax_gen",
+    r"\bper (?:reply|response|completion|answer)", r"\bwrites? at most",
+)  # fmt: skip
+_PROMPT: Final = pattern(
+    "context", r"\bprompt", r"\bn_ctx", r"(?:input|inputs['`]?) (?:tokens?|length|sequence|has|is|exceed|too)",
+    r"\bmessages\b", "conversation", "sequence length", "total (?:number of )?tokens", "history",
+    "at least 1, got -", r"\binput\b[^.]{0,20}\+",
+)  # fmt: skip
+_REPLY_CAPPED: Final = pattern(
+    r"(?:max~|limit|most|cap)\b[^.\d]{0,30}?\b(?:output|completion|generat~|response)\b(?! (?:and|\+|plus))",
+    r"\b(?:output|completion|generation|response) (?:tokens? )?(?:limit|cap|maximum|length)",
+    r"max_?(?:output_|completion_|new_)?tokens\b[^.]{0,30}?(?:too (?:large|high|big)|>|exceed|between|less than|range)",
+    "valid range of max_",
+)  # fmt: skip
+_WHOLE_TOO_LONG: Final = pattern(
+    r"context[\w\s]{0,20}(?:exceed|limit|length|window)", "exceed[^.]{0,40}context", "reduce the length",
+    r"(?:prompt|input|messages) (?:is|was|of|has|contains?) \d",
+    r"(?:prompt|input|messages|conversation|total|request)\b[^.]{0,60}?"
+    r"(?:exceed|too long|longer|\+|plus|contains|has \d|resulted|requested)",
+)  # fmt: skip
+"""The prompt counts, too: a cap on the reply alone is another matter."""
+
+# What says so
+
+_SENT: Final = any_of(
+    "prompts?", "inputs?", "requests?", "conversation", "messages?", "context", "sequence", "history", "chat",
+    "dialog~", "transcript", "text", "query",
+)  # fmt: skip
+_SOMETHING_LONG: Final = any_of("prompt", "input", "conversation", "messages?", "context", "sequence", "history",
+                                "transcript", "chat")  # fmt: skip
+_WINDOW: Final = any_of(
+    "context", "n_ctx", "num_ctx", "tokens?", "length", "window", r"limit\b", r"\bmax\b", "seq_?len~", "maxlen~",
+    "max[ _-]?(?:imum|len|seq|ctx|model|pos|input|prompt|tok)~",
+    "(?:model|deployment|endpoint) (?:can|accepts?|allows?|supports?|takes?)",
+)  # fmt: skip
+_TOO_MUCH: Final = any_of(
+    "exceed~", "overflow~", r"\bover (?:the|its|our|my|this)", "too (?:long|large|big|many)", "more than", "surpass~",
+    "(?:long|larg|great|bigg|high)~ than", "beyond", "above", "past (?:the|what)", "cannot fit", "no longer fits?",
+    "not fit", "(?:do|does|did|wo|would|ca)n['’]t fit", "outgr[oe]~", "out of (?:context|room|space)", "no room",
+    "(?:limit|maximum) (?:was |is |has been )?(?:reached|hit)", r"(?:hit|reach~) (?:the|its|your|our|a)\b",
+)  # fmt: skip
+_SAYS_CODE: Final = pattern(
+    # context_length_exceeded, exceed_context_size_error, prompt_too_long, tokens_limit_reached …
+    r"context\w{0,30}?(?:exceed|overflow|too_?long|too_?large|_full)",
+    r"\bexceed~?_(?:context|max_?(?:prompt|input|token|len)|token)",
+    r"\b(?:max_)?(?:prompt|input|context|conversation|history|model_max|tokens?)_(?:\w{1,20}_)?"
+    r"(?:exceeded|too_long|too_large|limit_reached)\b",
+    "context_(?:window|length|size|limit)_~error",
 )
-_WINDOW: Final = (
-    r"(?:context(?:[\s_]?(?:length|window|size|limit))?|(?:max(?:imum)?[\s_])?(?:prompt|input|sequence|model|token|message)s?"
-    r"[\s_](?:length|limit|tokens?|size|count)|maximum\s(?:length|number\sof\s(?:input\s)?tokens)|n_ctx|token\s(?:limit|count))"
+_SAYS: Final = pattern(
+    rf"\b{_SENT}\b…{_TOO_MUCH}…{_WINDOW}",
+    rf"\b(?:context|tokens?|token_limit|n_ctx|sequence|prompt|input|model)\b…"
+    rf"(?:length|limit|window|size|count|max~|tokens?|ctx)\b…{_TOO_MUCH}",
+    rf"{_TOO_MUCH}…(?:context\b|max~ (?:input|prompt|sequence|token|model|seq|ctx|position)|n_ctx"
+    r"|token (?:limit|count)|max_?(?:seq|model|ctx|input|prompt|len)~|tokens\b)",
+    rf"\b{_SOMETHING_LONG}\b[^.]{{0,50}}?\btoo (?:long|large|big)\b",
+    rf"\btoo (?:long|large|big) a?\s?{_SOMETHING_LONG}\b",
+    # A comparison and nothing else.
+    rf"\b(?:{_SENT}|tokens?|length|total|size)\b[^.]{{0,60}}?\d\W{{0,3}}(?:tokens?\W{{0,3}})?>=?\W{{0,3}}~\W{{0,3}}\d",
+    r"# (?:input |prompt )?tokens?\b…(?:but|while|whereas|only|yet)\b…"
+    r"(?:limit|max~|supports?|accepts?|allows?|context|window|at most|up to)\b…\d",
+    r"(?:上下文|输入|提示|对话|消息|prompt)[^。]{0,30}?(?:超长|超过|超出|过长|太长)",
 )
-_SAYS: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        # As a code: context_length_exceeded, exceed_context_size_error, model_context_window_exceeded …
-        r"\b\w*context\w*(?:exceed|overflow|too_long|too_large)\w*",
-        r"\bexceed\w*_context\w*",
-        r"\bmax_(?:prompt|input|context)\w*_exceeded|\bmodel_max_\w+_exceeded",
-        # In words, either way round.
-        rf"{_WINDOW}[^.]{{0,120}}?{_TOO_MUCH}",
-        rf"{_TOO_MUCH}[^.]{{0,120}}?{_WINDOW}",
-        r"(?:prompt|input|request|conversation|messages?)[^.]{0,40}?\btoo\s(?:long|large|big)\b[^.]{0,60}?(?:token|context|maximum)",
-        r"(?:total\s)?length\sof\s(?:all\s)?(?:the\s)?messages\sis\stoo\slong",
-        r"\btokens?\s?>\s?\d+\smax",
-        # The limit stated, and a request to send less or what was sent.
-        r"(?:maximum|max)[\s_](?:context|prompt|input|sequence|model)[\s_](?:length|window|size|tokens)\b.{0,200}?"
-        r"(?:however|reduce|requested|resulted|contains|your\s(?:prompt|request|messages))",
-        r"(?:reduce|shorten)\sthe\slength\sof\s(?:the\s|your\s)?(?:messages|prompt|input)",
-        r"has\s\d+\s(?:input\s)?tokens.{0,60}?context\s(?:size|length|window)",
-        r"tokens?`?\s\+\s`?max_new_tokens`?\smust\sbe\s<=",
-        r"range\sof\sinput\slength\sshould\sbe",
-        r"max(?:imum)?[\s_]length\sexceeded",
-        # A negative room for the reply: the prompt has taken all of the window.
-        r"max_tokens\smust\sbe\sat\sleast\s1,\sgot\s-\d+",
-        r"n_keep\b.{0,30}?n_ctx",
-        r"input\sis\stoo\slong\sfor\s(?:the\s)?requested\smodel",
-        r"too\smany\s(?:input\s|prompt\s)?tokens|tokens\sin\sthe\sprompt\scannot\sexceed",
-        r"must\shave\sless\sthan\s\d+\stokens",
-    )
+_ADVISES: Final = pattern(
+    r"\b(?:reduce|shorten|trim|truncate|cut|decrease)\b[^.]{0,40}?"
+    r"\b(?:length|prompt|messages?|input|conversation|context|history|tokens?|it)\b",
+    r"\b(?:shorter|smaller|fewer) (?:or fewer )?(?:prompt|input|message|conversation|context|tokens?)",
+    r"\b(?:start|begin|open) (?:a )?(?:new|fresh) (?:chat|conversation|session)",
 )
-_EMPTY: Final = re.compile(r"^4(?:00|13|22)\sstatus\scode\s\(no\sbody\)$")
-_NAMES_CONTEXT: Final = re.compile(r"context|n_ctx")
-
-
-def _says_so(status: int | None, text: str) -> bool:
-    if status is None and not _NAMES_CONTEXT.search(text):
-        return False  # a library's own check or a log line, not a provider
-    if status == 413 or _EMPTY.match(text):
-        return True
-    return any(pattern.search(text) for pattern in _SAYS)
-
-
-_N: Final = r"\(?\[?~?(\d{2,12})"
-_LIMITS: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\d\s\+\s\d+\s>\s{_N}",
-        rf"\bn_ctx\b\W{{0,6}}{_N}",
-        rf"(?:maximum|max|model'?s)\s(?:context|prompt|input|sequence)\s(?:length|window|size)(?:\sis|\sof|:)?\s?{_N}",
-        rf"\bwith\s{_N}\smaximum\scontext",
-        rf"tokens?\s?>\s?{_N}\smax",
-        rf"maximum\snumber\sof\s(?:input\s)?tokens\sallowed\s?{_N}",
-        rf"(?:context|configured|token|model|input|prompt)\s(?:size|limit|length|window)\s?(?:is|of|:)?\s?{_N}",
-        rf"(?:limit|maximum|max\slength|max\ssize)\s?(?:is|of|:|was)\s?{_N}",
-        rf"(?:must\sbe\s<=|cannot\sexceed|less\sthan|maximum\smodel\slength\sof)\s?{_N}",
-        r"length\sshould\sbe\s\[\d+,\s?(\d{2,12})",
-        rf"context\s(?:length|window|size)\s{_N}",
-        rf"(?:supports?|allows?|accepts?)\s(?:up\sto|at\smost|a\smaximum\sof)\s{_N}\s(?:input\s|prompt\s|context\s)?tokens",
-        rf"\b{_N}\s?(?:tokens?\s)?(?:maximum|context\slimit|token\slimit)",
-    )
+_NO_ROOM: Final = pattern(
+    r"max_tokens must be at least 1, got -\d", r"\btokens?['`]? \+ ['`]?max_new_tokens['`]? must be <=",
+    "range of input length should be", r"\bmust have less than # tokens", r"n_keep\b.{0,30}?n_ctx",
+)  # fmt: skip
+"""What is left for the reply is nothing."""
+_STATES_LIMIT: Final = pattern(
+    r"max~[ _](?:[\w'-]{1,24} ){0,4}?(?:context|prompt|input|sequence|model|token)s?[ _](?:~ )?"
+    r"(?:length|window|size|limit|tokens|len)\b\D{0,40}\d\d",
+    r"(?:context|token) (?:window|limit|length) (?:[\w'-]{1,24} ){0,6}?(?:is|:|of)\W{0,3}(?:~ )?\d\d",
 )
-_SUMS: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(\d+)\s\+\s(\d+)\s>\s\d+",
-        r"has\s(\d+)\sinput\stokens\splus\s(\d+)",
-        rf"requested\s{_N}\soutput\stokens\sand\s.{{0,30}}?(?:at\sleast\s)?(\d+)\sinput\stokens",
-        rf"given:?\s{_N}\s`?inputs`?\stokens\sand\s(\d+)",
-    )
-)
-"""What was asked for in two parts: the prompt and the room for its reply."""
-_REQUESTED: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\bn_prompt_tokens\b\W{{0,4}}{_N}",
-        rf"resulted\sin\s{_N}",
-        rf"re\s?quested:?\s(?:about\s)?{_N}",
-        rf"{_N}\stokens?\s?>\s?\d",
-        rf"(?:token\scount|input\slength|current\slength|given|received)\s?(?:of|is|was|:)?\s?{_N}",
-        rf"(?:contains|has|have|sent|got)\s(?:at\sleast\s|about\s)?{_N}\s(?:input\s|prompt\s)?tokens",
-        rf"prompt\s\(length\s{_N}",
-        rf"too\slong:\s{_N}",
-        rf"(?:input|prompt|request|messages)\s{_N}\stokens",
-        rf"n_keep\W{{0,3}}{_N}",
-        rf"\b{_N}\s(?:input\s|prompt\s)?tokens\s(?:were|was|in\sthe)",
-    )
-)
-
-
-def _requested(text: str) -> int | None:
-    for pattern in _SUMS:
-        if found := pattern.search(text):
-            return int(found[1]) + int(found[2])
-    return _first(_REQUESTED, text)
-
-
-def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
-    for pattern in patterns:
-        if found := pattern.search(text):
-            return int(found[1])
-    return None
-
-
-_COMMA: Final = re.compile(r"(?<=\d),(?=\d{3}\b)")
-_SPACE: Final = re.compile(r"\s+")
-MAX_BODY_CHARS: Final = 20_000
-
-
-def _flat(body: str) -> str:
-    """All words of a reply on one line, lower case, without the JSON around them; thousands without commas."""
-    body = body[:MAX_BODY_CHARS]
-    words = " . ".join(_strings(body))
-    return _COMMA.sub("", _SPACE.sub(" ", words.lower())).strip()
-
-
-def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    """The texts in a value, also in JSON that is itself inside a text; numbers with the name they have."""
-    if depth > 6:
-        return
-    if isinstance(value, str):
-        parsed = _parsed(value)
-        if isinstance(parsed, dict | list):
-            yield from _strings(parsed, depth + 1)
-        else:
-            yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, int | float) and not isinstance(item, bool):
-                yield f"{key}: {item}"
-            else:
-                yield from _strings(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item, depth + 1)
-
-
-def _parsed(text: str) -> Any:
-    stripped = text.strip()
-    if stripped[:1] in "{[":
-        try:
-            return json.loads(stripped)
-        except ValueError:
-            return None
-    return None
+_ABOUT_TOKENS: Final = pattern("token", "context", "prompt", "sequence", r"\bseq\b", "n_ctx", "conversation",
+                               "input[ _](?:length|ids|size)")  # fmt: skip
+_NO_BODY: Final = pattern(r"4(?:00|13|22) status code \(no body\)$")
