@@ -71,6 +71,8 @@ class Assignment:
     """Tokens of the model for each one of ours: the more, the fewer words are in its budget."""
     bill: Written = field(default_factory=Written)
     """Counts what was asked, also when it ends in an error."""
+    background: str = ""
+    """What the assistant of the conversation was told to be."""
 
 
 async def write_summary(answerer: Answerer, work: Assignment) -> Written:
@@ -101,6 +103,11 @@ def _settings(answerer: Answerer, work: Assignment) -> Any:
 
 def _prompt(part: str, earlier: str, work: Assignment) -> str:
     blocks = []
+    if work.background:
+        blocks.append(
+            "For orientation, what the assistant of that conversation is told by its system prompt; "
+            f"it stays in force by itself, so leave it out of the notes:\n<system>\n{work.background}\n</system>"
+        )
     if earlier:
         blocks.append(f"Notes from before this part, to be brought up to date:\n<notes>\n{earlier}\n</notes>")
     blocks.append(f"{OPEN_TAG}\n{part.replace(CLOSE_TAG, '')}\n{CLOSE_TAG}")

@@ -63,14 +63,17 @@ def turns_cut(messages: Sequence[ModelMessage], max_turns: int, pinned: Collecti
     starts = turn_starts(messages)
     if not max_turns or len(starts) <= max_turns:
         return None
-    return oldest_half(messages, "turns", pinned)
+    return oldest_turns(messages, len(starts) // 2, "turns", pinned)
 
 
-def oldest_half(messages: Sequence[ModelMessage], trigger: str, pinned: Collection[int] = ()) -> Cut | None:
+def oldest_turns(
+    messages: Sequence[ModelMessage], count: int, trigger: str, pinned: Collection[int] = ()
+) -> Cut | None:
+    """So many whole turns from the oldest on; the current one is never among them."""
     starts = turn_starts(messages)
-    if len(starts) < 2:
+    if not 0 < count < len(starts):
         return None
-    return _cut(messages, range(starts[0], starts[len(starts) // 2]), trigger, pinned)
+    return _cut(messages, range(starts[0], starts[count]), trigger, pinned)
 
 
 def run_cut(messages: Sequence[ModelMessage], trigger: str, pinned: Collection[int] = ()) -> Cut | None:

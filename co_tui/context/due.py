@@ -43,7 +43,7 @@ class Question(NamedTuple):
     tokens: Tokens
     pinned: Collection[int] = ()
     summarises: bool = True
-    """False when nobody can: fixed limits serve instead."""
+    """False when nobody can: then the fallback serves from the start."""
 
     @property
     def window_tokens(self) -> int:
@@ -93,6 +93,16 @@ def frees_enough(asked: Question, cut: Cut) -> bool:
     return held >= LEAST_FREED * max(1, asked.reading.conversation_tokens)
 
 
+def fallen_back(asked: Question, cut: Cut) -> Cut | None:
+    """What of a cut goes without a summary: under fixed limits, only what is beyond them."""
+    if asked.settings.summary_fallback != "limits":
+        return cut
+    settings = asked.settings
+    start = cuts.newest_start(asked.history, settings.fallback_messages, settings.fallback_tokens, asked.tokens)
+    beyond = tuple(index for index in cut.replaced if index < start)
+    return Cut(beyond, cut.trigger) if beyond else None
+
+
 def before_tail(asked: Question, trigger: str) -> Cut | None:
     """Everything but the newest messages that fit into the share kept word for word."""
     room = asked.settings.keep_recent_share * asked.window_tokens
@@ -106,10 +116,9 @@ def _compress(asked: Question) -> Due | None:
     settings = asked.settings
     if not asked.is_past_mark:
         return None
-    keep_from = None
-    if not asked.summarises:
-        keep_from = cuts.newest_start(asked.history, settings.fallback_messages, settings.fallback_tokens, asked.tokens)
-    cut = cuts.share_cut(asked.history, "blocking", keep_from=keep_from, pinned=asked.pinned)
+    cut = cuts.share_cut(asked.history, "blocking", pinned=asked.pinned)
+    if not asked.summarises and cut is not None:
+        cut = fallen_back(asked, cut)
     if (cut is None or not frees_enough(asked, cut)) and asked.share >= run_threshold(settings, asked.window_tokens):
         cut = cuts.run_cut(asked.history, "blocking", asked.pinned)
     return Due(cut, waits=True) if cut else None
@@ -123,19 +132,28 @@ def run_threshold(settings: Settings, window_tokens: int) -> float:
 
 
 def _turns(asked: Question) -> Due | None:
+    """Too many turns, then too many tokens: one after the other, in one pass (G3e, G3f)."""
     settings = asked.settings
-    cut = cuts.turns_cut(asked.history, settings.agent_max_context_turns, asked.pinned)
-    if cut is not None:
-        return Due(cut, waits=False)
-    if not settings.agent_max_context_tokens or asked.reading.current_tokens <= settings.agent_max_context_tokens:
-        return None
+    by_turns = cuts.turns_cut(asked.history, settings.agent_max_context_turns, asked.pinned)
+    held = sum(asked.tokens(asked.history[index]) for index in by_turns.replaced) if by_turns else 0
+    if not settings.agent_max_context_tokens or asked.reading.current_tokens - held <= budget_tokens(asked):
+        return Due(by_turns, waits=False) if by_turns else None
+    starts = turn_starts(asked.history)
+    gone = len(starts) // 2 if by_turns else 0
     # Texts alone would lose which message is which, and with it what is pinned.
-    if len(turn_starts(asked.history)) < settings.few_turns and not asked.pinned:
+    if len(starts) - gone < settings.few_turns and not asked.pinned:
+        if by_turns:
+            return Due(by_turns, waits=True)  # what is left is looked at again before the request goes out
         cut = cuts.share_cut(asked.history, "budget", pinned=asked.pinned)
         shorter = difference(asked.history, cuts.first_and_last_texts(asked.history)).replaced
-        return Due(cut, waits=False, texts_only=True) if cut and shorter else None
-    cut = cuts.oldest_half(asked.history, "budget", asked.pinned)
-    return Due(cut, waits=False) if cut else None
+        return Due(cut, waits=True, texts_only=True) if cut and shorter else None
+    cut = cuts.oldest_turns(asked.history, gone + (len(starts) - gone) // 2, "budget", asked.pinned)
+    return Due(cut, waits=True) if cut else None
+
+
+def budget_tokens(asked: Question) -> int:
+    """The policy's budget, and never more than the window."""
+    return min(asked.settings.agent_max_context_tokens, asked.window_tokens)
 
 
 def _background(asked: Question) -> Due | None:

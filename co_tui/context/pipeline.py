@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
 
 from co_tui.context import carried, cuts, replacement
 from co_tui.context.count import Reading, Scaffold, Window
-from co_tui.context.due import LEAST_FREED, Due, Question, before_tail, due
+from co_tui.context.due import LEAST_FREED, Due, Question, before_tail, due, fallen_back
 from co_tui.context.meter import Meter
 from co_tui.context.repair import Repaired, repair_traced
 from co_tui.context.replacement import Replacement
@@ -207,11 +207,26 @@ class Governor:
         """How much a compaction may leave behind."""
         return int(min(self.settings.summary_share * self.window.tokens, LARGEST_SUMMARY_TOKENS))
 
-    def words_of(self, messages: Sequence[ModelMessage]) -> carried.Carried | None:
+    def words_of(self, messages: Sequence[ModelMessage], form: str = "") -> carried.Carried | None:
         """What of the user's words goes on beside the summary, when the policy's form has a place for them."""
-        if self.settings.summary_form != "full":
+        if (form or self.settings.summary_form) != "full":
             return None
         return carried.within(carried.carried(messages), USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio)
+
+    def fallen_back(self, measured: Measured, found: Due) -> Due | None:
+        """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
+        cut = fallen_back(self.question(measured), found.cut)
+        return found._replace(cut=cut) if cut else None
+
+    @property
+    def prompt_limit(self) -> int:
+        """The longest request that may be sent."""
+        return min(self.settings.max_prompt_tokens or self.window.tokens, self.window.tokens)
+
+    def form_of(self, trigger: str) -> str:
+        """What stands where messages stood, for a compaction of that trigger."""
+        wished = self.settings.on_demand_form
+        return wished if trigger == "manual" and wished != "as set" else self.settings.summary_form
 
     def replace(
         self,
@@ -225,10 +240,9 @@ class Governor:
         """What stands in place of what is due, with that summary."""
         if found.texts_only:
             return replacement.difference(live, cuts.first_and_last_texts(live))
-        words = self.words_of([live[index] for index in found.cut.replaced])
-        return replacement.build(
-            self.settings.summary_form, live, found.cut, summary, words=words, extras=extras, pinned=pinned
-        )
+        form = self.form_of(found.cut.trigger)
+        words = self.words_of([live[index] for index in found.cut.replaced], form)
+        return replacement.build(form, live, found.cut, summary, words=words, extras=extras, pinned=pinned)
 
     def frees_enough(self, measured: Measured, done: Replacement) -> bool:
         """A compaction that frees less than a tenth is not worth its loss."""
@@ -247,7 +261,7 @@ class Governor:
 
     def fit(self, measured: Measured, scaffold: Scaffold) -> Prepared:
         """The last guard: what does not fit is left out of this request."""
-        limit = self.window.tokens
+        limit = self.prompt_limit
         request, reading, truncation = measured.request, measured.reading, None
         if self.settings.truncation == "on" and reading.most_tokens > limit:
             # By so much the messages have to become smaller, whatever goes with them.
@@ -334,6 +348,12 @@ class Governor:
 
     def _compact(self, measured: Measured, found: Due) -> Replacement | None:
         summary = None if found.texts_only else self._summary([measured.live[index] for index in found.cut.replaced])
+        if summary is None and not found.texts_only:
+            short = self.fallen_back(measured, found)
+            if short is None:
+                self.resist(len(measured.live))
+                return None
+            found = short
         done = self.replace(measured.live, found, summary, pinned=measured.pinned)
         guarded = self.settings.compaction in ("background", "compress")
         if not done.replaced or (guarded and not self.frees_enough(measured, done)):
@@ -342,17 +362,21 @@ class Governor:
         return done
 
     def _summary(self, messages: list[ModelMessage]) -> str | None:
-        """None when nobody can summarise; a summariser that fails is nobody."""
+        """None when nobody can summarise, and the policy does not leave it to the offline summariser."""
         if self._summarise is None:
             return None
+        messages = messages[-self.settings.considered_messages :]
         words = self.words_of(messages)
         budget = int(self.summary_tokens / self.meter.ratio)  # who summarises counts as we do
         if words is not None:
             budget -= carried.tokens(words)
         try:
-            return self._summarise(messages, budget, user_words=words is None).strip() or None
+            text = self._summarise(messages, budget, user_words=words is None).strip()
         except Exception:
-            return None
+            text = ""
+        if not text and self.settings.summary_fallback == "offline":
+            return summarise_offline(messages, budget, user_words=words is None)
+        return text or None
 
 
 def _is_same(one: Sequence[ModelMessage], other: Sequence[ModelMessage]) -> bool:

@@ -66,7 +66,8 @@ _BOUNDS: Final = any_of(
     r"\bexceed~(?! by)", rf"\b{_THAN}", r"\bover", r"\babove", r"\bbeyond", r"\bsurpass~", r"\bpast", r"\bat most",
     r"\bup to", r"\bmust", r"\bshould", r"\bless than", r"\bfewer than", r"\bunder", r"\bbelow", r"\bwithin",
     r"\bfits?", r"\bonly", r"\bcan (?:take|read|hold|handle)", r"\bavailable", r"\bcapacity", r"\bcapped",
-    r"\bexpected", r"\bsupports?", r"\baccepts?", r"\ballow~", r"\bhandles?", r"\btakes?", r"\bmax~", r"\blimit~", r"\bwindow",
+    r"\bexpected", r"\bsupports?", r"\baccepts?", r"\ballow~", r"\bhandles?", r"\btakes?", r"\bmax~", r"\blimit~",
+    r"\bwindow",
     r"\bn_ctx~", r"\bnum_ctx", r"\bctx", r"\bseq_len~", r"\b(?:context|sequence|model)[ _](?:size|len~)", "[<>]=?",
     "最大", "上限", "限制", "超过", "超出",
 )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from co_tui.context import cuts
 from co_tui.context.due import Due, frees_enough
 from co_tui.context.pipeline import Measured
+from co_tui.context.shape import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.bench import Bench
@@ -23,6 +24,8 @@ from co_tui.session.wishes import is_fixed, wished_cut
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
+MOST_PASSES = 2
+"""Before one request: a policy may want two things one after the other, turns and then tokens."""
 
 
 class CompactionRefused(Exception):
@@ -90,18 +93,26 @@ class Compactor:
             pass  # what is being applied right now is applied first
         measured = await bench.measure()
         await self._discard_stale(bench)
+        for _ in range(MOST_PASSES):
+            if not await self._made_smaller(bench, measured):
+                break
+            measured = await bench.measure()
+        return measured
+
+    async def _made_smaller(self, bench: Bench, measured: Measured) -> bool:
+        """One pass before a request; False when it may go out as it was measured."""
         found = self._wanted(bench, measured)
         if is_fixed(bench, measured):
             await self._tell_fixed(bench, measured)
             found = found if found and found.texts_only else None
-        move = self._background.next_move(bench.version, _urgency(found))
-        match move:
+        urgency = _urgency(found)
+        match self._background.next_move(bench.version, urgency):
             case Move.GO_ON:
-                return measured
+                return False
             case Move.START:
                 assert found is not None
                 self._begin(self._job(bench, measured, found, blocks=False))
-                return measured
+                return False
             case Move.COMPACT:
                 assert found is not None
                 job = self._job(bench, measured, found)
@@ -109,8 +120,10 @@ class Compactor:
             case Move.WAIT:
                 await self._wait(bench, measured)
             case Move.APPLY:
+                if urgency != "now" and _within_loop(bench, measured):
+                    return False
                 await self._apply_ready(bench)
-        return await bench.measure()
+        return True
 
     async def after_turn(self, bench: Bench) -> None:
         """Use the time in which the user reads: what is ready is applied, what is due begins."""
@@ -309,6 +322,11 @@ class Compactor:
             job = self._background.take(bench.version)
             if job is not None:
                 await _to_the_end(self._rewriter.apply(bench, job, waited_ms=waited_ms))
+
+
+def _within_loop(bench: Bench, measured: Measured) -> bool:
+    """Whether what is ready waits for the next turn: by turns, it takes effect from the next one on (G3e)."""
+    return bench.settings.compaction == "turns" and bool(measured.live) and not is_prompt(measured.live[-1])
 
 
 def _urgency(found: Due | None) -> Wanted:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from co_tui.agent.models import Answerer
 from co_tui.events import CompactionStart
+from co_tui.inert import one_line
 from co_tui.session import telemetry
 from co_tui.session.hooks import run_hooks
 from co_tui.session.rewriting import Job
@@ -13,6 +14,9 @@ from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
 
 AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
 """Triggers that come from the policy, not from a person or an emergency."""
+BACKGROUND_CHARS = 2_000
+"""How much of its system prompt the summariser is told."""
+BREAKDOWN = ("system_tokens", "conversation_tokens", "tool_definition_tokens")
 
 
 class Asker(Protocol):
@@ -43,19 +47,19 @@ class Preparer:
     async def prepare(self, job: Job) -> None:
         """All that comes before the rewrite; the summary is left in the job."""
         bench = job.bench
-        if job.due.texts_only:
-            await self._start(job)
-            job.summary = Summary("", OFFLINE)
-            return
-        if not await self._may(job):
+        if not job.due.texts_only and not await self._may(job):
             raise Stopped("you said no")
         await self._start(job)
         await self._run_hooks(job)
-        request = request_for(bench.governor, job.messages)
+        if job.due.texts_only:
+            job.summary = Summary("", OFFLINE)
+            return
+        request = request_for(bench.governor, job.messages, job.trigger)
+        request.background = one_line(bench.scaffold.instructions, BACKGROUND_CHARS)
         request.focus, request.pause_s, request.bill = job.focus, bench.first_backoff_s, job.bill
         request.timeout_s = bench.settings.compaction_timeout_s
         job.summary = await summarised(request, None if self._in_the_way(job) else lambda: self._writer(job))
-        if bench.settings.compaction_review == "on" and self._asker is not None:
+        if bench.settings.compaction_review == "on" and self._asker is not None and job.summary.text:
             await self._review(job, job.summary)
 
     async def _may(self, job: Job) -> bool:
@@ -65,17 +69,13 @@ class Preparer:
 
     async def _start(self, job: Job) -> None:
         bench = job.bench
-        job.span = telemetry.start(job.trigger, {"session_id": bench.session_id, "model": bench.answerer.name})
+        breakdown = {name: getattr(job.reading, name) for name in BREAKDOWN}
+        place = {"session_id": bench.session_id, "model": bench.answerer.name}
+        job.span = telemetry.start(job.trigger, {**place, **breakdown})
         job.started = True
         await bench.recorder.record(
             CompactionStart(
-                trigger=job.trigger,
-                focus=job.focus,
-                system_tokens=job.reading.system_tokens,
-                conversation_tokens=job.reading.conversation_tokens,
-                tool_definition_tokens=job.reading.tool_definition_tokens,
-                messages=len(job.refs),
-                blocks=job.blocks,
+                trigger=job.trigger, focus=job.focus, messages=len(job.refs), blocks=job.blocks, **breakdown
             )
         )
 

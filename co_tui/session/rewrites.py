@@ -1,5 +1,6 @@
 """Taking back, pinning and editing what the model sees: the facts that say so, from a state. Pure."""
 
+import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
@@ -28,11 +29,36 @@ def undone(state: SessionState, rewrite: Rewritten) -> CompactionUndone:
     return CompactionUndone(compaction_seq=rewrite.seq, history=history, what=what_was(rewrite.event))
 
 
+def fork_title(title: str) -> str:
+    """A title that tells a fork from its source, and from a fork of a fork."""
+    found = re.fullmatch(r"(.*?) \(fork(?: (\d{1,4}))?\)", title)
+    return f"{found[1]} (fork {int(found[2] or 1) + 1})" if found else f"{title} (fork)".strip()
+
+
 def what_was(event: Event) -> str:
     """A rewrite in a word or two."""
     if isinstance(event.fact, CompactionComplete) and event.fact.edited and event.fact.summarised_by == "you":
         return "edit of the summary"
     return {Clear.TYPE: "clearing", Rewind.TYPE: "rewind"}.get(event.type, "compaction")
+
+
+def standing_compactions(state: SessionState) -> list[Event]:
+    """The compactions on which the history rests, oldest first; those that were undone or rewound are not among them.
+
+    Clearing does not take them back: what it emptied still rested on them.
+    """
+    wanted = {entry.ref for entry in state.history}
+    for rewrite in state.rewrites:
+        if isinstance(rewrite.event.fact, Clear):
+            wanted.update(entry.ref for entry in rewrite.before)
+    found: list[Event] = []
+    for event in reversed(state.compactions):
+        fact = event.fact
+        assert isinstance(fact, CompactionComplete)
+        if any((event.seq or 0, place) in wanted for place in range(len(fact.replacement))):
+            wanted.update(fact.replaced)
+            found.append(event)
+    return found[::-1]
 
 
 def beginning_of(state: SessionState, turn: int) -> Entry:

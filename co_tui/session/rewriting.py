@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -20,6 +21,8 @@ from co_tui.session import telemetry
 from co_tui.session.bench import Bench
 from co_tui.session.failing import understood
 from co_tui.session.history import to_json
+from co_tui.session.rewrites import standing_compactions
+from co_tui.session.state import SessionState
 from co_tui.session.summaries import Summary
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
 from co_tui.store.errors import StoreError
@@ -84,9 +87,14 @@ class Rewriter:
         cut = Cut(_places(bench, measured, job.refs), job.trigger)
         if not cut.replaced:
             return await self.end(bench, job, error="what it would have replaced is gone")
+        due: Due | None = job.due._replace(cut=cut)
+        if not job.summary.text and not job.due.texts_only:
+            due = bench.governor.fallen_back(measured, job.due._replace(cut=cut))
+        if due is None:
+            return await self.end(bench, job, error="nobody could summarise, and all of it is within the fixed limits")
         done = bench.governor.replace(
             measured.live,
-            job.due._replace(cut=cut),
+            due,
             job.summary.text or None,
             extras=self.extras,
             pinned=measured.pinned,
@@ -163,7 +171,8 @@ class Rewriter:
         return await asyncio.to_thread(self._checkpointed, bench, fact, title or bench.state.title)
 
     def _checkpointed(self, bench: Bench, fact: CompactionComplete, title: str) -> CompactionComplete:
-        number = 1 + sum(_has_checkpoint(event) for event in bench.state.compactions)
+        # Numbers are never given out twice: one that was taken back may come back.
+        number = 1 + len(_files(bench.state.compactions))
         facts = {
             "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "trigger": fact.trigger,
@@ -172,19 +181,30 @@ class Rewriter:
             "messages replaced": len(fact.replaced),
             "summarised by": fact.summarised_by,
         }
-        state = bench.state
-        workspace = {
-            "session_id": bench.session_id,
-            "title": state.title,
-            "cwd": state.cwd,
-            "repository": state.repository,
-            "branch": state.branch,
-        }
+        workspace = _workspace(bench.session_id, bench.state)
         try:
+            self._checkpoints.align(_standing_files(bench.state), workspace)
             kept = self._checkpoints.write(number, title, fact.summary, facts=facts, workspace=workspace)
         except CheckpointFailed as failed:
             return fact.but(note=" ".join(filter(None, (fact.note, str(failed)))))
         return fact.but(checkpoint_number=kept.number, checkpoint_path=str(kept.path))
+
+    async def align(self, bench: Bench) -> None:
+        """Bring the checkpoint files in line with the history, after something was taken back."""
+        state = bench.state
+        try:
+            await asyncio.to_thread(
+                self._checkpoints.align, _standing_files(state), _workspace(bench.session_id, state)
+            )
+        except CheckpointFailed as failed:
+            await bench.recorder.record(
+                SessionError(what=str(failed), kind="checkpoint", outcome="the session goes on")
+            )
+
+    def carry(self, folder: Path, state: SessionState) -> None:
+        """Give a fork, whose own folder and state these are, the checkpoints it rests on; raises `CheckpointFailed`."""
+        copy = self._checkpoints.copy_to(folder, _files(state.compactions))
+        copy.align(_standing_files(state), _workspace(state.session_id, state))
 
     async def remember(self, bench: Bench, text: str, heading: str) -> None:
         """Write what leaves the context into the daily memory."""
@@ -199,8 +219,25 @@ class Rewriter:
             await bench.recorder.record(MemoryWritten(what=heading, where=str(path), outcome=f"{len(text)} characters"))
 
 
-def _has_checkpoint(event: Event) -> bool:
-    return isinstance(event.fact, CompactionComplete) and event.fact.checkpoint_number is not None
+def _standing_files(state: SessionState) -> list[str]:
+    """The checkpoints of the compactions on which the history rests, by file name."""
+    return _files(standing_compactions(state))
+
+
+def _files(compactions: Iterable[Event]) -> list[str]:
+    facts = (event.fact for event in compactions)
+    paths = (fact.checkpoint_path for fact in facts if isinstance(fact, CompactionComplete))
+    return [Path(path).name for path in paths if path]
+
+
+def _workspace(session_id: str, state: SessionState) -> dict[str, str]:
+    return {
+        "session_id": session_id,
+        "title": state.title,
+        "cwd": state.cwd,
+        "repository": state.repository,
+        "branch": state.branch,
+    }
 
 
 def _places(bench: Bench, measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ from co_tui.events import (
     Ref,
     Rewind,
     SessionEnd,
+    SessionError,
     SessionFork,
     SessionRename,
     SessionResume,
@@ -55,7 +56,7 @@ from co_tui.session.rewriting import Rewriter
 from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
-from co_tui.store.checkpoints import Checkpoints
+from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
 from co_tui.store.lock import SessionLock
 from co_tui.store.memory import DailyMemory
 from co_tui.store.reader import Reader
@@ -149,8 +150,21 @@ class Session:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
         seq = self.state.seq if upto is None else upto
         target = new_session_id()
-        fact = SessionFork(source_session_id=self.id, source_seq=seq, **self._place())
-        await asyncio.wrap_future(self._desk.writer.fork(self.id, target, seq, fact))
+        place = self._place()
+        writer = self._desk.writer
+        await asyncio.wrap_future(
+            writer.fork(self.id, target, seq, SessionFork(source_session_id=self.id, source_seq=seq, **place))
+        )
+        await asyncio.wrap_future(
+            writer.append(target, [SessionRename(title=rewrites.fork_title(self.state.title), **place)])
+        )
+        forked = await asyncio.to_thread(_replayed, self._desk.paths.database, target)
+        try:
+            await asyncio.to_thread(self._compactor.rewriter.carry, self._desk.paths.session(target), forked)
+        except CheckpointFailed as failed:
+            await self._recorder.record(
+                SessionError(what=str(failed), kind="checkpoint", outcome="forked without them")
+            )
         return target
 
     @property
@@ -255,6 +269,7 @@ class Session:
         await self._settle_history("an earlier change was undone")
         last = rewrites.undoable(self.state, seq)
         await self._rewrite(rewrites.undone(self.state, last))
+        await self._compactor.rewriter.align(self._bench)
         self._bench.governor.resist(len(self.state.history))  # it is not to be compacted again at once
         return last.event
 
@@ -268,6 +283,7 @@ class Session:
         then = await asyncio.to_thread(_replayed, self._desk.paths.database, self.id, first.seq - 1)
         history = tuple(entry.ref for entry in then.history)
         await self._rewrite(Rewind(to_seq=first.seq - 1, history=history))
+        await self._compactor.rewriter.align(self._bench)
         return prompt_of(first.message) or ""
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:

@@ -56,36 +56,51 @@ class Request:
     """Counts what was asked of a model, also when its summary is not used or never ends."""
     timeout_s: float = 120.0
     pause_s: float = FIRST_PAUSE_S
+    fallback: str = OFFLINE
+    """What serves when no model can: the offline summariser; else nothing is written, and the policy's limits hold."""
+    background: str = ""
+    """What the assistant is told to be, so that its notes keep what matters for that."""
 
     @property
     def held_tokens(self) -> float:
         return self.ratio * sum(map(estimate_message, self.messages))
 
 
-def request_for(governor: Governor, messages: Sequence[ModelMessage]) -> Request:
+def request_for(governor: Governor, messages: Sequence[ModelMessage], trigger: str = "") -> Request:
     """What the policy leaves for a summary of these messages, beside the user's own words."""
-    words = governor.words_of(messages)
+    messages = messages[-governor.settings.considered_messages :]
+    words = governor.words_of(messages, governor.form_of(trigger))
     taken = governor.meter.ratio * carried.tokens(words) if words else 0
     budget = max(LEAST_BUDGET_TOKENS, int(governor.summary_tokens - taken))
-    return Request(messages, budget, governor.window.tokens, governor.meter.ratio, user_words=words is None)
+    return Request(
+        messages,
+        budget,
+        governor.window.tokens,
+        governor.meter.ratio,
+        user_words=words is None,
+        fallback=governor.settings.summary_fallback,
+    )
 
 
 async def summarised(request: Request, answerer: Callable[[], Awaitable[Answerer]] | None) -> Summary:
-    """A usable summary. Fails only by being cancelled."""
+    """A usable summary, or an empty one where the policy falls back to less. Fails only by being cancelled."""
     if answerer is None:
-        return await offline(request)
+        return await fallen_back(request)
     try:
         model = await answerer()
         window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
     except ModelUnusable as unusable:
-        return await offline(request, note=str(unusable))
+        return await fallen_back(request, note=str(unusable))
     except Exception as error:
-        return await offline(request, note=understood(error, Asked("the summariser"))[0].sentence)
+        return await fallen_back(request, note=understood(error, Asked("the summariser"))[0].sentence)
     return await _by_model(request, model, min(window, request.window_tokens))
 
 
-async def offline(request: Request, *, note: str = "") -> Summary:
-    """The floor: extractive, never fails. Beside the loop, since a long conversation takes a moment."""
+async def fallen_back(request: Request, *, note: str = "") -> Summary:
+    """The floor, which never fails: as the policy says, an extractive summary or none at all."""
+    if request.fallback != OFFLINE:
+        return Summary("", "", note=note)
+    # Beside the loop, since a long conversation takes a moment.
     text = await asyncio.to_thread(
         summarise_offline, request.messages, int(request.budget_tokens / request.ratio), user_words=request.user_words
     )
@@ -95,21 +110,21 @@ async def offline(request: Request, *, note: str = "") -> Summary:
 async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Summary:
     earlier = carried.earlier_summary(request.messages, user_words=request.user_words)
     budget = min(request.budget_tokens, int(window_tokens * LARGEST_SHARE))
-    fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + 60
+    fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + estimate_text(request.background) + 60
     room = (window_tokens * MARGIN - budget) / max(1.0, request.ratio) - fixed
     note = ""
     for attempt in range(ATTEMPTS):
         if room < LEAST_ROOM_TOKENS:
-            return await offline(request, note=f"the window of {model.name} is too small to summarise in")
+            return await fallen_back(request, note=f"the window of {model.name} is too small to summarise in")
         parts = await asyncio.to_thread(in_parts, request.messages, room)
         if not parts:
             break
-        work = Assignment(parts, earlier, request.focus, budget, request.ratio, request.bill)
+        work = Assignment(parts, earlier, request.focus, budget, request.ratio, request.bill, request.background)
         try:
             async with asyncio.timeout(request.timeout_s):
                 written = await write_summary(model, work)
         except TimeoutError:
-            return await offline(request, note=f"{model.name} took longer than {request.timeout_s:.0f} s")
+            return await fallen_back(request, note=f"{model.name} took longer than {request.timeout_s:.0f} s")
         except Exception as error:
             failure, _ = understood(error, model.asked)
             note = failure.sentence
@@ -124,5 +139,5 @@ async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Su
         wrong = await asyncio.to_thread(objection, written.text, request.held_tokens, source, request.ratio)
         if not wrong:
             return Summary(written.text, model.name, written.title)
-        return await offline(request, note=f"the summary by {model.name} was not used: {wrong}")
-    return await offline(request, note=note)
+        return await fallen_back(request, note=f"the summary by {model.name} was not used: {wrong}")
+    return await fallen_back(request, note=note)

@@ -18,6 +18,9 @@ NAMES: Final = frozenset(
     (
         "trigger",
         "session_id",
+        "system_tokens",
+        "conversation_tokens",
+        "tool_definition_tokens",
         "pre_tokens",
         "post_tokens",
         "tokens_removed",

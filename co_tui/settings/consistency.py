@@ -43,6 +43,8 @@ def unused(settings: Settings) -> Mapping[str, str]:
     found = {key: why for kind, keys in _OF_COMPACTION.items() if kind != settings.compaction for key in keys}
     if settings.compaction == "none":
         found |= dict.fromkeys(_OF_ANY_COMPACTION, why)
+    if settings.summary_fallback != "limits":
+        found |= dict.fromkeys(("fallback_messages", "fallback_tokens"), "not used: summary_fallback is not limits")
     if settings.truncation == "off":
         found["truncation_headroom"] = "not used while truncation is off"
     if settings.model and not settings.model.startswith("openai-chat:"):

@@ -27,6 +27,8 @@ class Governing(Record):
     """Which policy governs the context."""
     context_window: Annotated[int, whole(0, MOST_TOKENS, "asks the model")] = 0
     """The model's window in tokens, when its provider is wrong about it."""
+    max_prompt_tokens: Annotated[int, whole(0, MOST_TOKENS, "leaves it to the window")] = 0
+    """The longest request that is sent, when the model takes less than its window as a prompt."""
     tool_output_trim_chars: Annotated[int, whole(0, MOST_CHARS, "switches trimming off")] = 2000
     """Tool results longer than this are clipped once they are no longer recent."""
     max_history_messages: Annotated[int, whole(0, MOST_MESSAGES, "switches the window off")] = 0
@@ -45,6 +47,12 @@ class Governing(Record):
     """Which rule decides when and what is summarised."""
     summary_form: Annotated[str, one_of("marker", "pair", "prompt", "full")] = "full"
     """What stands where the summarised messages stood."""
+    on_demand_form: Annotated[str, one_of("as set", "marker", "pair", "prompt", "full")] = "as set"
+    """The same after a compaction that was asked for; `as set` follows `summary_form`."""
+    summary_fallback: Annotated[str, one_of("offline", "marker", "limits")] = "offline"
+    """What serves when no model can summarise: the offline summariser, a marker alone, or fixed limits."""
+    considered_messages: Annotated[int, whole(0, MOST_MESSAGES, "considers all of them")] = 0
+    """The newest so many messages are read for a summary."""
     summary_share: Annotated[float, number(0.01, 0.5)] = 0.1
     """How much of the window a summary may take."""
     keep_recent_share: Annotated[float, number(0, 0.9)] = 0.25
@@ -60,7 +68,7 @@ class Governing(Record):
     run_compression_high: Annotated[float, number(0, 1)] = 0.91
     """The same for the largest windows; in between it grows with the window."""
     fallback_messages: Annotated[int, whole(1, MOST_MESSAGES)] = 50
-    """Messages kept when nothing can summarise, under `compress`."""
+    """Messages kept when nothing can summarise, under the fallback `limits`."""
     fallback_tokens: Annotated[int, whole(1, MOST_TOKENS)] = 8000
     """Tokens of them kept."""
     few_turns: Annotated[int, whole(1, MOST_MESSAGES)] = 5
@@ -71,6 +79,8 @@ class Governing(Record):
     """`turn` holds automatic compaction to the end of the turn, as long as the request still fits."""
     compaction_review: Annotated[str, one_of("on", "off")] = "off"
     """Whether a summary can be read and edited before it is applied."""
+    restored: Annotated[str, one_of("exact", "texts")] = "exact"
+    """What a resumed session begins with: its history, or the texts of the last sixth of `agent_max_context_turns`."""
     truncation: Annotated[str, one_of("on", "off")] = "on"
     """Whether the last guard leaves out what does not fit."""
     truncation_headroom: Annotated[float, number(0, 0.5)] = 0.05

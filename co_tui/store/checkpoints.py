@@ -3,12 +3,12 @@
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from co_tui.inert import inert, one_line
-from co_tui.paths import write_atomically
+from co_tui.paths import ensure_dir, write_atomically
 from co_tui.store.log import now
 
 SLUG_CHARS = 50
@@ -36,6 +36,7 @@ class Checkpoints:
         self._workspace = folder / "workspace.yaml"
         self._folder = folder / "checkpoints"
         self._index = self._folder / "index.md"
+        self._undone = self._folder / "undone"
 
     def write(
         self, number: int, title: str, body: str, *, facts: Mapping[str, object], workspace: Mapping[str, str]
@@ -63,6 +64,38 @@ class Checkpoints:
             if name := _NAME.fullmatch(path.name):
                 found[int(name[1])] = path
         return [Checkpoint(number, _title(path), path) for number, path in sorted(found.items())]
+
+    def align(self, standing: Collection[str], workspace: Mapping[str, str]) -> None:
+        """Let exactly the files of these names stand; raises `CheckpointFailed`.
+
+        The others are put aside, from where they come back when they stand again.
+        """
+        if not self._folder.is_dir():
+            return
+        try:
+            for each in self.list():
+                if each.path.name not in standing:
+                    ensure_dir(self._undone)
+                    each.path.replace(self._undone / each.path.name)
+            for name in standing:
+                if not (self._folder / name).exists() and (self._undone / name).exists():
+                    (self._undone / name).replace(self._folder / name)
+            self._write_workspace(workspace)
+            write_atomically(self._index, _index_text(self.list()))
+        except OSError as error:
+            raise CheckpointFailed(f"The checkpoints in {self._folder} were not updated: {_reason(error)}.") from error
+
+    def copy_to(self, folder: Path, names: Collection[str]) -> "Checkpoints":
+        """Those of the files that are here, in another session's folder, put aside; raises `CheckpointFailed`."""
+        copy = Checkpoints(folder)
+        try:
+            for name in names:
+                found = next((path for path in (self._folder / name, self._undone / name) if path.exists()), None)
+                if found is not None:
+                    write_atomically(copy._undone / name, found.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise CheckpointFailed(f"The checkpoints were not copied to {folder}: {error}.") from error
+        return copy
 
     def _drop_left_overs(self, number: int, path: Path) -> None:
         """A crash before the event was logged leaves a file whose number is given out again."""
