@@ -23,6 +23,7 @@ from co_tui.agent.failures import Asked
 from co_tui.agent.guarded import GuardedModel
 from co_tui.agent.prices import is_published
 from co_tui.agent.redact import KEY_VARIABLES, redact, without_secrets
+from co_tui.agent.told_limits import told_window
 from co_tui.agent.wire import NoAnswer, ask, new_client
 from co_tui.events.storable import storable_text, whole
 from co_tui.inert import one_line
@@ -327,8 +328,7 @@ async def _window_from_server(base_url: str, name: str, key: str) -> int | None:
     entry = next((entry for entry in entries if entry.get("id") == name), None)
     if entry is None:
         return None
-    meta = entry.get("meta")
-    return _believed(meta.get("n_ctx") if isinstance(meta, dict) else entry.get("max_model_len"))
+    return _believed(told_window(entry))
 
 
 def _believed(tokens: object) -> int | None:

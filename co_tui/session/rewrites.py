@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
-from co_tui.events.messages import STANDS_FOR, SUMMARY, pieces
+from co_tui.events.messages import STANDS_FOR, SUMMARY, pieces, prompt_of
 from co_tui.session.state import Entry, Rewritten, SessionState, woven
 
 
@@ -59,6 +59,25 @@ def standing_compactions(state: SessionState) -> list[Event]:
             wanted.update(fact.replaced)
             found.append(event)
     return found[::-1]
+
+
+def restored(state: SessionState, turns: int) -> Clear | None:
+    """The last turns as their prompt and final reply, with what is pinned (S4); None when that is all there is."""
+    history = list(state.history)
+    kept = {
+        near
+        for place, entry in enumerate(history)
+        if entry.ref in state.pins
+        for near in _pair_around([each.message for each in history], place)
+    }
+    for turn in sorted({entry.turn for entry in history if entry.turn})[-turns:]:
+        own = [place for place, entry in enumerate(history) if entry.turn == turn]
+        kept.update([place for place in own if prompt_of(history[place].message) is not None][:1])
+        kept.update([place for place in own if _only_speaks(history[place].message)][-1:])
+    if len(kept) == len(history):
+        return None
+    refs = tuple(history[place].ref for place in sorted(kept))
+    return Clear(history=refs, messages_removed=len(history) - len(refs))
 
 
 def beginning_of(state: SessionState, turn: int) -> Entry:
@@ -133,6 +152,12 @@ def _pair_around(messages: Sequence[Json], index: int) -> range:
     while stop < len(messages) and _answers(messages[stop]):
         stop += 1
     return range(start, stop)
+
+
+def _only_speaks(message: Json) -> bool:
+    """Whether it is a reply of words, without a call that would want its result."""
+    roles = [role for role, text, _ in pieces(message) if text.strip() or role == "tool_call"]
+    return message.get("kind") == "response" and "tool_call" not in roles and "assistant" in roles
 
 
 def _answers(message: Json) -> bool:

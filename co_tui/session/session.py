@@ -61,6 +61,7 @@ from co_tui.store.lock import SessionLock
 from co_tui.store.memory import DailyMemory
 from co_tui.store.reader import Reader
 
+LEAST_RESTORED_TURNS = 3
 RELIEVED_FOR_MESSAGES = 40
 """After compacting for want of memory: not again before so much more was said."""
 
@@ -139,12 +140,21 @@ class Session:
             place = {**session._place(), "model": state.model}
             await session._recorder.record(SessionResume(**place))
             await session._record_model_change(state.model, before)
+            await session._restore()
         except BaseException:
             lock.release()
             if answerer is not None:
                 await answerer.close()
             raise
         return session
+
+    async def _restore(self) -> None:
+        """Begin with as much as the policy restores."""
+        settings = self._bench.settings
+        if settings.restored == "texts":
+            turns = max(LEAST_RESTORED_TURNS, settings.agent_max_context_turns // 6)
+            if (fact := rewrites.restored(self.state, turns)) is not None:
+                await self._recorder.record(fact)
 
     async def fork(self, upto: int | None = None) -> str:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""

@@ -18,6 +18,7 @@ from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window
 from co_tui.context.due import run_threshold
 from co_tui.context.pipeline import Governor, Prepared
 from co_tui.session import recovery
+from co_tui.session.session import LEAST_RESTORED_TURNS
 from co_tui.settings import Settings
 from tests.context.test_pipeline import LOADED, asked, talk
 
@@ -43,6 +44,7 @@ NUMBERS = [
     ("cowagent", "G3f", "agent_max_context_tokens", 50_000),
     ("cowagent", "G3f", "few_turns", 5),
     ("cowagent", "G6", "agent_max_steps", 15),
+    ("cowagent", "S4", "restored", "texts"),
     ("cowagent", "S5", "retention_days", 30),
 ]
 
@@ -55,6 +57,7 @@ def test_the_number(policy: str, row: str, setting: str, value: object) -> None:
 def test_numbers_that_are_no_setting() -> None:
     assert FALLBACK_WINDOW_TOKENS == 128_000, "copilot, G4: when nobody tells a limit"
     assert (recovery.EMERGENCY_CHARS, recovery.EMERGENCY_TURNS) == (10_000, 5), "cowagent, C10"
+    assert LEAST_RESTORED_TURNS == 3, "cowagent, S4"
 
 
 def governor(policy: str, window: int = 1_000_000, summarise: Any = "offline", **changes: Any) -> Governor:

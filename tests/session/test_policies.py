@@ -175,3 +175,38 @@ async def test_the_summariser_is_told_what_the_system_prompt_is_about(home: Path
         system = provider.requests[-1]["messages"][0]["content"]
         asked = provider.summary_requests[-1]["messages"][-1]["content"]
         assert " ".join(system.split())[:200] in asked.split("<conversation>")[0]
+
+
+@pytest.mark.parametrize(("limit", "turns"), [(20, 3), (24, 4)], ids=["the least", "a sixth"])
+async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
+    home: Path, provider: Provider, limit: int, turns: int
+) -> None:
+    def look() -> str:
+        return "seen"
+
+    settings = under("cowagent", agent_max_context_turns=limit)
+    async with talking(home, provider, tools=[look], **settings) as session:
+        await talk(session, 5)
+        provider.script = [Reply(text="Let me", tool=("look", "{}"))]
+        await talk(session, 1)
+        before = list(session.state.history)
+        desk, name = session._desk, session.id
+        await session.close()
+        again = await Session.resume(desk, name)
+        kept = list(again.state.history)
+        assert kept == [*before[2 * (6 - turns) : 10], before[10], before[13]], "without the call and its result"
+        assert len(again.state.transcript) == len(before) and replayed(again) == again.state
+        assert await again.submit("and now?") is Outcome.DONE
+        await again.undo()
+        assert list(again.state.history)[: len(before)] == before, "and it can be taken back"
+        await again.close()
+
+
+async def test_other_policies_restore_the_exact_history(home: Path, provider: Provider) -> None:
+    async with talking(home, provider, **under("copilot")) as session:
+        await talk(session, 6)
+        desk, name, before = session._desk, session.id, list(session.state.history)
+        await session.close()
+        again = await Session.resume(desk, name)
+        assert list(again.state.history) == before
+        await again.close()
