@@ -73,15 +73,15 @@ def _finished(code: int) -> int:
     try:
         finish()
     except OutputLost as lost:
-        return _lost(lost)
+        return _lost(lost, code)
     return code
 
 
-def _lost(lost: OutputLost) -> int:
+def _lost(lost: OutputLost, code: int = DONE) -> int:
     """A reader that left has seen what it wanted; everything else that is lost is a failure."""
     discard(sys.stdout)
     if not str(lost):
-        return DONE
+        return code
     say(str(lost))
     return FAILED
 
