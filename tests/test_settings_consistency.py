@@ -123,7 +123,7 @@ async def test_a_changed_setting_holds_from_the_next_request_on(home: Path, prov
         await type_text(pilot, "/config context_window 9000\n")
         await until(pilot, lambda: "It holds from the next request on." in transcript_text(app))
         await ask(app, pilot, "again")
-        assert app.bridge.state.usage and app.bridge.state.usage.token_limit == 9000
+        assert app.controller.state.usage and app.controller.state.usage.token_limit == 9000
         await type_text(pilot, "/config theme light\n")
         await until(pilot, lambda: app.theme == "co-tui-light")
         await type_text(pilot, "/config model embedded\n")

@@ -41,11 +41,11 @@ class Actions(RewriteActions):
 
     async def do_new(self, _: str) -> None:
         """With the model and the policy of the session that is left."""
-        self._app.keep_model()
-        await self._app.switch_session("")
+        self._control.keep_model()
+        await self._control.switch_session("")
 
     async def do_queue(self, _: str) -> None:
-        session = self._app.session
+        session = self._control.session
         if session is None or not session.waiting:
             self._say("No prompt waits.")
             return
@@ -55,19 +55,19 @@ class Actions(RewriteActions):
 
     def _prompt_chosen(self, number: int | None) -> None:
         """A waiting prompt goes back into the prompt, to be edited."""
-        session = self._app.session
+        session = self._control.session
         if number is not None and session is not None and (prompt := session.withdraw(number)) is not None:
-            self._app.give_back(prompt)
+            self._control.give_back(prompt)
 
     async def do_clear(self, _: str) -> None:
-        if self._app.session is None or not self._app.session.state.history:
+        if self._control.session is None or not self._control.session.state.history:
             self._say("The context is empty already.")
             return
-        await self._app.session.clear()
+        await self._control.session.clear()
         self._say("Context cleared: the model starts afresh. Everything above stays in the session.")
 
     async def do_history(self, _: str) -> None:
-        state = self._app.bridge.state
+        state = self._control.state
         self._say(
             f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. The model sees {len(state.history)} messages; "
             f"{len(state.transcript)} were said in all."
@@ -80,7 +80,7 @@ class Actions(RewriteActions):
         if arguments:
             self._fail(f"/context takes nothing or `clear`, not {one_line(arguments, 40)!r}.")
             return
-        figures = context_figures(self._app.bridge.state)
+        figures = context_figures(self._control.state)
         roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
         assumed = "" if figures["limit_known"] else " (assumed)"
         measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
@@ -127,7 +127,10 @@ class Actions(RewriteActions):
         changed = launch.reloaded()
         for problem in changed.problems:
             self._fail(problem)
-        holds = await self._app.apply_settings(key, changed)
+        holds = await self._control.apply_settings(key, changed)
+        if key == "theme":
+            self._app.apply_theme(changed.settings.theme)
+            holds = "from now on"
         caveat = settings.caveat(key, changed, launch.paths)
         self._say(f"{key} = {kept} written to {launch.paths.config_file}." + (caveat or f" It holds {holds}."))
 
@@ -137,7 +140,7 @@ class Actions(RewriteActions):
             return
         from co_tui.ui.screens.models import ModelScreen
 
-        present = self._app.bridge.state.model or self._app.launch.choice.model
+        present = self._control.state.model or self._app.launch.choice.model
         await self._app.push_screen(ModelScreen(self._app.launch.environ, present), self._model_chosen)
 
     def _model_chosen(self, name: str | None) -> None:
@@ -145,7 +148,7 @@ class Actions(RewriteActions):
             self._app.call_later(self._app.run_command, "model", name)
 
     async def _switch_model(self, name: str, *, compact: bool = False) -> None:
-        if not self._app.engine.ready:
+        if not self._control.engine.ready:
             self._fail("The engine is still loading; choose the model again in a moment.")
             return
         from co_tui.agent.errors import ModelUnusable
@@ -153,15 +156,15 @@ class Actions(RewriteActions):
         from co_tui.session.session import WindowTooSmall
 
         try:
-            if self._app.session is not None:
-                await self._app.session.switch_model(name, compact=compact)
+            if self._control.session is not None:
+                await self._control.session.switch_model(name, compact=compact)
             else:
-                await self._app.choose_model(name)
+                await self._control.choose_model(name)
         except WindowTooSmall as small:
             await self._ask_to_compact(name, str(small))
         except (ModelUnusable, CompactionRefused) as error:
             self._fail(str(error))
-            self._chat.set_busy(self._app.session is not None and self._app.session.busy)
+            self._chat.set_busy(self._control.session is not None and self._control.session.busy)
         else:
             self._say(f"{one_line(name, 60)} answers from now on.")
 
@@ -192,14 +195,14 @@ class Actions(RewriteActions):
         if changed.problems:
             self._fail(" ".join(changed.problems))
             return
-        await self._app.choose_policy(changed)
+        await self._control.choose_policy(changed)
         self._say(f"Policy {name} governs the context from now on.")
 
     async def do_sessions(self, _: str) -> None:
         from co_tui.ui.screens.sessions import SessionsScreen
 
         launch = self._app.launch
-        screen = SessionsScreen(launch.paths.database, as_text(launch.cwd), self._app.session_id)
+        screen = SessionsScreen(launch.paths.database, as_text(launch.cwd), self._control.session_id)
         await self._app.push_screen(screen, self._session_chosen)
 
     def _session_chosen(self, session_id: str | None) -> None:
@@ -210,14 +213,14 @@ class Actions(RewriteActions):
         if not name:
             await self.do_sessions("")
             return
-        row = self._app.reader().session(name)
-        if row.id == self._app.session_id:
+        row = self._control.reader().session(name)
+        if row.id == self._control.session_id:
             self._say("That session is open already.")
             return
-        await self._app.switch_session(row.id)
+        await self._control.switch_session(row.id)
 
     async def do_rename(self, title: str) -> None:
-        session = self._app.session
+        session = self._control.session
         if session is None:
             self._fail(NO_SESSION)
         elif title:

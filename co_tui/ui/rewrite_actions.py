@@ -22,6 +22,7 @@ class RewriteActions:
     def __init__(self, app: "CoTui") -> None:
         self._app = app
         self._chat = app.chat
+        self._control = app.controller
         self._turns: dict[Ref, int] = {}
 
     async def attempt(self, name: str, work: Awaitable[None]) -> None:
@@ -43,7 +44,7 @@ class RewriteActions:
         self._chat.feed.note(text, "error")
 
     async def do_compact(self, focus: str) -> None:
-        session = self._app.session
+        session = self._control.session
         if session is None:
             self._say(NO_SESSION)
             return
@@ -56,10 +57,10 @@ class RewriteActions:
         except CompactionRefused as refused:
             self._say(str(refused))
         finally:
-            self._chat.set_busy(session is self._app.session and session.busy)
+            self._chat.set_busy(session is self._control.session and session.busy)
 
     async def do_undo(self, seq: str) -> None:
-        session = self._app.session
+        session = self._control.session
         if session is None:
             self._say(NO_SESSION)
             return
@@ -73,7 +74,7 @@ class RewriteActions:
             self._say(f"The {what_was(undone)} is undone: the model sees {len(session.state.history)} messages again.")
 
     async def do_rewind(self, turn: str) -> None:
-        session = self._app.session
+        session = self._control.session
         if session is None:
             self._say(NO_SESSION)
             return
@@ -105,7 +106,7 @@ class RewriteActions:
             self._app.call_later(self._app.run_command, "rewind", str(self._turns[ref]))
 
     async def do_pin(self, which: str) -> None:
-        session = self._app.session
+        session = self._control.session
         if session is None or not session.state.history:
             self._say(NO_SESSION)
         elif which == "last":
@@ -124,7 +125,7 @@ class RewriteActions:
             self._later("pin", self._toggle_pin(ref))
 
     async def _toggle_pin(self, ref: "Ref") -> None:
-        session = self._app.session
+        session = self._control.session
         assert session is not None
         pinned = ref not in session.state.pins
         await session.pin([ref], pinned=pinned)
@@ -132,7 +133,7 @@ class RewriteActions:
 
     async def fulfil(self, wish: "Wish") -> None:
         """What was asked for in an opened compaction."""
-        session = self._app.session
+        session = self._control.session
         if session is None:
             self._say(NO_SESSION)
         elif wish.action == "undo":
@@ -166,12 +167,12 @@ class RewriteActions:
             self._fail(str(nothing))
 
     async def do_fork(self, _: str) -> None:
-        session = self._app.session
+        session = self._control.session
         if session is None:
             self._say(NO_SESSION)
             return
         target = await session.fork()
-        await self._app.switch_session(target)
+        await self._control.switch_session(target)
         self._say("This is a copy now; the session it came from stays as it was.")
 
     async def do_session(self, arguments: str) -> None:
@@ -180,7 +181,11 @@ class RewriteActions:
             return
         from co_tui.store.checkpoints import Checkpoints
 
-        found = Checkpoints(self._app.launch.paths.session(self._app.session_id)).list() if self._app.session_id else []
+        found = (
+            Checkpoints(self._app.launch.paths.session(self._control.session_id)).list()
+            if self._control.session_id
+            else []
+        )
         if not found:
             self._say("No checkpoints yet: one is written whenever the conversation is compacted. F5 compacts now.")
             return

@@ -39,7 +39,7 @@ async def running(
     app = CoTui(launch, dark=dark)
     async with app.run_test(size=size) as pilot:
         if ready:
-            await until(pilot, lambda: app.engine.ready and not app.opening)
+            await until(pilot, lambda: app.controller.engine.ready and not app.controller.opening)
         yield app, pilot
         await app.action_quit()
 
@@ -78,10 +78,13 @@ async def type_text(pilot: Pilot[None], text: str) -> None:
 
 async def ask(app: CoTui, pilot: Pilot[None], prompt: str) -> None:
     """Send a prompt and wait for the end of its turn."""
-    turns = app.bridge.state.turn
+    turns = app.controller.state.turn
     app.chat.prompt.insert(prompt)  # typed key by key it would take a second
     await pilot.press("enter")
-    await until(pilot, lambda: app.bridge.state.turn > turns and app.session and not app.session.busy)
+    await until(
+        pilot,
+        lambda: app.controller.state.turn > turns and app.controller.idle,
+    )
     await pilot.pause()
 
 

@@ -26,9 +26,9 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
 async def test_keys_and_prompts_before_the_engine_is_ready_are_kept(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), ready=False) as (app, pilot):
         await type_text(pilot, "early bird\n")
-        if not app.engine.ready:
+        if not app.controller.engine.ready:
             assert LOADING in screen_text(app) or "loading the engine" in screen_text(app)
-        await until(pilot, lambda: len(app.bridge.state.transcript) == 2)
+        await until(pilot, lambda: len(app.controller.state.transcript) == 2)
         assert LOADING not in screen_text(app)
         assert transcript_text(app).count("early bird") == 1
 
@@ -40,7 +40,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
         await until(pilot, lambda: "word word" in transcript_text(app))
         assert "esc stop" in screen_text(app) and "answering" in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: app.session and not app.session.busy)
+        await until(pilot, lambda: app.controller.idle)
         await until(pilot, lambda: "✂ interrupted" in screen_text(app))
         await until(pilot, lambda: "■ interrupted by the" in screen_text(app))
         await ask(app, pilot, "go on")
@@ -68,7 +68,7 @@ async def test_clear_empties_the_context_and_keeps_the_conversation(home: Path, 
         await pilot.press("f8")
         await until(pilot, lambda: "Context cleared" in transcript_text(app))
         assert "remember this" in screen_text(app) and "⌫ context cleared" in screen_text(app)
-        assert len(app.bridge.state.history) == 0
+        assert len(app.controller.state.history) == 0
         await ask(app, pilot, "what was it")
         assert [m["role"] for m in provider.requests[-1]["messages"]] == ["system", "user"]
 
@@ -124,12 +124,12 @@ async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, 
     provider.default = Reply(text="A lasting answer.", prompt_tokens=1000, completion_tokens=24)
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "remember me")
-        session_id = app.session_id
-        before = app.bridge.state
+        session_id = app.controller.session_id
+        before = app.controller.state
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         seen = screen_text(app)
         assert "remember me" in seen and "A lasting answer." in seen and "25 %" in seen and "session resumed" in seen
-        assert list(app.bridge.state.history) == list(before.history)
+        assert list(app.controller.state.history) == list(before.history)
         await ask(app, pilot, "and again")
         assert len(provider.requests[-1]["messages"]) == 4
 
@@ -150,12 +150,15 @@ async def test_the_gauge_tells_pace_and_changes_level(home: Path, provider: Prov
 async def test_a_session_open_elsewhere_is_said(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "mine")
-        async with running(launch_for(home, provider, session_id=app.session_id), ready=False) as (other, second):
+        async with running(launch_for(home, provider, session_id=app.controller.session_id), ready=False) as (
+            other,
+            second,
+        ):
             await until(second, lambda: "open in another co-tui" in transcript_text(other))
             assert "mine" in transcript_text(other)
             await type_text(second, "not elsewhere\n")
             await until(second, lambda: other.chat.prompt.text == "not elsewhere")
-        assert len(app.reader().sessions()) == 1, "a prompt must not end up in another session"
+        assert len(app.controller.reader().sessions()) == 1, "a prompt must not end up in another session"
         assert len(provider.requests) == 1
 
 
@@ -184,7 +187,7 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
         await until(pilot, lambda: "slow" in transcript_text(app))
         await type_text(pilot, "second\n")
         await until(pilot, lambda: "waits its turn" in screen_text(app))
-        session_id = app.session_id
+        session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         assert app.chat.prompt.text == "second"
 
@@ -192,11 +195,11 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
 async def test_a_prompt_the_database_could_not_take_comes_back(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "first")
-        app.engine._writer._connection.execute("PRAGMA query_only=ON")
+        app.controller.engine._writer._connection.execute("PRAGMA query_only=ON")
         await type_text(pilot, "second\n")
         await until(pilot, lambda: "read-only" in transcript_text(app))
         await until(pilot, lambda: app.chat.prompt.text == "second")
-        app.engine._writer._connection.execute("PRAGMA query_only=OFF")
+        app.controller.engine._writer._connection.execute("PRAGMA query_only=OFF")
 
 
 def test_what_is_typed_while_the_terminal_is_asked_is_kept() -> None:

@@ -37,7 +37,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await until(pilot, lambda: "/context takes nothing or `clear`" in transcript_text(app))
         await type_text(pilot, "/context clear\n")
         await until(pilot, lambda: "Context cleared" in transcript_text(app))
-        assert len(app.bridge.state.transcript) == 2, "commands are not part of the conversation"
+        assert len(app.controller.state.transcript) == 2, "commands are not part of the conversation"
 
 
 async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Provider) -> None:
@@ -117,7 +117,7 @@ async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Pr
         await type_text(pilot, "/model anthropic:claude-sonnet-5\n")
         await until(pilot, lambda: "ANTHROPIC_API_KEY" in transcript_text(app))
         await type_text(pilot, "/model openai-chat:third\n")
-        await until(pilot, lambda: app.bridge.state.model == "openai-chat:third")
+        await until(pilot, lambda: app.controller.state.model == "openai-chat:third")
         assert "⇄ model changed" in screen_text(app)
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "third"
@@ -148,9 +148,9 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         assert "Timeline" in screen_text(app)
         await pilot.press("f4")
         await until(pilot, lambda: "Timeline" not in screen_text(app))
-        first = app.session_id
+        first = app.controller.session_id
         await pilot.press("f7")
-        await until(pilot, lambda: app.session_id != first)
+        await until(pilot, lambda: app.controller.session_id != first)
         assert "Nothing sent yet" in screen_text(app) or "nothing sent yet" in screen_text(app)
         assert "A better name" not in screen_text(app)
 
@@ -161,11 +161,11 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         await until(pilot, lambda: "Policy balanced:" in transcript_text(app) and "co-cli" in transcript_text(app))
         await ask(app, pilot, "hi")
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: app.bridge.state.policy == "co-cli")
+        await until(pilot, lambda: app.controller.state.policy == "co-cli")
         assert "⇄ policy" in screen_text(app) and "co-cli" in screen_text(app).splitlines()[0]
         await type_text(pilot, "/policy nonsense\n")
         await until(pilot, lambda: "is not allowed: one of balanced" in transcript_text(app))
-        assert app.bridge.state.policy == "co-cli"
+        assert app.controller.state.policy == "co-cli"
 
 
 async def test_timeline_entries_open(home: Path, provider: Provider) -> None:
@@ -187,7 +187,7 @@ async def test_prompts_of_several_lines_and_earlier_prompts(home: Path, provider
         await type_text(pilot, "two\n")
         await until(pilot, lambda: len(provider.requests) == 1)
         assert provider.requests[0]["messages"][-1]["content"] == "one\ntwo"
-        await until(pilot, lambda: app.session and not app.session.busy)
+        await until(pilot, lambda: app.controller.idle)
         await ask(app, pilot, "three")
         await type_text(pilot, "draft")
         await pilot.press("up")
@@ -206,7 +206,7 @@ async def test_a_draft_is_kept_for_the_next_start(home: Path, provider: Provider
     async with running(launch_for(home, provider)) as (app, pilot):
         assert app.chat.prompt.text == "half a thought"
         await pilot.press("enter")
-        await until(pilot, lambda: len(app.bridge.state.transcript) == 2)
+        await until(pilot, lambda: len(app.controller.state.transcript) == 2)
     async with running(launch_for(home, provider)) as (app, pilot):
         assert app.chat.prompt.text == ""
 
@@ -237,9 +237,9 @@ async def test_ctrl_q_leaves_and_keeps_everything(home: Path, provider: Provider
     launch = launch_for(home, provider)
     app = CoTui(launch)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: app.engine.ready)
+        await until(pilot, lambda: app.controller.engine.ready)
         await ask(app, pilot, "hello")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: not app.is_running or app.session is None)
+        await until(pilot, lambda: not app.is_running or app.controller.session is None)
     (row,) = Reader(launch.paths.database).sessions()
     assert row.messages == 2

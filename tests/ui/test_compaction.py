@@ -36,20 +36,25 @@ async def talked(
     launch = launch_for(home, provider, environ=environ)
     async with running(launch) as (app, pilot):
         for n in range(turns):
-            app.send(f"question {n} about the capital")  # typed by hand it would take a second each
-            await until(pilot, lambda n=n: app.bridge.state.turn == n + 1 and app.session and not app.session.busy)
+            app.controller.send(f"question {n} about the capital")  # typed by hand it would take a second each
+            await until(
+                pilot,
+                lambda n=n: (
+                    app.controller.state.turn == n + 1 and app.controller.session and not app.controller.session.busy
+                ),
+            )
         yield app, pilot
 
 
 def last_compaction(app: CoTui) -> CompactionComplete | None:
-    found = [event.fact for event in app.bridge.state.timeline if isinstance(event.fact, CompactionComplete)]
+    found = [event.fact for event in app.controller.state.timeline if isinstance(event.fact, CompactionComplete)]
     return found[-1] if found else None
 
 
 async def compacted(app: CoTui, pilot: Pilot[Any]) -> CompactionComplete:
-    before = len(app.bridge.state.compactions)
+    before = len(app.controller.state.compactions)
     await pilot.press("f5")
-    await until(pilot, lambda: len(app.bridge.state.compactions) > before)
+    await until(pilot, lambda: len(app.controller.state.compactions) > before)
     fact = last_compaction(app)
     assert fact is not None
     return fact
@@ -76,7 +81,10 @@ async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, prov
         await pilot.press("enter")
         await until(pilot, lambda: "waits its turn" in screen_text(app))
         written.set()
-        await until(pilot, lambda: app.bridge.state.turn == 4 and app.session and not app.session.busy)
+        await until(
+            pilot,
+            lambda: app.controller.state.turn == 4 and app.controller.idle,
+        )
         seen = screen_text(app)
         assert "Compacting conversation history" not in seen
         assert "Conversation Compacted" in transcript_text(app) and "◆ Conversation Compacted" in seen
@@ -86,7 +94,7 @@ async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, prov
 
 async def test_escape_cancels_and_nothing_changed(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
-        history = list(app.bridge.state.history)
+        history = list(app.controller.state.history)
         provider.summaries = [Reply(text=SUMMARY, wait_s=30)]
         await pilot.press("f5")
         await until(pilot, lambda: provider.summary_requests and "Compacting" in screen_text(app))
@@ -94,7 +102,7 @@ async def test_escape_cancels_and_nothing_changed(home: Path, provider: Provider
         await until(pilot, lambda: "Compacting conversation" not in screen_text(app))
         assert provider.closed_early.wait(5)
         done = last_compaction(app)
-        assert done is not None and done.cancelled and list(app.bridge.state.history) == history
+        assert done is not None and done.cancelled and list(app.controller.state.history) == history
         assert "Compaction cancelled" in screen_text(app)
 
 
@@ -113,7 +121,7 @@ async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> N
 async def test_an_opened_compaction_tells_everything(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         await type_text(pilot, "/pin last\n")
-        await until(pilot, lambda: app.bridge.state.pins)
+        await until(pilot, lambda: app.controller.state.pins)
         await ask(app, pilot, "one more")
         await compacted(app, pilot)
         await opened_entry(app, pilot)
@@ -136,24 +144,24 @@ async def test_an_opened_compaction_tells_everything(home: Path, provider: Provi
 
 async def test_undo_edit_and_pin_from_the_opened_entry(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
-        whole = list(app.bridge.state.history)
+        whole = list(app.controller.state.history)
         await compacted(app, pilot)
         await opened_entry(app, pilot)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
         app.screen.query_one(TextArea).text = "My own words about Paris."
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "My own words" in str([entry.message for entry in app.bridge.state.history]))
+        await until(pilot, lambda: "My own words" in str([entry.message for entry in app.controller.state.history]))
         await opened_entry(app, pilot)
         await pilot.press("u")
         await until(pilot, lambda: "is undone" in transcript_text(app))
         await type_text(pilot, "/undo\n")
-        await until(pilot, lambda: list(app.bridge.state.history) == whole)
+        await until(pilot, lambda: list(app.controller.state.history) == whole)
         await compacted(app, pilot)
         await opened_entry(app, pilot)
         await pilot.press("2", "home", "p")
-        await until(pilot, lambda: whole[0] in list(app.bridge.state.history))
-        assert app.bridge.state.pins == {whole[0].ref}
+        await until(pilot, lambda: whole[0] in list(app.controller.state.history))
+        assert app.controller.state.pins == {whole[0].ref}
 
 
 async def test_rewind_brings_the_prompt_back(home: Path, provider: Provider) -> None:
@@ -162,9 +170,9 @@ async def test_rewind_brings_the_prompt_back(home: Path, provider: Provider) -> 
         await pilot.press("escape", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
         await type_text(pilot, "question 1\n")
-        await until(pilot, lambda: len(app.bridge.state.history) == 2)
+        await until(pilot, lambda: len(app.controller.state.history) == 2)
         assert app.chat.prompt.text == "question 1 about the capital"
-        assert len(app.bridge.state.transcript) == 6
+        assert len(app.controller.state.transcript) == 6
 
 
 async def test_what_is_no_turn_is_named(home: Path, provider: Provider) -> None:
@@ -173,21 +181,21 @@ async def test_what_is_no_turn_is_named(home: Path, provider: Provider) -> None:
         await until(pilot, lambda: "/rewind takes the number of a turn, not 'soon'" in screen_text(app))
         await type_text(pilot, "/rewind 7\n")
         await until(pilot, lambda: "There is no turn 7; this session has 1." in screen_text(app))
-        assert len(app.bridge.state.history) == 2
+        assert len(app.controller.state.history) == 2
 
 
 async def test_a_deleted_session_leaves_no_checkpoint_behind(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         done = await compacted(app, pilot)
-        folder, session_id = app.launch.paths.session(app.session_id), app.session_id
+        folder, session_id = app.launch.paths.session(app.controller.session_id), app.controller.session_id
         assert done.checkpoint_path.startswith(str(folder)) and folder.is_dir()
-        await app.delete_session(session_id)
+        await app.controller.delete_session(session_id)
         assert not folder.exists()
 
 
 async def test_telemetry_that_cannot_be_sent_is_said(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=0, telemetry="nonsense") as (app, _):
-        assert app.engine.trouble and app.engine.trouble[:30] in screen_text(app)
+        assert app.controller.engine.trouble and app.controller.engine.trouble[:30] in screen_text(app)
 
 
 async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> None:
@@ -196,29 +204,33 @@ async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> No
         await pilot.press("escape", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
         await pilot.press("up", "enter")
-        await until(pilot, lambda: len(app.bridge.state.pins) == 1)
+        await until(pilot, lambda: len(app.controller.state.pins) == 1)
         assert "1 message pinned" in screen_text(app)
 
 
 async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=2) as (app, pilot):
-        first, history = app.session_id, [entry.message for entry in app.bridge.state.history]
+        first, history = app.controller.session_id, [entry.message for entry in app.controller.state.history]
         await type_text(pilot, "/fork\n")
-        await until(pilot, lambda: app.session_id != first and app.session is not None)
-        assert [entry.message for entry in app.session.state.history] == history  # type: ignore[union-attr]
+        await until(pilot, lambda: app.controller.session_id != first and app.controller.session is not None)
+        assert [entry.message for entry in app.controller.session.state.history] == history  # type: ignore[union-attr]
         await ask(app, pilot, "only here")
         assert "forked from" in screen_text(app)
-        assert len(list(app.reader().events(first))) < len(list(app.reader().events(app.session_id)))
+        assert len(list(app.controller.reader().events(first))) < len(
+            list(app.controller.reader().events(app.controller.session_id))
+        )
 
 
 async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, provider: Provider) -> None:
     written = threading.Event()
     async with talked(home, provider, turns=1) as (app, pilot):
         provider.summary = Reply(text=SUMMARY, until=written)
-        assert app.session is not None
-        app.session._bench.governor.window = type(app.session._bench.governor.window)(tokens=900, known=True)
+        assert app.controller.session is not None
+        app.controller.session._bench.governor.window = type(app.controller.session._bench.governor.window)(
+            tokens=900, known=True
+        )
         for n in range(6):
-            if app.bridge.state.compacting:
+            if app.controller.state.compacting:
                 break
             await ask(app, pilot, f"more {n}")
         await until(pilot, lambda: "summarising" in screen_text(app))
@@ -241,7 +253,7 @@ async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, pr
         app.screen.query_one(TextArea).text = "Only this matters."
         await pilot.press("ctrl+s")
         await until(pilot, lambda: (done := last_compaction(app)) and done.edited)
-        assert "Only this matters." in str(app.bridge.state.history[0].message)
+        assert "Only this matters." in str(app.controller.state.history[0].message)
 
 
 async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(home: Path, provider: Provider) -> None:
@@ -277,11 +289,11 @@ async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, p
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         assert "has to be compacted first" in " ".join(screen_text(app).replace("│", " ").split())
         await pilot.press("n")
-        assert app.bridge.state.model == "openai-chat:scripted"
+        assert app.controller.state.model == "openai-chat:scripted"
         await type_text(pilot, "/model openai-chat:small\n")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         await pilot.press("y")
-        await until(pilot, lambda: app.bridge.state.model == "openai-chat:small")
+        await until(pilot, lambda: app.controller.state.model == "openai-chat:small")
         done = last_compaction(app)
         assert done is not None and done.trigger == "model_switch"
 
@@ -290,9 +302,12 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
     async with talked(home, provider) as (app, pilot):
         provider.script = [Reply(text="word " * 15, delay_s=0.05, prompt_tokens=-1)]
         provider.summaries = [Reply(text=SUMMARY, wait_s=0.5)]
-        app.send("a slow one")
-        await until(pilot, lambda: app.session and app.session.busy)
+        app.controller.send("a slow one")
+        await until(pilot, lambda: app.controller.session and app.controller.session.busy)
         await pilot.press("f5")
         await until(pilot, lambda: "compacted when the turn ends" in screen_text(app))
-        await until(pilot, lambda: app.bridge.state.compactions and app.session and not app.session.busy)
+        await until(
+            pilot,
+            lambda: app.controller.state.compactions and app.controller.idle,
+        )
         await until(pilot, lambda: "esc stops" not in screen_text(app))

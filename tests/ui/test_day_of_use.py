@@ -36,7 +36,10 @@ async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them
         kinds = [block.text.strip()[:6] for block in app.chat.transcript.blocks]
         assert kinds.index("second") > next(n for n, text in enumerate(kinds) if text.startswith("slow"))
         await pilot.press("escape")
-        await until(pilot, lambda: app.session and not app.session.busy and "3 on hold" in screen_text(app))
+        await until(
+            pilot,
+            lambda: app.controller.idle and "3 on hold" in screen_text(app),
+        )
         assert len(provider.requests) == 1, "nothing starts by itself"
         last = [block.text for block in app.chat.transcript.blocks][-3:]
         assert last == ["second", "third", "fourth"], "below the word that says it was interrupted"
@@ -44,16 +47,16 @@ async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them
         await pilot.press("up")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         await pilot.press("j", "d")
-        await until(pilot, lambda: [prompt.text for prompt in app.waiting] == ["third", "fourth"])
+        await until(pilot, lambda: [prompt.text for prompt in app.controller.waiting] == ["third", "fourth"])
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.prompt.text == "fourth")
-        assert [prompt.text for prompt in app.waiting] == ["third"]
+        assert [prompt.text for prompt in app.controller.waiting] == ["third"]
 
         await pilot.press("enter")
-        await until(pilot, lambda: len(provider.requests) == 2 and app.session and not app.session.busy)
+        await until(pilot, lambda: len(provider.requests) == 2 and app.controller.idle)
         assert "1 on hold" in screen_text(app), "what was typed anew is answered; the rest waits for a word"
         await pilot.press("enter")
-        await until(pilot, lambda: len(provider.requests) == 3 and app.session and not app.session.busy)
+        await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
         asked = [request["messages"][-1]["content"] for request in provider.requests]
         assert asked == ["first", "fourth", "third"] and "on hold" not in screen_text(app)
 
@@ -78,11 +81,11 @@ async def test_a_new_session_keeps_the_model_that_was_chosen(home: Path, provide
         await ask(app, pilot, "hello")
         provider.model_id = "other"
         await type_text(pilot, "/model openai-chat:other\n")
-        await until(pilot, lambda: app.bridge.state.model == "openai-chat:other")
+        await until(pilot, lambda: app.controller.state.model == "openai-chat:other")
         await pilot.press("f7")
-        await until(pilot, lambda: not app.session_id)
+        await until(pilot, lambda: not app.controller.session_id)
         await ask(app, pilot, "hello again")
-        assert app.bridge.state.model == "openai-chat:other"
+        assert app.controller.state.model == "openai-chat:other"
 
 
 async def test_a_server_whose_model_nobody_named_has_no_dangling_colon(home: Path, provider: Provider) -> None:
@@ -153,8 +156,8 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         for n in range(4):
             await ask(app, pilot, f"question {n} " + "with many words " * 20)
         await pilot.press("f5")
-        await until(pilot, lambda: app.bridge.state.compactions)
-        event = app.bridge.state.compactions[0]
+        await until(pilot, lambda: app.controller.state.compactions)
+        event = app.controller.state.compactions[0]
         app.open_event(event)
         await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
         await pilot.press("slash", "q", "escape")
@@ -162,8 +165,8 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
 
-        assert app.session is not None and isinstance(event.fact, CompactionComplete)
-        await app.session.edit_summary(event.seq or 0, "My own words.")
+        assert app.controller.session is not None and isinstance(event.fact, CompactionComplete)
+        await app.controller.session.edit_summary(event.seq or 0, "My own words.")
         await until(pilot, lambda: "The summary was rewritten by you." in transcript_text(app))
         await until(pilot, lambda: "summary rewritten" in screen_text(app))
         await type_text(pilot, "/undo\n")

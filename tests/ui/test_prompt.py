@@ -178,7 +178,7 @@ async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(home: Path, pr
         await pilot.press("escape", "space", "b", "enter")
         await until(pilot, lambda: len(provider.requests) == 1)
         assert provider.requests[0]["messages"][-1]["content"] == f"a {pasted} b"
-        await until(pilot, lambda: app.session and not app.session.busy)
+        await until(pilot, lambda: app.controller.idle)
         await pilot.press("up")
         assert app.chat.prompt.whole == f"a {pasted} b" and len(app.chat.prompt.text) < 100
 
@@ -193,7 +193,7 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
         assert app.chat.prompt.text == ""
         app.post_message(Paste(line))
         await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
-        session_id = app.session_id
+        session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
         assert app.chat.prompt.whole == line and len(app.chat.prompt.text) < 100
 

@@ -39,7 +39,7 @@ KEYS = ("a", "ctrl+j", "pageup", "pagedown", "ctrl+o", "f4", "ctrl+end")
 class Quiet(CoTui):
     """Without an engine: what happens on the screen is this test's to say."""
 
-    def _load_engine(self) -> None:
+    def load_engine(self) -> None:
         pass
 
 
@@ -53,7 +53,7 @@ class Played:
     def hear(self, fact: Any) -> None:
         self.seq += 1
         event = Event(session_id="s", seq=self.seq, timestamp="2026-01-01T12:00:00Z", fact=fact)
-        self.app.chat.hear(event, self.app.bridge.state)
+        self.app.chat.hear(event, self.app.controller.state)
 
     async def resize(self, width: int, height: int) -> None:
         await self.pilot.resize_terminal(width, height)

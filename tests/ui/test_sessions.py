@@ -33,7 +33,7 @@ async def test_filter_preview_resume_and_go_on(home: Path, provider: Provider) -
         await until(pilot, lambda: "Answer to fix flaky login" in screen_text(app))
         assert "far away" not in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: app.session is not None and app.session.id == "s-1")
+        await until(pilot, lambda: app.controller.session is not None and app.controller.session.id == "s-1")
         assert "Answer to fix flaky login" in screen_text(app)
         await ask(app, pilot, "still flaky")
         contents = [message["content"] for message in provider.requests[-1]["messages"]]
@@ -75,7 +75,7 @@ async def test_deleting_the_open_session_begins_a_new_one(home: Path, provider: 
         await pilot.press("y")
         await until(pilot, lambda: "Sessions · 0" in screen_text(app))
         await pilot.press("escape")
-        assert app.session is None and "doomed" not in screen_text(app)
+        assert app.controller.session is None and "doomed" not in screen_text(app)
         await ask(app, pilot, "fresh")
         assert [row.title for row in Reader(app.launch.paths.database).sessions()] == ["fresh"]
 
@@ -87,7 +87,7 @@ async def test_resume_by_id_and_its_mistakes(home: Path, provider: Provider) -> 
         await type_text(pilot, "/resume nope\n")
         await until(pilot, lambda: "There is no session 'nope'" in transcript_text(app))
         await type_text(pilot, "/resume abc\n")
-        await until(pilot, lambda: app.session is not None and "Answer to old one" in screen_text(app))
+        await until(pilot, lambda: app.controller.session is not None and "Answer to old one" in screen_text(app))
         await type_text(pilot, "/resume abc\n")
         await until(pilot, lambda: "open already" in transcript_text(app))
 

@@ -77,7 +77,7 @@ def conversation() -> list[Event]:
 class Frozen(CoTui):
     """Loads no engine, so that every picture is the same."""
 
-    def _load_engine(self) -> None:
+    def load_engine(self) -> None:
         self.branch = "main"
         events = conversation()
         builder = BlockBuilder()
@@ -99,7 +99,7 @@ class Compacted(Frozen):
 
     running: CompactionStart | None = None
 
-    def _load_engine(self) -> None:
+    def load_engine(self) -> None:
         super()._load_engine()
         summary = "## Decisions and outcomes\n- The fixture has to patch SESSION_DIR first.\n## Open tasks\n- run CI"
         said = f"[Earlier conversation, summarised]\n{summary}\n\n## What the user said\n- Why does test_login fail?"
@@ -125,7 +125,7 @@ class Compacted(Frozen):
 @pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
 def test_compaction_opened(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
     async def before(pilot) -> None:
-        await until(pilot, lambda: pilot.app.bridge.state.compactions)
+        await until(pilot, lambda: pilot.app.controller.state.compactions)
         pilot.app.chat.timeline.focus()
         await pilot.press("end", "enter")
         await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
@@ -181,7 +181,7 @@ def test_drawer(snap_compare, home: Path, provider: Provider) -> None:
 
 def test_first_start(snap_compare, home: Path) -> None:
     class Empty(CoTui):
-        def _load_engine(self) -> None:
+        def load_engine(self) -> None:
             self.branch = "main"
             self.chat.show_state(self.bridge.state)
             self.chat.prompt.cursor_blink = False

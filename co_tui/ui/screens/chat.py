@@ -292,7 +292,7 @@ class ChatScreen(Screen[None]):
             self.app.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
-            self.app.send(event.text)
+            self.app.controller.send(event.text)
 
     @on(Prompt.Commanded)
     def _commanded(self, event: Prompt.Commanded) -> None:
@@ -307,11 +307,11 @@ class ChatScreen(Screen[None]):
         if self._is_complete:
             self.prompt.offer.update(self.prompt.text)
             self.completions.show(self.prompt.offer)
-        self.app.draft_changed(event.text)
+        self.app.controller.draft_changed(event.text)
 
     @on(Prompt.SentNothing)
     def _sent_nothing(self) -> None:
-        self.app.say_held()
+        self.app.controller.say_held()
 
     @on(Prompt.WentUp)
     def _went_up(self) -> None:
@@ -342,7 +342,7 @@ class ChatScreen(Screen[None]):
 
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
-        self.app.load_older()
+        self.app.controller.load_older()
 
     @on(Timeline.Opened)
     def _opened(self, event: Timeline.Opened) -> None:
@@ -360,9 +360,9 @@ class ChatScreen(Screen[None]):
             self.transcript.find("")
             self.prompt.focus()
         elif self._compacting:
-            self.app.cancel_compaction()
+            self.app.controller.cancel_compaction()
         elif self._busy:
-            self.app.interrupt()
+            self.app.controller.interrupt()
         else:
             self.remove_class("-drawer")
             self.prompt.focus()

@@ -189,7 +189,7 @@ class SessionsScreen(Screen[str]):
             self.app.push_screen(AskScreen("Rename", row.title), renamed)
 
     async def _rename(self, row: SessionRow, title: str) -> None:
-        await self._changed(self.app.rename_session(row.id, one_line(title, 200)))
+        await self._changed(self.app.controller.rename_session(row.id, one_line(title, 200)))
 
     def action_delete(self) -> None:
         row = self._highlighted()
@@ -198,7 +198,7 @@ class SessionsScreen(Screen[str]):
 
             def confirmed(yes: bool | None) -> None:
                 if yes:
-                    self.run_worker(self._changed(self.app.delete_session(row.id)), exit_on_error=False)
+                    self.run_worker(self._changed(self.app.controller.delete_session(row.id)), exit_on_error=False)
 
             question = f"Delete “{one_line(row.title, 50)}” with its {row.messages} messages for good?"
             self.app.push_screen(ConfirmScreen(question), confirmed)

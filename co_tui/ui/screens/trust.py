@@ -74,8 +74,8 @@ async def take_answer(app: "CoTui", wish: Wish, trusted: bool) -> None:
         app.chat.feed.note("Not trusted; `co-tui trust` does it later.")
         return
     loaded = launch.reloaded()
-    app.launch = await app.engine.renew(loaded)
-    app.chat.show_state(app.bridge.state)
+    app.controller.launch = await app.controller.engine.renew(loaded)
+    app.chat.show_state(app.controller.state)
     for problem in loaded.problems:
         app.chat.feed.note(problem, "error")
     app.chat.feed.note(

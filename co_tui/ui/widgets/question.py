@@ -55,7 +55,8 @@ class QuestionPanel(Widget, can_focus=True):
         if self._letter or key not in self._answers:
             return False
         self._letter = key
-        self._timer = self.set_timer(TYPING_S, self._decide)
+        # Keys that arrived meanwhile are looked at first, however late that is.
+        self._timer = self.set_timer(TYPING_S, lambda: self.app.call_later(self._decide))
         return True
 
     def give_back(self) -> str:

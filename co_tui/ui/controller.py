@@ -1,0 +1,369 @@
+"""A session's life on the screen: shown, opened, talked with, left for another, closed."""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+from textual.timer import Timer
+
+from co_tui.events import Event, PromptReturned, QueueChanged
+from co_tui.inert import one_line
+from co_tui.session.state import SessionState
+from co_tui.settings import Loaded
+from co_tui.store.errors import StoreError
+from co_tui.store.reader import Reader
+from co_tui.ui.asking import ScreenAsker
+from co_tui.ui.bridge import Bridge
+from co_tui.ui.drafts import Drafts
+from co_tui.ui.engine import Engine
+from co_tui.ui.feed import HELD, LOADING, QUEUED, WaitingShown
+from co_tui.ui.launch import Launch
+from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.stored import StoredSession
+from co_tui.ui.widgets.blocks import BlockBuilder
+
+if TYPE_CHECKING:
+    from co_tui.session.queue import WaitingPrompt
+    from co_tui.session.session import Session
+
+DRAFT_SAVE_S = 1.0
+FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s"})
+FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
+"""Settings that are read when a model is opened, and when the app is; all others are read as they are needed."""
+
+
+class SessionController:
+    """One session at a time. The host runs what takes time; the chat shows what comes of it."""
+
+    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, asker: ScreenAsker) -> None:
+        self._host = host
+        self.chat = chat
+        self.launch = launch
+        self.engine = Engine(launch, asker)
+        self.session: Session | None = None
+        self.bridge = Bridge(self._heard)
+        self.drafts = Drafts(launch.paths.state / "drafts")
+        self.opening = False
+        self.parting_words = ""
+        """What has to be said after the screen is gone."""
+        self.way_back = ""
+        """How to go on with the session that was left at the end."""
+        self._stored: StoredSession | None = None
+        self._session_id = launch.session_id
+        self._unsent: list[str] = []
+        self._draft_timer: Timer | None = None
+        self._trouble = ""
+        """Why nothing can be sent at all."""
+        self._leaving = False
+
+    def show_stored(self, session_id: str) -> None:
+        """The end of a stored session, read with plain SQLite; an empty chat without one."""
+        trouble, state = "", SessionState()
+        try:
+            self._stored = StoredSession(self.launch.paths.database, session_id) if session_id else None
+            state = self._stored.glimpse() if self._stored else state
+        except StoreError as error:
+            self._stored, self._session_id, trouble = None, "", str(error)
+        self.bridge.begin(state)
+        self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
+        draft = self.drafts.read(self._session_id)
+        if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
+            self.chat.prompt.set_text(draft)
+        self._show_waiting()
+        if trouble:
+            self.chat.feed.note(trouble, "error")
+
+    def load_engine(self) -> None:
+        self._host.run_worker(self._load(), group="engine", exclusive=True, exit_on_error=False)
+
+    async def _load(self) -> None:
+        model = self.launch.model or self.bridge.state.model or self.launch.choice.model
+        try:
+            await asyncio.to_thread(self.engine.load, model)
+        except Exception as error:
+            self._trouble = str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}"
+            self.chat.feed.note(self._trouble, "error")
+            self.chat.set_busy(False, "nothing can be sent")
+            self._give_back_unsent()
+            return
+        if self.engine.trouble:
+            self.chat.feed.note(self.engine.trouble, "error")
+        await self._remember_prompts()
+        if self._session_id:
+            await self._open(self._session_id, self.launch.model)
+        else:
+            self.engine.warm_up(model)
+        self._send_waiting()
+
+    async def _remember_prompts(self) -> None:
+        with contextlib.suppress(StoreError):  # a comfort, not a need
+            self.chat.prompt.remember(await asyncio.to_thread(lambda: self.reader().prompts(limit=100)))
+
+    # The session
+
+    async def _open(self, session_id: str, model: str = "") -> bool:
+        """Resume a session, or with an empty id start one. What goes wrong is said in the chat."""
+        from co_tui.agent.errors import ModelUnusable
+        from co_tui.session.recorder import Listener
+
+        self.opening = True
+        listener = Listener()
+        try:
+            if session_id:
+                session = await self.engine.resume(session_id, model, listener)
+                self._show_replayed(session.resumed_from)
+            else:
+                session = await self.engine.start(listener)
+                self.drafts.write("", "")
+        except (StoreError, ModelUnusable) as error:
+            self.chat.feed.note(str(error), "error")
+            return False
+        except Exception as error:  # whatever it is, the person at the keyboard must hear of it
+            self.chat.feed.note(f"The session could not be opened: {type(error).__name__}: {error}", "error")
+            return False
+        finally:
+            self.opening = False
+        if self._leaving:  # the user quit while it was being opened
+            await session.close("left")
+            return False
+        self.session, self._session_id = session, session.id
+        self._host.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
+        return True
+
+    def _show_replayed(self, state: SessionState) -> None:
+        """The engine has read the whole log: what was a glimpse becomes the truth."""
+        if state.seq != self.bridge.state.seq:  # a reply that a crash cut short was brought into the log
+            self.show_stored(state.session_id)
+        self.bridge.begin(state)
+        self.chat.show_timeline(state)
+        self.chat.show_state(state)
+
+    def _heard(self, event: Event, state: SessionState) -> None:
+        if isinstance(event.fact, PromptReturned):
+            self.give_back(event.fact.prompt)
+        self.chat.hear(event, state)
+        if isinstance(event.fact, QueueChanged):
+            self._show_waiting()
+
+    def send(self, prompt: str) -> None:
+        """Say something; before the engine is there, it waits and says so."""
+        if self._trouble:
+            self.chat.feed.note(self._trouble, "error")
+            self.give_back(prompt)
+            return
+        if self.engine.ready and self.session is not None and not self.opening:
+            self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
+            return
+        self._unsent.append(prompt)
+        self._show_waiting()
+        self.chat.set_busy(False, "loading the engine…" if not self.engine.ready else "opening the model…")
+        if self.engine.ready and not self.opening:
+            self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        if self._unsent:
+            self._host.run_worker(self._start_and_send(), group="start", exclusive=True, exit_on_error=False)
+
+    async def _start_and_send(self) -> None:
+        # A session that could not be opened before is tried again: a prompt must not end up in another one.
+        if self.session is None and not await self._open(self._session_id, self.launch.model):
+            self._give_back_unsent()
+            self.chat.set_busy(False)
+            return
+        waiting, self._unsent = self._unsent, []
+        self._show_waiting()
+        for prompt in waiting:
+            self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
+
+    async def _turn(self, prompt: str) -> None:
+        session = self.session
+        assert session is not None
+        self.chat.set_busy(True)
+        turns = session.state.turn
+        try:
+            await session.submit(prompt)
+        except Exception as error:
+            self.chat.feed.note(str(error) if isinstance(error, StoreError) else f"The turn failed: {error!r}", "error")
+            if session.state.turn == turns:  # it never became part of the conversation
+                self.give_back(prompt)
+        finally:
+            self.chat.set_busy(session is self.session and self.busy)
+
+    def give_back(self, prompt: str) -> None:
+        """Return a prompt that was not said to its writer."""
+        self.chat.prompt.bring_back(prompt)
+
+    def _give_back_unsent(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        self._show_waiting()
+        for prompt in unsent:
+            self.give_back(prompt)
+
+    # What waits
+
+    @property
+    def waiting(self) -> "tuple[WaitingPrompt, ...]":
+        """The prompts that wait for their turn in the session."""
+        return self.session.waiting if self.session is not None else ()
+
+    def _show_waiting(self) -> None:
+        queued = [WaitingShown(each.text, HELD if each.held else QUEUED) for each in self.waiting]
+        self.chat.show_waiting([*queued, *(WaitingShown(prompt, LOADING) for prompt in self._unsent)])
+
+    def say_held(self) -> None:
+        """Go on with what an interruption left waiting."""
+        if self.session is not None and any(prompt.held for prompt in self.waiting):
+            self.session.release()
+            self.chat.set_busy(self.session.busy)
+
+    @property
+    def session_id(self) -> str:
+        return self._session_id
+
+    @property
+    def state(self) -> SessionState:
+        """What is shown: all events heard so far."""
+        return self.bridge.state
+
+    @property
+    def busy(self) -> bool:
+        return self.session is not None and self.session.busy
+
+    @property
+    def idle(self) -> bool:
+        """Whether a session is open in which nothing runs."""
+        return self.session is not None and not self.session.busy
+
+    async def choose_model(self, name: str) -> None:
+        """Let this model answer in the session the first prompt will start, or in one that did not open.
+
+        Raises `ModelUnusable`.
+        """
+        if self._session_id:
+            self.launch = self.launch.but(model=name)
+            await self._open(self._session_id, name)
+            return
+        await self.engine.choose(name)
+        self.launch = self.engine.launch
+        self.chat.show_state(self.bridge.state)
+
+    def keep_model(self) -> None:
+        """Let the model that answers now answer in the next new session, too."""
+        model = self.bridge.state.model
+        if model and model != self.launch.choice.model:
+            self.launch = self.engine.prefer(model)
+
+    async def choose_policy(self, loaded: Loaded) -> None:
+        """Let another policy govern this session, and those started after it."""
+        self.launch = self.engine.govern(loaded)
+        if self.session is not None:
+            await self.session.switch_policy(loaded.settings)
+        self.chat.show_state(self.bridge.state)
+
+    async def apply_settings(self, key: str, loaded: Loaded) -> str:
+        """Let changed settings hold as soon as they can; returns from when on that is, for this key."""
+        if key == "policy":
+            await self.choose_policy(loaded)
+            return "from now on"
+        self.launch = self.engine.govern(loaded)
+        self.chat.show_state(self.bridge.state)
+        if key in FROM_NEXT_START:
+            return "from the next start"
+        if key in FROM_NEXT_SESSION:
+            return "for sessions that begin from now on"
+        if self.session is None:
+            return "from now on"
+        await self.session.apply_settings(loaded.settings)
+        return "from the next turn on" if self.session.busy else "from the next request on"
+
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
+        if self.session is not None:
+            self.session.interrupt()
+
+    def interrupt(self) -> None:
+        if self.session is not None and self.session.interrupt():
+            self.chat.stopping()
+
+    async def switch_session(self, session_id: str) -> None:
+        """Leave this session for another; an empty id begins a new one."""
+        await self.leave()
+        self.drafts.write(self._session_id, self.chat.prompt.whole)
+        self.chat.prompt.text = ""
+        self._session_id = session_id
+        self.show_stored(session_id)
+        if self._session_id and self.engine.ready:
+            await self._open(self._session_id)
+        self.chat.prompt.focus()
+
+    async def leave(self) -> None:
+        """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
+        session, self.session = self.session, None
+        self._give_back_unsent()
+        if session is not None:
+            try:
+                self.bridge.begin(self.bridge.state)  # its last words are no news to the screen
+                for prompt in await session.close("left"):
+                    self.give_back(prompt)
+            except StoreError as error:
+                self.chat.feed.note(str(error), "error")
+                self.parting_words = str(error)
+        self.chat.set_busy(False)
+
+    def load_older(self) -> None:
+        """More of a long session, when the reader comes near its loaded beginning."""
+        if self._stored is None:
+            return
+        try:
+            blocks = self._stored.older()
+        except StoreError as error:
+            self._stored = None
+            self._host.notify(str(error), severity="error", markup=False)
+            return
+        if blocks:
+            self.chat.show_older(blocks)
+
+    def draft_changed(self, text: str) -> None:
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        self._draft_timer = self._host.set_timer(DRAFT_SAVE_S, lambda: self.drafts.write(self._session_id, text))
+
+    async def rename_session(self, session_id: str, title: str) -> None:
+        self._require_engine()
+        if self.session is not None and self.session.id == session_id:
+            await self.session.rename(title)
+        else:
+            await self.engine.rename(session_id, title)
+
+    async def delete_session(self, session_id: str) -> None:
+        """For good. The open session is left first, and a new one begins."""
+        self._require_engine()
+        if session_id == self._session_id:
+            await self.switch_session("")
+        await self.engine.delete(session_id)
+
+    def _require_engine(self) -> None:
+        if not self.engine.ready:
+            raise StoreError("The engine is still loading; try again in a moment.")
+
+    def reader(self) -> Reader:
+        return Reader(self.launch.paths.database)
+
+    async def close(self) -> bool:
+        """Leave the session and the engine for good; False when that is under way already."""
+        if self._leaving:
+            return False
+        self._leaving = True
+        self.way_back = self._way_back()
+        await self.leave()
+        self.drafts.write(self._session_id, self.chat.prompt.whole)
+        await self.engine.close()
+        return True
+
+    def _way_back(self) -> str:
+        """How to go on with this session later."""
+        if not self._session_id or not self.bridge.state.turn:
+            return ""
+        title = one_line(self.bridge.state.title, 60)
+        return f"co-tui --resume {self._session_id}   goes on with “{title}”."
