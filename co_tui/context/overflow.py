@@ -74,6 +74,7 @@ _OTHER: Final = pattern(
     r"\d\s?(?:bytes|[kmg]i?b|pixels|characters|chars|seconds)\b", "member must have length", "_above_max_length",
     r"(?:array|string|list) (?:is )?too long", "batch (?:size|of)", r"\bembedding", "stop sequences",
     # Other parameters, and all else.
+    r"(?:request|tool_calls|cost|tokens)_limit['`]? of",
     "vocabulary", "logit", r"\bcach(?:ing|ed)\b", "prompt_cache", "content[ _](?:filter|management)", "api[ _]key",
     "does not exist", "not found", "internal error comput",
 )  # fmt: skip

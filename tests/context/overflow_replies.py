@@ -255,6 +255,9 @@ OTHER = [
     Case("overloaded", 529, error("Overloaded: too many tokens in flight")),
     Case("a warning", None, "Warning: Token indices sequence length is longer than the specified maximum sequence length for this model (5000 > 4096)."),
     Case("a tool's own words", 500, "Traceback: ValueError: grep pattern too long"),
+    Case("a library's step limit", None, "The next request would exceed the request_limit of 50"),
+    Case("a library's token budget", None, "Exceeded the total_tokens_limit of 50000 (total_tokens=50321)"),
+    Case("a library's call limit", None, "The next tool call(s) would exceed the tool_calls_limit of 20 (tool_calls=21)."),
     Case("nothing", 400, ""),
     Case("a page", 500, "<html><body><h1>500 Internal Server Error</h1></body></html>"),
 ]  # fmt: skip
