@@ -93,14 +93,14 @@ def test_unknown_keys_are_warned_about_with_the_nearest(paths: Paths, project: P
 
 def test_writing_keeps_comments_tables_and_other_keys(paths: Paths, project: Path) -> None:
     written(paths.config_file, "# mine\ntheme = 'dark'  # at night\n\n[other]\nmodel = 'not this one'\n")
-    write("model", 'we"ird\\', paths)
+    write("model", 'openai:we"ird\\', paths)
     write("theme", "light", paths)
     write("context_window", "4096", paths)
     assert stat.S_IMODE(paths.config_file.stat().st_mode) == 0o600
     text = paths.config_file.read_text()
     assert "# mine" in text and "[other]\nmodel = 'not this one'" in text
     settings = load(paths=paths, cwd=project, environ={}).settings
-    assert (settings.model, settings.theme, settings.context_window) == ('we"ird\\', "light", 4096)
+    assert (settings.model, settings.theme, settings.context_window) == ('openai:we"ird\\', "light", 4096)
 
 
 def test_a_bad_value_is_not_written(paths: Paths) -> None:

@@ -264,9 +264,9 @@ class Governor:
         limit = self.prompt_limit
         request, reading, truncation = measured.request, measured.reading, None
         if self.settings.truncation == "on" and reading.most_tokens > limit:
-            # By so much the messages have to become smaller, whatever goes with them.
+            # By so much the messages have to become smaller, whatever goes with them; the doubt shrinks with them.
             excess = reading.most_tokens - limit * (1 - self.settings.truncation_headroom)
-            room = sum(map(self.meter.tokens, request)) - excess
+            room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / reading.most_tokens
             shorter = truncate(request, int(room), self.meter.tokens, self._clipped, measured.pinned)
             if not _is_same(shorter.messages, request):
                 before, reading = reading, self.meter.read(shorter.messages, scaffold, self.window)

@@ -201,6 +201,11 @@ def _objects(value: Any) -> Any:
     return tuple(value) if good else _REFUSED
 
 
+def _texts(value: Any) -> Any:
+    good = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    return tuple(value) if good else _REFUSED
+
+
 def _number(value: Any, kinds: tuple[type, ...]) -> Any:
     """A finite number of a size that can be stored; where only a whole one is allowed, without its fraction."""
     if value is None and type(None) in kinds:
@@ -215,6 +220,8 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     origin = get_origin(hint)
     if hint == tuple[Ref, ...]:
         return _refs
+    if hint == tuple[str, ...]:
+        return _texts
     if origin is tuple:
         return _objects
     if origin is Mapping:

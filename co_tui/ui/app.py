@@ -1,9 +1,11 @@
 """The app: its start and end, its keys, its looks, and what commands ask for."""
 
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -13,6 +15,7 @@ from textual.theme import Theme
 from co_tui.events import CompactionComplete, Event
 from co_tui.inert import one_line
 from co_tui.session.place import repository_of
+from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import commands
 from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.controller import SessionController
@@ -167,6 +170,16 @@ class CoTui(App[None]):
     def _asked_to_leave(self) -> None:
         """By a signal: the same, and the exit code says so."""
         self.run_worker(self._quit(EXIT_CODE), group="leaving")
+
+    def _fatal_error(self) -> None:
+        """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""
+        error = self._exception
+        words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. What was said is kept."
+        told = [words, self.controller.way_back_now, "CO_TUI_DEBUG=1 shows where it happened."]
+        if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
+            told = traceback.format_exception(error)
+        self._exit_renderables.append(Text("\n".join(filter(None, told))))
+        self._close_messages_no_wait()
 
     async def _quit(self, code: int) -> None:
         if await self.controller.close():

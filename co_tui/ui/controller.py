@@ -355,14 +355,15 @@ class SessionController:
         if self._leaving:
             return False
         self._leaving = True
-        self.way_back = self._way_back()
+        self.way_back = self.way_back_now
         await self.leave()
         self.drafts.write(self._session_id, self.chat.prompt.whole)
         await self.engine.close()
         return True
 
-    def _way_back(self) -> str:
-        """How to go on with this session later."""
+    @property
+    def way_back_now(self) -> str:
+        """How to go on with the session that is open."""
         if not self._session_id or not self.bridge.state.turn:
             return ""
         title = one_line(self.bridge.state.title, 60)

@@ -31,7 +31,7 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
     for n in (1, 2, 3):
         terminal.type(f"question {n} about the fixture")
         terminal.press("Enter")
-        terminal.wait(f"● turn {n}", gone="esc stops")
+        terminal.wait(f"● turn {n}", gone="esc stop")
     provider.summaries = [Reply(text=SUMMARY, wait_s=60)]
     terminal.press("F5")
     terminal.wait("Compacting conversation history", "you asked for it", "esc cancel")

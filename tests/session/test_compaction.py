@@ -19,7 +19,7 @@ from co_tui.events import (
     HookRun,
     MemoryWritten,
     Message,
-    PromptQueued,
+    QueueChanged,
     SessionError,
 )
 from co_tui.events.messages import pieces
@@ -146,7 +146,7 @@ async def test_what_is_sent_meanwhile_waits_and_is_then_answered(home: Path, pro
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.summary_requests)
         turn = asyncio.create_task(session.submit("sent meanwhile"))
-        await next_fact(listener, PromptQueued)
+        await next_fact(listener, QueueChanged)
         written.set()
         assert (await running).success and await turn is Outcome.DONE
         assert "summarised" in provider.requests[-1]["messages"][1]["content"]

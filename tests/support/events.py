@@ -21,6 +21,8 @@ messages = user_messages | replies
 
 
 def _value(name: str, hint: Any) -> st.SearchStrategy[Any]:
+    if hint == tuple[str, ...]:
+        return st.lists(st.text(max_size=20), max_size=3).map(tuple)
     if hint == tuple[Ref, ...]:
         return refs
     if name == "message":

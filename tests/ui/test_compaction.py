@@ -194,7 +194,7 @@ async def test_a_deleted_session_leaves_no_checkpoint_behind(home: Path, provide
 
 
 async def test_telemetry_that_cannot_be_sent_is_said(home: Path, provider: Provider) -> None:
-    async with talked(home, provider, turns=0, telemetry="nonsense") as (app, _):
+    async with talked(home, provider, turns=0, telemetry="http://127.0.0.1:9/v1/traces") as (app, _):
         assert app.controller.engine.trouble and app.controller.engine.trouble[:30] in screen_text(app)
 
 
@@ -310,4 +310,4 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
             pilot,
             lambda: app.controller.state.compactions and app.controller.idle,
         )
-        await until(pilot, lambda: "esc stops" not in screen_text(app))
+        await until(pilot, lambda: "esc stop" not in screen_text(app))

@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from co_tui.events import CompactionComplete, Event, SessionError, SessionInterrupted
 from co_tui.session.telling import told_retry
+from co_tui.ui.app import CoTui
 from co_tui.ui.screens.compaction import CompactionScreen
 from co_tui.ui.screens.queue import QueueScreen
 from co_tui.ui.themes import DARK, palette_of
@@ -171,6 +172,23 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         await until(pilot, lambda: "summary rewritten" in screen_text(app))
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: "The edit of the summary is undone" in transcript_text(app))
+
+
+async def test_a_mistake_of_ours_ends_in_a_sentence_without_any_value_in_reach(
+    home: Path, provider: Provider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = CoTui(launch_for(home, provider))
+
+    def broken() -> None:
+        key = "sk-test-0123456789abcdef"
+        raise RuntimeError(f"no such thing ({len(key)})")
+
+    with pytest.raises(RuntimeError):
+        async with app.run_test() as pilot:
+            app.call_later(broken)
+            await pilot.pause(1)
+    told = capsys.readouterr().err
+    assert "co-tui failed: RuntimeError: no such thing" in told and "Traceback" not in told and "sk-test" not in told
 
 
 async def test_a_huge_reply_is_drawn_in_part_and_kept_whole(home: Path, provider: Provider) -> None:

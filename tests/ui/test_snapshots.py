@@ -83,7 +83,7 @@ class Frozen(CoTui):
         builder = BlockBuilder()
         builder.add_all(events)
         state = replay(events)
-        self.bridge.begin(state)
+        self.controller.bridge.begin(state)
         self.chat.show_session(builder, state)
         self.chat.prompt.cursor_blink = False
 
@@ -100,7 +100,7 @@ class Compacted(Frozen):
     running: CompactionStart | None = None
 
     def load_engine(self) -> None:
-        super()._load_engine()
+        super().load_engine()
         summary = "## Decisions and outcomes\n- The fixture has to patch SESSION_DIR first.\n## Open tasks\n- run CI"
         said = f"[Earlier conversation, summarised]\n{summary}\n\n## What the user said\n- Why does test_login fail?"
         stands = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": said}],
@@ -118,8 +118,8 @@ class Compacted(Frozen):
         ]  # fmt: skip
         for n, fact in enumerate([*facts, *([self.running] if self.running else [])], 12):
             event = Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact)
-            self.bridge.state = apply(self.bridge.state, event)
-            self.chat.hear(event, self.bridge.state)
+            self.controller.bridge.state = apply(self.controller.bridge.state, event)
+            self.chat.hear(event, self.controller.bridge.state)
 
 
 @pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
@@ -183,7 +183,7 @@ def test_first_start(snap_compare, home: Path) -> None:
     class Empty(CoTui):
         def load_engine(self) -> None:
             self.branch = "main"
-            self.chat.show_state(self.bridge.state)
+            self.chat.show_state(self.controller.bridge.state)
             self.chat.prompt.cursor_blink = False
 
     assert snap_compare(Empty(launch_for(home)), terminal_size=(80, 24))
