@@ -1,3 +1,4 @@
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -5,6 +6,10 @@ import pytest
 
 from tests.support.command import Command
 from tests.support.provider import Provider
+
+if hasattr(signal, "SIGHUP"):
+    # Whoever started the tests may ignore hang-ups; what they start must not inherit that.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

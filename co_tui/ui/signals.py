@@ -19,6 +19,15 @@ _RESTORE = b"\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b
 """Paste, wrap, mouse, keyboard, screen, cursor and focus as they are in a shell."""
 
 
+def exit_on_signals() -> None:
+    """Before there is anything to leave in order: end, but let what was begun be put back."""
+
+    def handle(_: int, __: FrameType | None) -> None:
+        raise SystemExit(EXIT_CODE)
+
+    _heed(handle)
+
+
 def leave_on_signals(leave: Callable[[], object], give_up_terminal: Callable[[], object]) -> None:
     """Call `leave` on the running loop when a signal asks the process to end.
 
@@ -44,6 +53,10 @@ def leave_on_signals(leave: Callable[[], object], give_up_terminal: Callable[[],
             threading.Thread(target=watch, name="leaving", daemon=True).start()
             loop.call_soon_threadsafe(begin)
 
+    _heed(handle)
+
+
+def _heed(handle: Callable[[int, FrameType | None], None]) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if (number := getattr(signal, name, None)) is not None:
             signal.signal(number, handle)

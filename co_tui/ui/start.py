@@ -7,8 +7,10 @@ from co_tui.ui.launch import Launch
 
 def start(launch: Launch) -> int:
     """Run the app until it is left; returns the exit code."""
+    from co_tui.ui.signals import exit_on_signals
     from co_tui.ui.terminal import look_at, unbuffered
 
+    exit_on_signals()
     with unbuffered() as typed_before:
         from co_tui.ui.app import CoTui
 

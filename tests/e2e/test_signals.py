@@ -128,6 +128,19 @@ def test_a_terminal_that_nobody_reads_from_cannot_hold_it_up(app: PseudoTerminal
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
+@pytest.mark.parametrize("after_s", [0.1, 0.25, 0.4, 0.6])
+def test_a_signal_at_the_very_beginning_leaves_the_terminal_as_it_was(served: Command, after_s: float) -> None:
+    terminal = PseudoTerminal(served)
+    try:
+        time.sleep(after_s)
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.end() in (130, -signal.SIGTERM)
+        assert termios.tcgetattr(terminal.slave)[:4] == terminal.before[:4] and "Traceback" not in terminal.seen
+        assert terminal.seen.rfind("\x1b[?1049l") >= terminal.seen.rfind("\x1b[?1049h")
+    finally:
+        terminal.close()
+
+
 def children_of(process: int) -> list[int]:
     task = Path(f"/proc/{process}/task")
     return [int(child) for each in task.iterdir() for child in (each / "children").read_text().split()]

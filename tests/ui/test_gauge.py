@@ -92,3 +92,11 @@ def test_what_has_no_price_is_unknown_everywhere(served: Command) -> None:
     (figures,) = served("context", row["id"], "--json").objects
     assert row["cost"] is None and figures["cost"] is None
     assert "unknown" in served("sessions").out and "cost unknown" in served("context", row["id"]).out
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [(96_000, "past 95 %: nearly full"), (100_100, "full"), (108_000, "8 % over: the oldest are left out")],
+)
+def test_more_than_full_is_not_nearly_full(tokens: int, words: str) -> None:
+    assert GaugeReading(usage(tokens)).outlook == words

@@ -70,6 +70,8 @@ class GaugeReading(NamedTuple):
         """What comes next, and in how many turns at the present pace."""
         if self.summarising:
             return f"summarising {self.summarising} messages in the background"
+        if self.share > 1:
+            return f"{(self.share - 1) * 100:.0f} % over: the oldest are left out" if self.share >= 1.005 else "full"
         if self.level == "error":
             return f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %: nearly full"
         if self.level == "warning":
