@@ -60,14 +60,14 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.wait("Embedded model SmolLM2", "Write a message", "f1 Help")
     terminal.type("Is Paris a capital? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("Is Paris a capital? One word only: yes or no.", "co-tui ", " of 8.2k", gone="answering")
+    terminal.wait("Is Paris a capital? One word only: yes or no.", "co-tui ", " of 8.2k", gone="esc stop")
 
     terminal.type("Tell me a very long story about the sea.")
     terminal.press("Enter")
     terminal.wait("answering")
     wait_for_first_word(co_tui)
     terminal.press("Escape")
-    terminal.wait("interrupted by the user", gone="answering")
+    terminal.wait("interrupted by the user", gone="esc stop")
 
     terminal.press("F8")
     terminal.wait("Context cleared")
@@ -79,7 +79,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.type("Is water wet? One word only: yes or no.")
     terminal.press("Enter")
     terminal.wait("Is water wet? One word only: yes or no.", "answering")
-    terminal.wait(gone="answering")
+    terminal.wait(gone="esc stop")
     first = co_tui("sessions", "--json").objects[0]["id"]
 
     terminal.press("F7")
@@ -87,7 +87,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.type("Is snow cold? One word only: yes or no.")
     terminal.press("Enter")
     terminal.wait("answering")
-    terminal.wait(gone="answering")
+    terminal.wait(gone="esc stop")
     terminal.press("F2")
     terminal.wait("Sessions · 2")
     terminal.type("capital")

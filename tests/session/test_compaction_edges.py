@@ -430,7 +430,7 @@ async def test_a_compaction_asked_for_during_a_turn_comes_after_it(home: Path, p
         turn = asyncio.create_task(session.submit("a long one"))
         await until(lambda: session.state.turn == 4)
         wish = asyncio.create_task(session.compact())
-        await until(lambda: session._waiting)
+        await until(lambda: session._queue._items)
         await session.clear()
         assert await turn is Outcome.INTERRUPTED
         with pytest.raises(CompactionRefused, match="given up"):
