@@ -78,7 +78,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.wait("interrupted by the user", "Write a message")
     terminal.type("Is water wet? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("Is water wet? One word only: yes or no.", "answering")
+    terminal.wait("Is water wet? One word only: yes or no.", "esc stop")
     terminal.wait(gone="esc stop")
     first = co_tui("sessions", "--json").objects[0]["id"]
 
@@ -86,7 +86,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.wait("Ask anything")
     terminal.type("Is snow cold? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("answering")
+    terminal.wait("esc stop")
     terminal.wait(gone="esc stop")
     terminal.press("F2")
     terminal.wait("Sessions · 2")
