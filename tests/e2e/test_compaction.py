@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -27,7 +28,8 @@ from tests.support.talks import LONG, compactions, talk, talking
 
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 WINDOW_TOKENS = 2048
-TURNS = 30
+TURNS = 30 if os.environ.get("CO_TUI_LONG_RUN") else 14
+"""The small model reads seventy tokens a second: the whole talk belongs to a long run."""
 
 
 def talked(served: Command, provider: Provider) -> str:

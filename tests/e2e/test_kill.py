@@ -11,7 +11,7 @@ import pytest
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 
-ROUNDS = 6
+ROUNDS = 5
 
 
 def test_nothing_acknowledged_is_lost_and_the_session_goes_on(served: Command, provider: Provider) -> None:
@@ -29,7 +29,7 @@ def test_nothing_acknowledged_is_lost_and_the_session_goes_on(served: Command, p
             seen.append(line)
             if '"session.usage_info"' in line:
                 break
-        time.sleep(moments.uniform(0.05, 1.5))
+        time.sleep(moments.uniform(0.05, 1.2))
         process.send_signal(signal.SIGKILL)
         rest, _ = process.communicate(timeout=20)
         lines = [line for line in (*seen, *rest.splitlines(keepends=True)) if line.endswith("\n")]

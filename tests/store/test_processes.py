@@ -9,7 +9,7 @@ from co_tui.events import Message, SessionStart
 from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
 
-SECONDS = 10.0
+SECONDS = 5.0
 
 
 def _write(path: Path, session_id: str, seconds: float, count: "multiprocessing.Queue[tuple[str, int]]") -> None:
@@ -28,7 +28,7 @@ def _write(path: Path, session_id: str, seconds: float, count: "multiprocessing.
     count.put((session_id, acknowledged))
 
 
-def test_two_processes_write_for_ten_seconds_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_two_processes_write_for_seconds_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "data" / "co-tui.db"
     spawn = multiprocessing.get_context("spawn")
     count = spawn.Queue()
