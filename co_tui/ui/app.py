@@ -98,9 +98,11 @@ class CoTui(App[None]):
     def get_default_screen(self) -> ChatScreen:
         return self.chat
 
-    def on_mount(self) -> None:
+    def on_load(self) -> None:
         if not self.is_headless:
-            leave_on_signals(self._asked_to_leave, getattr(self._driver, "give_up", lambda: None))
+            leave_on_signals(self._asked_to_leave, lambda: getattr(self._driver, "give_up", lambda: None)())
+
+    def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
 
     def chat_mounted(self) -> None:
@@ -169,7 +171,15 @@ class CoTui(App[None]):
 
     def _asked_to_leave(self) -> None:
         """By a signal: the same, and the exit code says so."""
-        self.run_worker(self._quit(EXIT_CODE), group="leaving")
+        if self._early is not None:  # nothing is there yet that could be left in order
+            self.exit(return_code=EXIT_CODE)
+        else:
+            self.run_worker(self._quit(EXIT_CODE), group="leaving")
+
+    def _handle_exception(self, error: Exception) -> None:
+        # Once the app is on its way out, what was under way may miss what is gone already.
+        if not self._exit:
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""

@@ -28,7 +28,7 @@ from tests.support.talks import LONG, compactions, talk, talking
 
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 WINDOW_TOKENS = 2048
-TURNS = 30 if os.environ.get("CO_TUI_LONG_RUN") else 14
+TURNS = 30 if os.environ.get("CO_TUI_LONG_RUN") else 25
 """The small model reads seventy tokens a second: the whole talk belongs to a long run."""
 
 
