@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from co_tui.inert import one_line
 
@@ -83,6 +82,8 @@ def address(otherwise: str, what: str) -> Rule:
     def read(value: object) -> object:
         if not isinstance(value, str):
             raise ValueError
+        from urllib.parse import urlsplit  # takes as long to import as everything else here; most never need it
+
         value = value.strip()
         parts = urlsplit(value) if value != otherwise else None  # raises ValueError for odd brackets and ports
         if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):

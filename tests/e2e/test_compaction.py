@@ -28,7 +28,7 @@ from tests.support.talks import LONG, compactions, talk, talking
 
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 WINDOW_TOKENS = 2048
-TURNS = 30 if os.environ.get("CO_TUI_LONG_RUN") else 25
+TURNS = 30 if os.environ.get("CO_TUI_LONG_RUN") else 16
 """The small model reads seventy tokens a second: the whole talk belongs to a long run."""
 
 
@@ -105,7 +105,7 @@ def test_asked_to_end_during_a_compaction_it_is_cancelled(served: Command, provi
 TOPICS = ("the sea", "bread", "the moon", "winter", "a violin", "chess", "a garden", "rain", "tea", "snow")
 
 
-SOONER = {"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.5", "CO_TUI_KEEP_RECENT_SHARE": "0.1"}
+SOONER = {"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.3", "CO_TUI_KEEP_RECENT_SHARE": "0.1"}
 """Two cores read some 70 tokens a second: at the usual shares this talk takes twice as long."""
 
 

@@ -16,7 +16,7 @@ from co_tui.ui.terminal import _REPLIES
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
-BURSTS = 40
+BURSTS = 30
 
 
 class PlainEditor:
