@@ -18,6 +18,7 @@ from co_tui.events import (
 from co_tui.session.replay import replay
 from co_tui.session.state import apply
 from co_tui.ui.app import CoTui
+from co_tui.ui.screens.help import HelpScreen
 from co_tui.ui.widgets import compacting, gauge
 from co_tui.ui.widgets.blocks import BlockBuilder
 from tests.support.provider import Provider
@@ -74,6 +75,11 @@ def conversation() -> list[Event]:
     ]
 
 
+async def shown(pilot) -> None:
+    """Until the conversation is on the screen."""
+    await until(pilot, lambda: pilot.app.controller.state.turn)
+
+
 class Frozen(CoTui):
     """Loads no engine, so that every picture is the same."""
 
@@ -91,7 +97,7 @@ class Frozen(CoTui):
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40)], ids=str)
 @pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
 def test_chat(snap_compare, home: Path, provider: Provider, size: tuple[int, int], dark: bool) -> None:
-    assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=size)
+    assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=size, run_before=shown)
 
 
 class Compacted(Frozen):
@@ -144,27 +150,29 @@ def test_compacting(snap_compare, home: Path, provider: Provider, size: tuple[in
     monkeypatch.setattr(compacting, "time", Clock)
     app = Compacted(launch_for(home, provider))
     app.running = CompactionStart(trigger="blocking", messages=32)
-    assert snap_compare(app, terminal_size=size)
+    assert snap_compare(app, terminal_size=size, run_before=shown)
 
 
 def test_in_the_background(snap_compare, home: Path, provider: Provider, monkeypatch) -> None:
     monkeypatch.setattr(gauge, "MOVE_S", 1e9)
     app = Compacted(launch_for(home, provider))
     app.running = CompactionStart(trigger="background", messages=32, blocks=False)
-    assert snap_compare(app, terminal_size=(120, 40))
+    assert snap_compare(app, terminal_size=(120, 40), run_before=shown)
 
 
 @pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
 def test_help(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
     async def before(pilot) -> None:
+        await shown(pilot)
         await pilot.press("f1")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen) and pilot.app.screen.focused)
 
     assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=(80, 24), run_before=before)
 
 
 def test_completions(snap_compare, home: Path, provider: Provider) -> None:
     async def before(pilot) -> None:
+        await shown(pilot)
         await pilot.press("slash", "c")
         await until(pilot, lambda: pilot.app.chat.completions.display)
 
@@ -173,8 +181,9 @@ def test_completions(snap_compare, home: Path, provider: Provider) -> None:
 
 def test_drawer(snap_compare, home: Path, provider: Provider) -> None:
     async def before(pilot) -> None:
+        await shown(pilot)
         await pilot.press("f4")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: pilot.app.chat.has_class("-drawer") and pilot.app.chat.timeline.size.height)
 
     assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
 
