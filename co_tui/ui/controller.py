@@ -367,4 +367,4 @@ class SessionController:
         if not self._session_id or not self.bridge.state.turn:
             return ""
         title = one_line(self.bridge.state.title, 60)
-        return f"co-tui --resume {self._session_id}   goes on with “{title}”."
+        return f"co-tui --resume {self._session_id}   goes on with “{title}”"

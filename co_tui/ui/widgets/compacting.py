@@ -6,8 +6,8 @@ from rich.text import Text
 from textual.timer import Timer
 from textual.widget import Widget
 
-FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-FRAME_S = 0.1
+from co_tui.ui.activity import FRAME_S, spinner
+
 TITLE = "Compacting conversation history"
 REASONS = {
     "manual": "you asked for it",
@@ -57,8 +57,7 @@ class CompactingIndicator(Widget):
 
     def render(self) -> Text:
         elapsed = max(0.0, time.monotonic() - self._began)
-        frame = FRAMES[int(elapsed / FRAME_S) % len(FRAMES)]
-        left = Text(f"{frame} {TITLE}   {elapsed:.0f} s · {self._reason}", no_wrap=True)
+        left = Text(f"{spinner(elapsed)} {TITLE}   {elapsed:.0f} s · {self._reason}", no_wrap=True)
         hint = "esc cancel"
         room = max(0, self.size.width - len(hint) - 2)
         left.truncate(room, overflow="ellipsis")
