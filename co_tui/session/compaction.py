@@ -16,10 +16,10 @@ from co_tui.context.pipeline import Measured
 from co_tui.context.shape import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.background import Background, Move, Stage, Wanted
-from co_tui.session.bench import Bench
 from co_tui.session.failing import understood
 from co_tui.session.preparing import Preparer, Stopped
 from co_tui.session.rewriting import Job, Rewriter, since
+from co_tui.session.runtime import Runtime
 from co_tui.session.wishes import is_fixed, wished_cut
 
 T = TypeVar("T")
@@ -67,85 +67,85 @@ class Compactor:
     # What asks for it
 
     async def compact(
-        self, bench: Bench, *, trigger: str = "manual", focus: str = "", upto: Ref | None = None
+        self, runtime: Runtime, *, trigger: str = "manual", focus: str = "", upto: Ref | None = None
     ) -> CompactionComplete:
         """Compact now. Raises `CompactionRefused`; a failure is told in what is returned."""
         if self.running:
             raise CompactionRefused("A compaction is already under way; Esc stops it.")
-        if bench.state.usage is None:
+        if runtime.state.usage is None:
             raise CompactionRefused("There is nothing to compact yet: this session has not sent anything.")
-        if len(bench.state.history) < LEAST_MESSAGES:
+        if len(runtime.state.history) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
-        return await self._now(bench, lambda: self._wished(bench, trigger, focus, upto))
+        return await self._now(runtime, lambda: self._wished(runtime, trigger, focus, upto))
 
-    async def _wished(self, bench: Bench, trigger: str, focus: str, upto: Ref | None) -> Job:
-        measured = await bench.measure()
-        cut = wished_cut(bench, measured, trigger, upto)
+    async def _wished(self, runtime: Runtime, trigger: str, focus: str, upto: Ref | None) -> Job:
+        measured = await runtime.measure()
+        cut = wished_cut(runtime, measured, trigger, upto)
         if cut is None:
             raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
-        job = self._job(bench, measured, Due(cut, waits=True, focus=focus))
+        job = self._job(runtime, measured, Due(cut, waits=True, focus=focus))
         job.with_primary = trigger in ("manual", "model_switch")
         return job
 
-    async def before_request(self, bench: Bench) -> Measured:
+    async def before_request(self, runtime: Runtime) -> Measured:
         """The compaction stage of the pipeline: apply what is ready, begin what is due, wait where that must be."""
         async with self._rewriting:
             pass  # what is being applied right now is applied first
-        measured = await bench.measure()
-        await self._discard_stale(bench)
+        measured = await runtime.measure()
+        await self._discard_stale(runtime)
         for _ in range(MOST_PASSES):
-            if not await self._made_smaller(bench, measured):
+            if not await self._made_smaller(runtime, measured):
                 break
-            measured = await bench.measure()
+            measured = await runtime.measure()
         return measured
 
-    async def _made_smaller(self, bench: Bench, measured: Measured) -> bool:
+    async def _made_smaller(self, runtime: Runtime, measured: Measured) -> bool:
         """One pass before a request; False when it may go out as it was measured."""
-        found = self._wanted(bench, measured)
-        if is_fixed(bench, measured):
-            await self._tell_fixed(bench, measured)
+        found = self._wanted(runtime, measured)
+        if is_fixed(runtime, measured):
+            await self._tell_fixed(runtime, measured)
             found = found if found and found.texts_only else None
         urgency = _urgency(found)
-        match self._background.next_move(bench.version, urgency):
+        match self._background.next_move(runtime.version, urgency):
             case Move.GO_ON:
                 return False
             case Move.START:
                 assert found is not None
-                self._begin(self._job(bench, measured, found, blocks=False))
+                self._begin(self._job(runtime, measured, found, blocks=False))
                 return False
             case Move.COMPACT:
                 assert found is not None
-                job = self._job(bench, measured, found)
-                await self._now(bench, lambda: _already(job))
+                job = self._job(runtime, measured, found)
+                await self._now(runtime, lambda: _already(job))
             case Move.WAIT:
-                await self._wait(bench, measured)
+                await self._wait(runtime, measured)
             case Move.APPLY:
-                if urgency != "now" and _within_loop(bench, measured):
+                if urgency != "now" and _within_loop(runtime, measured):
                     return False
-                await self._apply_ready(bench)
+                await self._apply_ready(runtime)
         return True
 
-    async def after_turn(self, bench: Bench) -> None:
+    async def after_turn(self, runtime: Runtime) -> None:
         """Use the time in which the user reads: what is ready is applied, what is due begins."""
-        await self._discard_stale(bench)
+        await self._discard_stale(runtime)
         if self._background.stage is Stage.READY:
-            await self._apply_ready(bench)
-        if self.running or not bench.state.history:
+            await self._apply_ready(runtime)
+        if self.running or not runtime.state.history:
             return
-        measured = await bench.measure()
-        found = self._wanted(bench, measured, turn_ended=True)
-        if found is None or found.texts_only or found.cut.trigger == "window" or is_fixed(bench, measured):
+        measured = await runtime.measure()
+        found = self._wanted(runtime, measured, turn_ended=True)
+        if found is None or found.texts_only or found.cut.trigger == "window" or is_fixed(runtime, measured):
             return  # the window of messages slides at the request, by its own count
-        self._begin(self._job(bench, measured, found, blocks=False))
+        self._begin(self._job(runtime, measured, found, blocks=False))
 
-    async def catch_up(self, bench: Bench) -> bool:
+    async def catch_up(self, runtime: Runtime) -> bool:
         """Wait for what runs beside the conversation; whether that made the history smaller."""
-        before = bench.version
+        before = runtime.version
         if self._background.stage is Stage.READY:
-            await self._apply_ready(bench)
+            await self._apply_ready(runtime)
         elif self._task is not None:
-            await self._wait(bench, await bench.measure())
-        return bench.version is not before
+            await self._wait(runtime, await runtime.measure())
+        return runtime.version is not before
 
     def request(self, focus: str) -> None:
         """The model asks for a compaction: it begins beside its next request."""
@@ -170,52 +170,52 @@ class Compactor:
     def rewriter(self) -> Rewriter:
         return self._rewriter
 
-    async def discard(self, bench: Bench, reason: str) -> None:
+    async def discard(self, runtime: Runtime, reason: str) -> None:
         """Throw away what runs beside the conversation or is ready: the history it was made for goes."""
         if self._task is not None:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
         if (job := self._background.discard()) is not None:
-            await self._rewriter.end(bench, job, _failed(job, f"discarded: {reason}", cancelled=True))
+            await self._rewriter.end(runtime, job, _failed(job, f"discarded: {reason}", cancelled=True))
         async with self._rewriting:
             pass  # what is being applied right now still is
 
-    async def settle(self, bench: Bench, timeout_s: float) -> None:
+    async def settle(self, runtime: Runtime, timeout_s: float) -> None:
         """Wait for what runs beside the conversation, then apply it; after the time given, discard it."""
         if self._task is not None:
             await asyncio.wait([self._task], timeout=timeout_s)
         if self._background.stage is Stage.RUNNING:
-            await self.discard(bench, f"it took longer than {timeout_s:.0f} s")
+            await self.discard(runtime, f"it took longer than {timeout_s:.0f} s")
         elif self._background.stage is Stage.READY:
-            await self._apply_ready(bench)
+            await self._apply_ready(runtime)
 
-    async def close(self, bench: Bench) -> None:
+    async def close(self, runtime: Runtime) -> None:
         self.cancel()
-        await self.discard(bench, "the session was left")
+        await self.discard(runtime, "the session was left")
         await self._preparer.close()
 
     # Deciding
 
-    def _wanted(self, bench: Bench, measured: Measured, *, turn_ended: bool = False) -> Due | None:
+    def _wanted(self, runtime: Runtime, measured: Measured, *, turn_ended: bool = False) -> Due | None:
         if self._requested is not None:
             focus, self._requested = self._requested, None
             cut = cuts.share_cut(measured.live, "model_request", pinned=measured.pinned)
-            if cut is not None and frees_enough(bench.governor.question(measured), cut):
+            if cut is not None and frees_enough(runtime.governor.question(measured), cut):
                 return Due(cut, waits=False, focus=focus)
-        found = bench.governor.due(measured)
+        found = runtime.governor.due(measured)
         if found is None:
             return None
         fits = measured.reading.current_tokens <= measured.reading.window.tokens
-        held = bench.settings.compaction_waits == "turn" and not turn_ended and fits
+        held = runtime.settings.compaction_waits == "turn" and not turn_ended and fits
         return None if held else found
 
-    async def _tell_fixed(self, bench: Bench, measured: Measured) -> None:
+    async def _tell_fixed(self, runtime: Runtime, measured: Measured) -> None:
         if self._told_fixed:
             return
         self._told_fixed = True
         reading = measured.reading
         share = share_of(reading.system_tokens + reading.tool_definition_tokens, reading.window.tokens)
-        await bench.recorder.record(
+        await runtime.recorder.record(
             SessionError(
                 what=f"Instructions, tools ({share:.0%} of the window) and pinned messages nearly fill the context; "
                 "compacting the conversation does not help. Unpin messages, or choose a model with a larger window.",
@@ -224,12 +224,12 @@ class Compactor:
             )
         )
 
-    def _job(self, bench: Bench, measured: Measured, found: Due, *, blocks: bool = True) -> Job:
-        history = bench.state.history
+    def _job(self, runtime: Runtime, measured: Measured, found: Due, *, blocks: bool = True) -> Job:
+        history = runtime.state.history
         gone = (measured.origins[index] for index in found.cut.replaced)
         trigger = found.cut.trigger
         return Job(
-            bench=bench,
+            runtime=runtime,
             due=found,
             refs=frozenset(history[index].ref for index in gone if index is not None),
             messages=[measured.live[index] for index in found.cut.replaced],
@@ -243,8 +243,8 @@ class Compactor:
     # Doing
 
     def _begin(self, job: Job) -> None:
-        ticket = self._background.begin(job.bench.version)
-        task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.bench.session_id}")
+        ticket = self._background.begin(job.runtime.version)
+        task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.runtime.session_id}")
         # One that is cancelled before its first step never runs: nobody else would tell.
         task.add_done_callback(lambda done: self._background.fail(ticket) if done.cancelled() else None)
         self._task = task
@@ -262,13 +262,13 @@ class Compactor:
             self._task = None
         if ended is not None:
             self._background.fail(ticket)
-            await self._rewriter.end(job.bench, job, ended)
+            await self._rewriter.end(job.runtime, job, ended)
             return
         self._background.finish(ticket, job)
-        if not job.bench.in_turn:
-            await self._apply_ready(job.bench)
+        if not job.runtime.in_turn:
+            await self._apply_ready(job.runtime)
 
-    async def _now(self, bench: Bench, wish: Callable[[], Awaitable[Job]]) -> CompactionComplete:
+    async def _now(self, runtime: Runtime, wish: Callable[[], Awaitable[Job]]) -> CompactionComplete:
         """A compaction somebody waits for. Until it is applied, cancelling leaves everything as it was."""
         run = _Run(wish)
         task = self._blocking = asyncio.create_task(self._prepared(run), name="compaction that is waited for")
@@ -278,55 +278,55 @@ class Compactor:
             task.cancel()
             await asyncio.wait([task])
             if run.job is not None:
-                await self._rewriter.end(bench, run.job, _failed(run.job, cancelled=True))
+                await self._rewriter.end(runtime, run.job, _failed(run.job, cancelled=True))
             raise
         finally:
             self._blocking = None
         if run.job is None:
             return _unheard(task)
         if task.cancelled():
-            return await self._rewriter.end(bench, run.job, _failed(run.job, cancelled=True))
+            return await self._rewriter.end(runtime, run.job, _failed(run.job, cancelled=True))
         if (error := task.exception()) is not None:
-            return await self._rewriter.end(bench, run.job, _failed(run.job, _words(error, run.job)))
-        return await _to_the_end(self._rewriter.apply(bench, run.job))
+            return await self._rewriter.end(runtime, run.job, _failed(run.job, _words(error, run.job)))
+        return await _to_the_end(self._rewriter.apply(runtime, run.job))
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
         await self._preparer.prepare(run.job)
 
-    async def _wait(self, bench: Bench, measured: Measured) -> None:
+    async def _wait(self, runtime: Runtime, measured: Measured) -> None:
         """The request cannot go on without what runs beside it."""
         task = self._task
         if task is None:
             return
         share = measured.reading.share
-        bench.recorder.announce(CompactionWait(share=share))
+        runtime.recorder.announce(CompactionWait(share=share))
         began = time.monotonic()
         self._blocking = task
         try:
             await asyncio.wait([task])
         finally:
             self._blocking = None
-            bench.recorder.announce(CompactionWait(share=share, over=True))
+            runtime.recorder.announce(CompactionWait(share=share, over=True))
         if self._background.stage is Stage.READY:
-            await self._apply_ready(bench, waited_ms=since(began))
+            await self._apply_ready(runtime, waited_ms=since(began))
 
     # Rewriting the history
 
-    async def _discard_stale(self, bench: Bench) -> None:
-        if self._background.is_stale(bench.version):
-            await self.discard(bench, "the history changed meanwhile")
+    async def _discard_stale(self, runtime: Runtime) -> None:
+        if self._background.is_stale(runtime.version):
+            await self.discard(runtime, "the history changed meanwhile")
 
-    async def _apply_ready(self, bench: Bench, waited_ms: int = 0) -> None:
+    async def _apply_ready(self, runtime: Runtime, waited_ms: int = 0) -> None:
         async with self._rewriting:
-            job = self._background.take(bench.version)
+            job = self._background.take(runtime.version)
             if job is not None:
-                await _to_the_end(self._rewriter.apply(bench, job, waited_ms=waited_ms))
+                await _to_the_end(self._rewriter.apply(runtime, job, waited_ms=waited_ms))
 
 
-def _within_loop(bench: Bench, measured: Measured) -> bool:
+def _within_loop(runtime: Runtime, measured: Measured) -> bool:
     """Whether what is ready waits for the next turn: by turns, it takes effect from the next one on (G3e)."""
-    return bench.settings.compaction == "turns" and bool(measured.live) and not is_prompt(measured.live[-1])
+    return runtime.settings.compaction == "turns" and bool(measured.live) and not is_prompt(measured.live[-1])
 
 
 def _urgency(found: Due | None) -> Wanted:
@@ -347,7 +347,7 @@ def _words(error: BaseException, job: Job) -> str:
     """What went wrong, without anything that must not be told."""
     if isinstance(error, Stopped) or not isinstance(error, Exception):
         return str(error)
-    return understood(error, job.bench.answerer.asked)[0].sentence
+    return understood(error, job.runtime.answerer.asked)[0].sentence
 
 
 def _unheard(task: asyncio.Task[None]) -> CompactionComplete:

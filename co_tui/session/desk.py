@@ -12,10 +12,10 @@ from pydantic_ai.toolsets import AbstractToolset
 from co_tui.agent.models import Answerer
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
-from co_tui.session.bench import FIRST_BACKOFF_S
 from co_tui.session.limits import Limits
 from co_tui.session.preparing import Asker
 from co_tui.session.ratios import Ratios
+from co_tui.session.runtime import FIRST_BACKOFF_S
 from co_tui.settings import Settings
 from co_tui.store.lock import SessionLock
 from co_tui.store.writer import Writer

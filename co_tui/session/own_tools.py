@@ -7,9 +7,9 @@ from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.session.archive import Archive
-from co_tui.session.bench import Bench
 from co_tui.session.compaction import Compactor
 from co_tui.session.recall import Recall
+from co_tui.session.runtime import Runtime
 from co_tui.session.state import SessionState
 
 SMALLEST_WINDOW_FOR_TOOLS = 8_000
@@ -25,12 +25,12 @@ class OwnTools:
         self._state = state
         self._recall = Recall(state)
 
-    def beside(self, others: Sequence[AbstractToolset[Any]], bench: Bench) -> Sequence[AbstractToolset[Any]]:
+    def beside(self, others: Sequence[AbstractToolset[Any]], runtime: Runtime) -> Sequence[AbstractToolset[Any]]:
         """The other tools, and ours."""
         ours: list[Tool[Any] | Callable[..., Any]] = []
-        if bench.settings.archive_over_chars:
+        if runtime.settings.archive_over_chars:
             ours.append(self._archive.read_artifact)
-        if bench.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
+        if runtime.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
             if self._state().rewrites:
                 ours.append(self._recall.recall)
             if ours or others:

@@ -46,7 +46,7 @@ class Preparer:
 
     async def prepare(self, job: Job) -> None:
         """All that comes before the rewrite; the summary is left in the job."""
-        bench = job.bench
+        runtime = job.runtime
         if not job.due.texts_only and not await self._may(job):
             raise Stopped("you said no")
         await self._start(job)
@@ -54,50 +54,50 @@ class Preparer:
         if job.due.texts_only:
             job.summary = Summary("", OFFLINE)
             return
-        request = request_for(bench.governor, job.messages, job.trigger)
-        request.background = one_line(bench.scaffold.instructions, BACKGROUND_CHARS)
-        request.focus, request.pause_s, request.bill = job.focus, bench.first_backoff_s, job.bill
-        request.timeout_s = bench.settings.compaction_timeout_s
+        request = request_for(runtime.governor, job.messages, job.trigger)
+        request.background = one_line(runtime.scaffold.instructions, BACKGROUND_CHARS)
+        request.focus, request.pause_s, request.bill = job.focus, runtime.first_backoff_s, job.bill
+        request.timeout_s = runtime.settings.compaction_timeout_s
         job.summary = await summarised(request, None if self._in_the_way(job) else lambda: self._writer(job))
-        if bench.settings.compaction_review == "on" and self._asker is not None and job.summary.text:
+        if runtime.settings.compaction_review == "on" and self._asker is not None and job.summary.text:
             await self._review(job, job.summary)
 
     async def _may(self, job: Job) -> bool:
-        if job.trigger not in AUTOMATIC or job.bench.settings.compaction_asks == "off" or self._asker is None:
+        if job.trigger not in AUTOMATIC or job.runtime.settings.compaction_asks == "off" or self._asker is None:
             return True
         return await self._asker.may_compact(job.trigger, len(job.refs), job.reading.share)
 
     async def _start(self, job: Job) -> None:
-        bench = job.bench
+        runtime = job.runtime
         breakdown = {name: getattr(job.reading, name) for name in BREAKDOWN}
-        place = {"session_id": bench.session_id, "model": bench.answerer.name}
+        place = {"session_id": runtime.session_id, "model": runtime.answerer.name}
         job.span = telemetry.start(job.trigger, {**place, **breakdown})
         job.started = True
-        await bench.recorder.record(
+        await runtime.recorder.record(
             CompactionStart(
                 trigger=job.trigger, focus=job.focus, messages=len(job.refs), blocks=job.blocks, **breakdown
             )
         )
 
     async def _run_hooks(self, job: Job) -> None:
-        bench = job.bench
-        commands = bench.settings.hooks.get("preCompact", ())
+        runtime = job.runtime
+        commands = runtime.settings.hooks.get("preCompact", ())
         if not commands:
             return
         payload = {
             "hook": "preCompact",
             "trigger": job.trigger,
-            "session_id": bench.session_id,
+            "session_id": runtime.session_id,
             "cwd": str(self._cwd),
             "focus": job.focus,
             "messages": len(job.refs),
             "share": round(job.reading.share, 4),
         }
         outcome = await run_hooks(
-            "preCompact", commands, payload, cwd=self._cwd, timeout_s=bench.settings.hook_timeout_s,
-            secrets=bench.answerer.asked.secrets, environ=self._environ,
+            "preCompact", commands, payload, cwd=self._cwd, timeout_s=runtime.settings.hook_timeout_s,
+            secrets=runtime.answerer.asked.secrets, environ=self._environ,
         )  # fmt: skip
-        await bench.recorder.record(*outcome.runs)
+        await runtime.recorder.record(*outcome.runs)
         if outcome.veto:
             raise Stopped(f"a preCompact hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
         job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
@@ -112,17 +112,17 @@ class Preparer:
 
     def _in_the_way(self, job: Job) -> bool:
         """Whether a summary by the model that answers would take the only seat from the turn beside it."""
-        bench = job.bench
-        own = not bench.settings.summarization_model or bench.settings.summarization_model == bench.answerer.name
-        return bench.answerer.one_seat and own and job.trigger in AUTOMATIC
+        runtime = job.runtime
+        own = not runtime.settings.summarization_model or runtime.settings.summarization_model == runtime.answerer.name
+        return runtime.answerer.one_seat and own and job.trigger in AUTOMATIC
 
     async def _writer(self, job: Job) -> Answerer:
         """Who writes the summary."""
-        name = job.bench.settings.summarization_model
-        if job.with_primary or not name or name == job.bench.answerer.name:
-            return job.bench.answerer
+        name = job.runtime.settings.summarization_model
+        if job.with_primary or not name or name == job.runtime.answerer.name:
+            return job.runtime.answerer
         if name not in self._writers:
-            self._writers[name] = await job.bench.open_model(name)
+            self._writers[name] = await job.runtime.open_model(name)
         return self._writers[name]
 
     async def close(self) -> None:

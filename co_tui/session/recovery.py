@@ -14,11 +14,11 @@ from co_tui.context.shape import content_text, holds_system, latest_prompt, stan
 from co_tui.context.summary import summarise_offline
 from co_tui.context.tool_outputs import ends_of
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
-from co_tui.session.bench import Bench
 from co_tui.session.compaction import CompactionRefused, Compactor
 from co_tui.session.history import to_json
 from co_tui.session.limits import Limits
 from co_tui.session.rewriting import since
+from co_tui.session.runtime import Runtime
 
 BUFFERS = (0.1, 0.25, 0.5)
 """How much less than what was refused is tried, when the provider names no limit: growing, up to a maximum."""
@@ -31,12 +31,12 @@ SMALLEST_WINDOW = 128
 class Recovery:
     """The steps of one turn. The prompt stays in the history through all of them, and tools are not run again."""
 
-    def __init__(self, bench: Bench, compactor: Compactor, limits: Limits) -> None:
-        self._bench = bench
+    def __init__(self, runtime: Runtime, compactor: Compactor, limits: Limits) -> None:
+        self._runtime = runtime
         self._compactor = compactor
         self._limits = limits
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
-        self._named = bench.governor.window
+        self._named = runtime.governor.window
         """The window as far as anybody named it: what is guessed beyond that does not outlive a turn that fails."""
         self._shrunk = 0
         self._refused_tokens = 0
@@ -56,18 +56,18 @@ class Recovery:
             done = await self._steps.pop(0)()
             if done:
                 return done
-        self._bench.governor.window = self._named
+        self._runtime.governor.window = self._named
         return ""
 
     def _can_clip(self) -> bool:
         """Whether the prompt, or a result that goes with it, is longer than what an emergency leaves of it."""
-        messages = self._bench.parsed.messages(self._bench.state)
+        messages = self._runtime.parsed.messages(self._runtime.state)
         return any(a is not b for a, b in zip(messages, _clipped(messages), strict=True))
 
     def _learn(self, found: Overflow) -> None:
         """Take the provider's word for its limit, and for how many tokens the request had."""
-        governor, asked = self._bench.governor, self._bench.answerer.asked
-        usage = self._bench.state.usage
+        governor, asked = self._runtime.governor, self._runtime.answerer.asked
+        usage = self._runtime.state.usage
         self._refused_tokens = usage.current_tokens if usage else governor.window.tokens
         if found.requested_tokens:
             governor.meter.refused(found.requested_tokens)
@@ -77,17 +77,17 @@ class Recovery:
             self._limits.learn(asked, found.limit_tokens)
 
     async def _compact(self) -> str:
-        if self._compactor.running and await self._compactor.catch_up(self._bench):
+        if self._compactor.running and await self._compactor.catch_up(self._runtime):
             return "compacted"
         try:
-            done = await self._compactor.compact(self._bench, trigger="context_limit")
+            done = await self._compactor.compact(self._runtime, trigger="context_limit")
         except CompactionRefused:
             return ""
         return "compacted" if done.success else ""
 
     async def _shrink(self) -> str:
         """A smaller budget for this session: the truncator keeps within it."""
-        governor = self._bench.governor
+        governor = self._runtime.governor
         buffer = BUFFERS[self._shrunk]
         self._shrunk += 1
         tokens = int(min(governor.window.tokens, self._refused_tokens) * (1 - buffer))
@@ -98,12 +98,12 @@ class Recovery:
 
     async def _emergency(self) -> str:
         """The last turns only, their texts and results clipped; what leaves goes into a summary and the memory."""
-        bench = self._bench
-        measured = await bench.measure()
+        runtime = self._runtime
+        measured = await runtime.measure()
         if not measured.live:
             return ""
-        began, history, before = time.monotonic(), bench.state.history, measured.reading
-        await bench.recorder.record(
+        began, history, before = time.monotonic(), runtime.state.history, measured.reading
+        await runtime.recorder.record(
             CompactionStart(
                 trigger="context_limit",
                 system_tokens=before.system_tokens,
@@ -113,10 +113,10 @@ class Recovery:
             )
         )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS)
-        await self._compactor.rewriter.remember(bench, summary, "Left the context in an emergency")
+        await self._compactor.rewriter.remember(runtime, summary, "Left the context in an emergency")
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])
-        after = await bench.measure_as(kept)
+        after = await runtime.measure_as(kept)
         pre, post = before.current_tokens, after.reading.current_tokens
         fact = CompactionComplete(
             success=True,
@@ -133,16 +133,16 @@ class Recovery:
             replacement=tuple(to_json(message) for message in kept),
             summary=summary,
             summarised_by="offline",
-            model=bench.answerer.name,
+            model=runtime.answerer.name,
             duration_ms=since(began),
             waited_ms=since(began),
         )
-        fact = await self._compactor.rewriter.with_checkpoint(bench, fact)
-        (done,) = await bench.recorder.record(fact)
+        fact = await self._compactor.rewriter.with_checkpoint(runtime, fact)
+        (done,) = await runtime.recorder.record(fact)
         # What was pinned is a copy now, and stays pinned.
         copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)
         if copies:
-            await bench.recorder.record(Pin(messages=copies))
+            await runtime.recorder.record(Pin(messages=copies))
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
     async def _clear(self) -> str:
@@ -155,21 +155,21 @@ class Recovery:
         return await self._clear_but([], "cleared the context, but for the prompt")
 
     async def _clear_but(self, kept_too: Sequence[int], told: str) -> str:
-        bench, messages = self._bench, self._messages
-        history = bench.state.history
-        pinned = [index for index, entry in enumerate(history) if entry.ref in bench.state.pins]
+        runtime, messages = self._runtime, self._messages
+        history = runtime.state.history
+        pinned = [index for index, entry in enumerate(history) if entry.ref in runtime.state.pins]
         kept = {*kept_too, *(near for pin in pinned for near in step_around(messages, pin))}
         if (place := latest_prompt(messages)) is not None:
             kept.add(place)
         if not kept or len(kept) == len(history):
             return ""
         refs = tuple(history[index].ref for index in sorted(kept))
-        await bench.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
+        await runtime.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
         return told
 
     @property
     def _messages(self) -> list[ModelMessage]:
-        return self._bench.parsed.messages(self._bench.state)
+        return self._runtime.parsed.messages(self._runtime.state)
 
 
 def _kept_in_an_emergency(measured: Measured) -> list[int]:

@@ -18,10 +18,10 @@ from co_tui.context.pipeline import Measured
 from co_tui.context.shape import step_around
 from co_tui.events import CompactionComplete, Event, MemoryWritten, Ref, SessionError
 from co_tui.session import telemetry
-from co_tui.session.bench import Bench
 from co_tui.session.failing import understood
 from co_tui.session.history import to_json
 from co_tui.session.rewrites import standing_compactions
+from co_tui.session.runtime import Runtime
 from co_tui.session.state import SessionState
 from co_tui.session.summaries import Summary
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
@@ -36,7 +36,7 @@ MUST_FREE = frozenset({"background", "blocking"})
 class Job:
     """One compaction on its way."""
 
-    bench: Bench
+    runtime: Runtime
     due: Due
     refs: frozenset[Ref]
     """The messages that will be replaced, by their identity in the log."""
@@ -72,40 +72,42 @@ class Rewriter:
         self.extras: Mapping[str, str] = {}
         """What goes on beside the summary, by title: plan, todo list, skills, sub-agents."""
 
-    async def apply(self, bench: Bench, job: Job, *, waited_ms: int | None = None) -> CompactionComplete:
+    async def apply(self, runtime: Runtime, job: Job, *, waited_ms: int | None = None) -> CompactionComplete:
         """Replace what was summarised; what arrived meanwhile follows as it is. In any case it ends in the log."""
         try:
-            return await self._apply(bench, job, waited_ms)
+            return await self._apply(runtime, job, waited_ms)
         except StoreError:
             raise  # what cannot be logged must not go on
         except Exception as error:
-            return await self.end(bench, job, error=understood(error, bench.answerer.asked)[0].sentence)
+            return await self.end(runtime, job, error=understood(error, runtime.answerer.asked)[0].sentence)
 
-    async def _apply(self, bench: Bench, job: Job, waited_ms: int | None) -> CompactionComplete:
+    async def _apply(self, runtime: Runtime, job: Job, waited_ms: int | None) -> CompactionComplete:
         assert job.summary is not None
-        measured = await bench.measure()
-        cut = Cut(_places(bench, measured, job.refs), job.trigger)
+        measured = await runtime.measure()
+        cut = Cut(_places(runtime, measured, job.refs), job.trigger)
         if not cut.replaced:
-            return await self.end(bench, job, error="what it would have replaced is gone")
+            return await self.end(runtime, job, error="what it would have replaced is gone")
         due: Due | None = job.due._replace(cut=cut)
         if not job.summary.text and not job.due.texts_only:
-            due = bench.governor.fallen_back(measured, job.due._replace(cut=cut))
+            due = runtime.governor.fallen_back(measured, job.due._replace(cut=cut))
         if due is None:
-            return await self.end(bench, job, error="nobody could summarise, and all of it is within the fixed limits")
-        done = bench.governor.replace(
+            return await self.end(
+                runtime, job, error="nobody could summarise, and all of it is within the fixed limits"
+            )
+        done = runtime.governor.replace(
             measured.live,
             due,
             job.summary.text or None,
             extras=self.extras,
             pinned=measured.pinned,
         )
-        if not done.replaced or bench.governor.freed(measured, done) <= 0:
-            return await self.end(bench, job, error="it would not have made the context smaller")
-        if job.trigger in MUST_FREE and not bench.governor.frees_enough(measured, done):
-            return await self.end(bench, job, error="it would have freed less than a tenth of the conversation")
-        after = await bench.measure_as(done.applied(measured.live))
-        history = bench.state.history
-        replaced = tuple(history[index].ref for index in bench.governor.replaced_of(measured, done))
+        if not done.replaced or runtime.governor.freed(measured, done) <= 0:
+            return await self.end(runtime, job, error="it would not have made the context smaller")
+        if job.trigger in MUST_FREE and not runtime.governor.frees_enough(measured, done):
+            return await self.end(runtime, job, error="it would have freed less than a tenth of the conversation")
+        after = await runtime.measure_as(done.applied(measured.live))
+        history = runtime.state.history
+        replaced = tuple(history[index].ref for index in runtime.governor.replaced_of(measured, done))
         before_messages = len(history)
         removed = len(replaced) - len(done.messages)
         pre, post = measured.reading.current_tokens, after.reading.current_tokens
@@ -125,18 +127,18 @@ class Rewriter:
             summarised_by=job.summary.by,
             waited_ms=since(job.began) if job.blocks else waited_ms or 0,
             edited=job.summary.edited,
-            cache_lost_tokens=(bench.state.usage.cached_tokens or 0) if bench.state.usage else 0,
+            cache_lost_tokens=(runtime.state.usage.cached_tokens or 0) if runtime.state.usage else 0,
             saved_cost=_saved(measured.live, pre - post),
         )
-        complete = await self.end(bench, job, fact)
-        if bench.settings.compaction == "turns" and job.summary.text:
-            await self.remember(bench, job.summary.text, f"Left the context ({job.trigger})")
-        await bench.report(after.reading)
+        complete = await self.end(runtime, job, fact)
+        if runtime.settings.compaction == "turns" and job.summary.text:
+            await self.remember(runtime, job.summary.text, f"Left the context ({job.trigger})")
+        await runtime.report(after.reading)
         return complete
 
     async def end(
         self,
-        bench: Bench,
+        runtime: Runtime,
         job: Job,
         fact: CompactionComplete | None = None,
         *,
@@ -147,32 +149,32 @@ class Rewriter:
         if not fact.success:
             fact = job.unchanged(fact)
         fact = fact.but(
-            model=bench.answerer.name,
+            model=runtime.answerer.name,
             duration_ms=since(job.began),
             usage=job.bill.usage if job.bill.requests else {},
             cost=job.bill.cost,
             request_id=job.bill.request_id,
         )
-        fact = await self.with_checkpoint(bench, fact, job.summary.title if job.summary else "")
+        fact = await self.with_checkpoint(runtime, fact, job.summary.title if job.summary else "")
         if not fact.success:
-            bench.governor.resist(len(bench.state.history))  # not again before something was added
+            runtime.governor.resist(len(runtime.state.history))  # not again before something was added
         if job.started:
-            await bench.recorder.record(fact)
+            await runtime.recorder.record(fact)
         job.span.end(
             {name: getattr(fact, name) for name in telemetry.NAMES if hasattr(fact, name)},
             "" if fact.success or fact.cancelled else "compaction_failed",
         )
         return fact
 
-    async def with_checkpoint(self, bench: Bench, fact: CompactionComplete, title: str = "") -> CompactionComplete:
+    async def with_checkpoint(self, runtime: Runtime, fact: CompactionComplete, title: str = "") -> CompactionComplete:
         """A success with a summary, its checkpoint written; anything else as it is."""
         if not fact.success or not fact.summary:
             return fact
-        return await asyncio.to_thread(self._checkpointed, bench, fact, title or bench.state.title)
+        return await asyncio.to_thread(self._checkpointed, runtime, fact, title or runtime.state.title)
 
-    def _checkpointed(self, bench: Bench, fact: CompactionComplete, title: str) -> CompactionComplete:
+    def _checkpointed(self, runtime: Runtime, fact: CompactionComplete, title: str) -> CompactionComplete:
         # Numbers are never given out twice: one that was taken back may come back.
-        number = 1 + len(_files(bench.state.compactions))
+        number = 1 + len(_files(runtime.state.compactions))
         facts = {
             "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "trigger": fact.trigger,
@@ -181,23 +183,23 @@ class Rewriter:
             "messages replaced": len(fact.replaced),
             "summarised by": fact.summarised_by,
         }
-        workspace = _workspace(bench.session_id, bench.state)
+        workspace = _workspace(runtime.session_id, runtime.state)
         try:
-            self._checkpoints.align(_standing_files(bench.state), workspace)
+            self._checkpoints.align(_standing_files(runtime.state), workspace)
             kept = self._checkpoints.write(number, title, fact.summary, facts=facts, workspace=workspace)
         except CheckpointFailed as failed:
             return fact.but(note=" ".join(filter(None, (fact.note, str(failed)))))
         return fact.but(checkpoint_number=kept.number, checkpoint_path=str(kept.path))
 
-    async def align(self, bench: Bench) -> None:
+    async def align(self, runtime: Runtime) -> None:
         """Bring the checkpoint files in line with the history, after something was taken back."""
-        state = bench.state
+        state = runtime.state
         try:
             await asyncio.to_thread(
-                self._checkpoints.align, _standing_files(state), _workspace(bench.session_id, state)
+                self._checkpoints.align, _standing_files(state), _workspace(runtime.session_id, state)
             )
         except CheckpointFailed as failed:
-            await bench.recorder.record(
+            await runtime.recorder.record(
                 SessionError(what=str(failed), kind="checkpoint", outcome="the session goes on")
             )
 
@@ -206,17 +208,19 @@ class Rewriter:
         copy = self._checkpoints.copy_to(folder, _files(state.compactions))
         copy.align(_standing_files(state), _workspace(state.session_id, state))
 
-    async def remember(self, bench: Bench, text: str, heading: str) -> None:
+    async def remember(self, runtime: Runtime, text: str, heading: str) -> None:
         """Write what leaves the context into the daily memory."""
         now = datetime.now().astimezone()
         try:
             path = await asyncio.to_thread(
-                self._memory.append, text, session_id=bench.session_id, heading=heading, when=now
+                self._memory.append, text, session_id=runtime.session_id, heading=heading, when=now
             )
         except MemoryFailed as failed:
-            await bench.recorder.record(SessionError(what=str(failed), kind="memory", outcome="the session goes on"))
+            await runtime.recorder.record(SessionError(what=str(failed), kind="memory", outcome="the session goes on"))
         else:
-            await bench.recorder.record(MemoryWritten(what=heading, where=str(path), outcome=f"{len(text)} characters"))
+            await runtime.recorder.record(
+                MemoryWritten(what=heading, where=str(path), outcome=f"{len(text)} characters")
+            )
 
 
 def _standing_files(state: SessionState) -> list[str]:
@@ -240,12 +244,12 @@ def _workspace(session_id: str, state: SessionState) -> dict[str, str]:
     }
 
 
-def _places(bench: Bench, measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
+def _places(runtime: Runtime, measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
     """Where the messages stand now, but for what was pinned since.
 
     An answer that repair added goes with the message it follows.
     """
-    history = bench.state.history
+    history = runtime.state.history
     kept = {near for pin in measured.pinned for near in step_around(measured.live, pin)}
     places: list[int] = []
     for index, origin in enumerate(measured.origins):

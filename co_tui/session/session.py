@@ -41,7 +41,6 @@ from co_tui.inert import shell_text
 from co_tui.paths import as_text
 from co_tui.session import rewrites
 from co_tui.session.archive import Archive
-from co_tui.session.bench import Bench
 from co_tui.session.compaction import CompactionRefused, Compactor
 from co_tui.session.desk import Desk, new_session_id
 from co_tui.session.history import ParsedHistory, to_json
@@ -53,6 +52,7 @@ from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
 from co_tui.session.rewriting import Rewriter
+from co_tui.session.runtime import Runtime
 from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
@@ -92,7 +92,7 @@ class Session:
         self._retired: list[Answerer] = []
         """Models that were replaced while they may still be answering."""
         self._archive = Archive(recorder, self._history)
-        self._bench = self._new_bench(answerer, desk.settings, window)
+        self._runtime = self._new_runtime(answerer, desk.settings, window)
         rewriter = Rewriter(Checkpoints(desk.paths.session(recorder.session_id)), DailyMemory(desk.paths.memory))
         self._compactor = Compactor(rewriter, Preparer(desk.cwd, desk.asker, desk.environ))
         self._tools = OwnTools(self._archive, self._compactor, lambda: recorder.state)
@@ -150,7 +150,7 @@ class Session:
 
     async def _restore(self) -> None:
         """Begin with as much as the policy restores."""
-        settings = self._bench.settings
+        settings = self._runtime.settings
         if settings.restored == "texts":
             turns = max(LEAST_RESTORED_TURNS, settings.agent_max_context_turns // 6)
             if (fact := rewrites.restored(self.state, turns)) is not None:
@@ -240,7 +240,7 @@ class Session:
             raise CompactionRefused("A compaction is already under way.")
 
         def work() -> Awaitable[CompactionComplete]:
-            return self._compactor.compact(self._bench, focus=focus, upto=upto)
+            return self._compactor.compact(self._runtime, focus=focus, upto=upto)
 
         done: CompactionComplete = await self._in_turn(work)
         return done
@@ -279,8 +279,8 @@ class Session:
         await self._settle_history("an earlier change was undone")
         last = rewrites.undoable(self.state, seq)
         await self._rewrite(rewrites.undone(self.state, last))
-        await self._compactor.rewriter.align(self._bench)
-        self._bench.governor.resist(len(self.state.history))  # it is not to be compacted again at once
+        await self._compactor.rewriter.align(self._runtime)
+        self._runtime.governor.resist(len(self.state.history))  # it is not to be compacted again at once
         return last.event
 
     async def rewind(self, turn: int) -> str:
@@ -293,7 +293,7 @@ class Session:
         then = await asyncio.to_thread(_replayed, self._desk.paths.database, self.id, first.seq - 1)
         history = tuple(entry.ref for entry in then.history)
         await self._rewrite(Rewind(to_seq=first.seq - 1, history=history))
-        await self._compactor.rewriter.align(self._bench)
+        await self._compactor.rewriter.align(self._runtime)
         return prompt_of(first.message) or ""
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
@@ -308,17 +308,17 @@ class Session:
         """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
         rewrites.edited(self.state, seq, text)
         await self._settle_history("a summary was edited")
-        await self._rewrite(await self._bench.with_figures(rewrites.edited(self.state, seq, text)))
+        await self._rewrite(await self._runtime.with_figures(rewrites.edited(self.state, seq, text)))
 
     async def _settle_history(self, reason: str) -> None:
         """Nothing may be under way while the history is rewritten."""
         await self._stop_turns()
-        await self._compactor.discard(self._bench, reason)
+        await self._compactor.discard(self._runtime, reason)
 
     async def _rewrite(self, fact: CompactionComplete | CompactionUndone | Rewind | Clear | Pin) -> None:
         await self._recorder.record(fact)
-        measured = await self._bench.measure()
-        await self._bench.report(measured.reading)
+        measured = await self._runtime.measure()
+        await self._runtime.report(measured.reading)
 
     async def rename(self, title: str) -> None:
         await self._recorder.record(SessionRename(title=title, **self._place()))
@@ -333,24 +333,24 @@ class Session:
         try:
             window = await self._desk.window(answerer)
             # In the tokens of the model it shall go on with.
-            measured = await self._new_bench(answerer, self._bench.settings, window).measure()
+            measured = await self._new_runtime(answerer, self._runtime.settings, window).measure()
             await self._make_fit(answerer.name, window, measured.reading.most_tokens, compact)
         except BaseException:
             await answerer.close()
             raise
-        await self._compactor.discard(self._bench, "another model answers from now on")
-        before = self._bench
+        await self._compactor.discard(self._runtime, "another model answers from now on")
+        before = self._runtime
         self._learn()
-        self._bench = self._new_bench(answerer, before.settings, window)
+        self._runtime = self._new_runtime(answerer, before.settings, window)
         self._retired.append(before.answerer)
         if not self.busy:
             await self._close_retired()
         await self._record_model_change(before.answerer.name, before.governor.window.tokens)
-        measured = await self._bench.measure()
-        await self._bench.report(measured.reading)
+        measured = await self._runtime.measure()
+        await self._runtime.report(measured.reading)
 
     async def _make_fit(self, name: str, window: Window, tokens: int, compact: bool) -> None:
-        if tokens <= window.tokens * self._bench.settings.buffer_exhaustion_threshold or not self.state.history:
+        if tokens <= window.tokens * self._runtime.settings.buffer_exhaustion_threshold or not self.state.history:
             return
         if not compact:
             raise WindowTooSmall(name, tokens, window.tokens)
@@ -360,20 +360,20 @@ class Session:
 
     async def _compact_for(self, window: Window) -> CompactionComplete:
         """By the model that still answers, but so that the result fits another one's window."""
-        governor = self._bench.governor
+        governor = self._runtime.governor
         own = governor.window
-        await self._compactor.discard(self._bench, "the model changes")
+        await self._compactor.discard(self._runtime, "the model changes")
         governor.window = Window(tokens=min(own.tokens, window.tokens), known=window.known)
         try:
-            return await self._compactor.compact(self._bench, trigger="model_switch")
+            return await self._compactor.compact(self._runtime, trigger="model_switch")
         finally:
             governor.window = own
 
     async def switch_policy(self, settings: Settings) -> None:
         """Let another policy govern the context from the next request on."""
-        before = self._bench
+        before = self._runtime
         await self._compactor.discard(before, "another policy governs from now on")
-        self._bench = self._new_bench(before.answerer, settings, before.governor.window, before.governor.meter)
+        self._runtime = self._new_runtime(before.answerer, settings, before.governor.window, before.governor.meter)
         tokens = before.governor.window.tokens
         await self._recorder.record(
             PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
@@ -381,25 +381,27 @@ class Session:
 
     async def apply_settings(self, settings: Settings) -> None:
         """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
-        before = self._bench
+        before = self._runtime
         await self._compactor.discard(before, "the settings changed")
         window = await self._desk.window(before.answerer)
-        self._bench = self._new_bench(before.answerer, settings, window, before.governor.meter)
-        self._bench.scaffold = before.scaffold
+        self._runtime = self._new_runtime(before.answerer, settings, window, before.governor.meter)
+        self._runtime.scaffold = before.scaffold
         if not self.busy and self.state.usage is not None:
-            measured = await self._bench.measure()
-            await self._bench.report(measured.reading)
+            measured = await self._runtime.measure()
+            await self._runtime.report(measured.reading)
 
-    def _new_bench(self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None) -> Bench:
+    def _new_runtime(
+        self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None
+    ) -> Runtime:
         meter = meter or Meter(self._desk.ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
-        return Bench(
+        return Runtime(
             recorder=self._recorder,
             parsed=self._history,
             answerer=answerer,
             governor=Governor(settings, window, meter=meter, keep=self._archive.keep),
             settings=settings,
             instructions=EMBEDDED_INSTRUCTIONS if answerer.name == EMBEDDED else INSTRUCTIONS,
-            toolsets=lambda: self._tools.beside(self._desk.toolsets, self._bench),
+            toolsets=lambda: self._tools.beside(self._desk.toolsets, self._runtime),
             archive=self._archive,
             open_model=self._desk.open_model,
             first_backoff_s=self._desk.first_backoff_s,
@@ -407,7 +409,7 @@ class Session:
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for a compaction beside the conversation, so long at most; then it is discarded."""
-        await self._compactor.settle(self._bench, timeout_s)
+        await self._compactor.settle(self._runtime, timeout_s)
 
     async def close(self, reason: str = "closed") -> list[str]:
         """End the session in this process: stop its turns, log the end, let go of everything.
@@ -417,16 +419,16 @@ class Session:
         unsaid = await self._stop_turns()
         self._learn()
         try:
-            await self._compactor.close(self._bench)
+            await self._compactor.close(self._runtime)
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
         finally:
             self._recorder.close()
-            await self._bench.answerer.close()
+            await self._runtime.answerer.close()
             self._lock.release()
         return unsaid
 
     def _learn(self) -> None:
-        self._desk.ratios.learn(self._bench.answerer.name, self._bench.governor.meter.learnt_ratio)
+        self._desk.ratios.learn(self._runtime.answerer.name, self._runtime.governor.meter.learnt_ratio)
 
     async def _close_retired(self) -> None:
         while self._retired:
@@ -435,33 +437,33 @@ class Session:
     async def _one_turn(self, prompt: str) -> Outcome:
         request = ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))
         number = self.state.turn + 1
-        bench = self._bench
+        runtime = self._runtime
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
-        self._turn = Turn(bench, self._compactor, self._desk.limits, number)
+        self._turn = Turn(runtime, self._compactor, self._desk.limits, number)
         if self._stop_next:
             self._turn.interrupt()
         self._stop_next = False
-        bench.in_turn = True
+        runtime.in_turn = True
         try:
             await self._recorder.record(Message(turn=number, message=to_json(request)))
             outcome = await self._turn.run()
         finally:
             self._turn = None
-            bench.in_turn = False
-        if bench is self._bench:
-            await self._compactor.after_turn(bench)
-            await self._relieve(bench)
+            runtime.in_turn = False
+        if runtime is self._runtime:
+            await self._compactor.after_turn(runtime)
+            await self._relieve(runtime)
         return outcome
 
-    async def _relieve(self, bench: Bench) -> None:
+    async def _relieve(self, runtime: Runtime) -> None:
         """When this process takes too much memory: collect garbage, and if that is not enough, compact."""
         said = len(self.state.transcript)
         if said < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
             return
-        if pressed(bench.settings.memory_limit_mb):
+        if pressed(runtime.settings.memory_limit_mb):
             self._relieved_at = said
             with contextlib.suppress(CompactionRefused):
-                await self._compactor.compact(bench, trigger="memory_pressure")
+                await self._compactor.compact(runtime, trigger="memory_pressure")
 
     async def _stop_turns(self) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""
@@ -475,9 +477,9 @@ class Session:
         return unsaid
 
     async def _record_model_change(self, before: str, window_before: int | None) -> None:
-        name = self._bench.answerer.name
+        name = self._runtime.answerer.name
         if before and before != name:
-            window_after = self._bench.governor.window.tokens
+            window_after = self._runtime.governor.window.tokens
             await self._recorder.record(
                 ModelChange(from_=before, to=name, window_before=window_before, window_after=window_after)
             )
@@ -485,8 +487,8 @@ class Session:
     def _place(self) -> dict[str, str]:
         repository, branch = repository_of(self._desk.cwd)
         return {
-            "model": self._bench.answerer.name,
-            "policy": self._bench.settings.policy,
+            "model": self._runtime.answerer.name,
+            "policy": self._runtime.settings.policy,
             "cwd": as_text(self._desk.cwd),
             "repository": repository,
             "branch": branch,

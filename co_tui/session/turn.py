@@ -36,12 +36,12 @@ from co_tui.events import (
 )
 from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import pieces
-from co_tui.session.bench import Bench
 from co_tui.session.compaction import Compactor
 from co_tui.session.failing import understood
 from co_tui.session.history import to_json
 from co_tui.session.limits import Limits
 from co_tui.session.recovery import Recovery
+from co_tui.session.runtime import Runtime
 from co_tui.session.streaming import Streaming
 from co_tui.store.errors import StoreError
 
@@ -84,16 +84,16 @@ class StepsUsedUp(Exception):
 class Turn:
     """Asks the model until the turn is over; every message is logged as soon as it is whole."""
 
-    def __init__(self, bench: Bench, compactor: Compactor, limits: Limits, number: int) -> None:
-        self._bench = bench
+    def __init__(self, runtime: Runtime, compactor: Compactor, limits: Limits, number: int) -> None:
+        self._runtime = runtime
         self._compactor = compactor
         self._limits = limits
-        self._recovery = Recovery(bench, compactor, limits)
-        self._recorder = bench.recorder
+        self._recovery = Recovery(runtime, compactor, limits)
+        self._recorder = runtime.recorder
         self._number = number
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
-        self._live = Streaming(bench.recorder, number, bench.answerer.name)
+        self._live = Streaming(runtime.recorder, number, runtime.answerer.name)
         self._steps = 0
         self._kept = 0
         """Replies that are in the log; an empty one is a step, too, but leads nowhere."""
@@ -127,17 +127,17 @@ class Turn:
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
-                failure, overflow = understood(error, self._bench.answerer.asked)
+                failure, overflow = understood(error, self._runtime.answerer.asked)
             await self._keep_results()
             if self._kept > kept_before:
-                self._recovery = Recovery(self._bench, self._compactor, self._limits)  # what was tried before, helped
+                self._recovery = Recovery(self._runtime, self._compactor, self._limits)  # what was tried before, helped
             if overflow is not None:
                 if await self._recovered(failure, overflow):
                     continue
                 failure = replace(failure, sentence=f"{failure.sentence} {self._size_of_prompt()}")
             if self._kept > kept_before:
                 attempt = 1  # the failure before this one was overcome
-            if not failure.retryable or attempt > self._bench.settings.max_retries or self._is_answered():
+            if not failure.retryable or attempt > self._runtime.settings.max_retries or self._is_answered():
                 return await self._failed(failure, attempt)
             await self._wait_to_retry(failure, attempt)
             attempt += 1
@@ -145,7 +145,7 @@ class Turn:
 
     def _is_answered(self) -> bool:
         """Whether the history ends with a reply, however useless: there is nothing to ask again."""
-        history = self._bench.parsed.messages(self._recorder.state)
+        history = self._runtime.parsed.messages(self._recorder.state)
         return bool(history) and isinstance(history[-1], ModelResponse)
 
     async def _recovered(self, failure: Failure, overflow: Overflow | None) -> bool:
@@ -163,23 +163,23 @@ class Turn:
     def _size_of_prompt(self) -> str:
         """How far the smallest request was from fitting, as far as that is known."""
         usage = self._recorder.state.usage
-        limit = self._bench.governor.window.tokens
+        limit = self._runtime.governor.window.tokens
         if usage is None or usage.current_tokens <= limit:
             return "Nothing that could be left out is left."
         return f"Even alone the prompt is about {usage.current_tokens - limit:,} tokens too long; shorten it."
 
     async def _ask(self) -> None:
-        bench = self._bench
+        runtime = self._runtime
         self._in_log = None
-        model = await bench.answerer.model()
+        model = await runtime.answerer.model()
         agent = Agent(
             model,
-            instructions=bench.instructions or None,
-            toolsets=bench.toolsets() if bench.answerer.takes_tools else (),
+            instructions=runtime.instructions or None,
+            toolsets=runtime.toolsets() if runtime.answerer.takes_tools else (),
             capabilities=[_Governor(self)],
-            model_settings=bench.answerer.settings,
+            model_settings=runtime.answerer.settings,
         )
-        history = bench.parsed.messages(bench.state)
+        history = runtime.parsed.messages(runtime.state)
         run = agent.run_stream_events(
             message_history=repair(history),
             conversation_id=self._recorder.session_id,
@@ -200,35 +200,35 @@ class Turn:
             await self.log(message)
         self._in_log = len(run_messages)
         self._live.begin()
-        bench = self._bench
-        if self._steps >= bench.settings.agent_max_steps:
+        runtime = self._runtime
+        if self._steps >= runtime.settings.agent_max_steps:
             raise StepsUsedUp(self._steps)
-        bench.scaffold = scaffold
+        runtime.scaffold = scaffold
         await self._count_exactly()
         # The log's own history, not the run's: the library joins requests that stand side by side.
-        measured = await self._compactor.before_request(bench)
-        prepared = await asyncio.to_thread(bench.governor.fit, measured, scaffold)
-        if bench.archive.new:
-            stored, bench.archive.new = bench.archive.new, []
+        measured = await self._compactor.before_request(runtime)
+        prepared = await asyncio.to_thread(runtime.governor.fit, measured, scaffold)
+        if runtime.archive.new:
+            stored, runtime.archive.new = runtime.archive.new, []
             await self._recorder.record(*stored)
         if prepared.truncation is not None:
             await self._recorder.record(_truncation(prepared.truncation))
-        await bench.report(prepared.reading)
-        if prepared.overshoot_tokens and bench.settings.truncation == "on":
-            raise PromptTooLong(prepared.overshoot_tokens, bench.governor.window.tokens)
+        await runtime.report(prepared.reading)
+        if prepared.overshoot_tokens and runtime.settings.truncation == "on":
+            raise PromptTooLong(prepared.overshoot_tokens, runtime.governor.window.tokens)
         return prepared.messages
 
     async def _count_exactly(self) -> None:
         """What came since the last reply, by the model's own count where its server offers one."""
-        bench = self._bench
-        for message in reversed(bench.parsed.messages(bench.state)):
+        runtime = self._runtime
+        for message in reversed(runtime.parsed.messages(runtime.state)):
             if isinstance(message, ModelResponse):
                 break
             text = "\n".join(text for _, text, _ in pieces(to_json(message)))
-            counted = await bench.answerer.count_tokens(text)
+            counted = await runtime.answerer.count_tokens(text)
             if counted is None:
                 break
-            bench.governor.meter.know(message, counted + MESSAGE_OVERHEAD_TOKENS)
+            runtime.governor.meter.know(message, counted + MESSAGE_OVERHEAD_TOKENS)
 
     async def after_response(
         self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
@@ -241,16 +241,16 @@ class Turn:
             await self.log(response)
         self._live.begin()
         await self._note_compaction(response)
-        governor = self._bench.governor
+        governor = self._runtime.governor
         governor.meter.reported(response)
-        await self._bench.report(governor.meter.read_reply(response, scaffold, governor.window), response)
+        await self._runtime.report(governor.meter.read_reply(response, scaffold, governor.window), response)
 
     async def _note_compaction(self, response: ModelResponse) -> None:
         """A provider may compact by itself, and says so in its reply; nothing of our history goes."""
         for part in response.parts:
             if isinstance(part, CompactionPart):
                 by = part.provider_name or response.provider_name or "the provider"
-                name = self._bench.answerer.name
+                name = self._runtime.answerer.name
                 await self._recorder.record(
                     CompactionComplete(
                         success=True, trigger="provider", summary=part.content or "", summarised_by=by, model=name
@@ -299,13 +299,13 @@ class Turn:
                     await self.log(message)
             else:
                 returns.append(message)
-        history = self._bench.parsed.messages(self._recorder.state)
+        history = self._runtime.parsed.messages(self._recorder.state)
         if history and isinstance(history[-1], ModelResponse):
             for message in repair([history[-1], *returns])[1:]:
                 await self.log(message)
 
     async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
-        backoff = self._bench.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
+        backoff = self._runtime.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
         delay = min(max(backoff, failure.retry_after_s or 0.0), LONGEST_BACKOFF_S)
         await self._recorder.record(self._error(failure, attempt, f"retrying in {delay:.1f} s", delay), ends_draft=True)
         self._live.begin_again()
@@ -320,7 +320,7 @@ class Turn:
             kind=failure.kind,
             status=failure.status,
             attempt=attempt,
-            attempts=self._bench.settings.max_retries,
+            attempts=self._runtime.settings.max_retries,
             retry_in_s=None if delay is None else round(delay, 2),
             partial=self._live.draft.text[:MOST_PARTIAL_CHARS] if delay is not None else "",
         )

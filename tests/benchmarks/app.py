@@ -37,13 +37,13 @@ def main() -> None:
 def _stored(home: Path, messages: int) -> Path:
     launch = launch_for(home)
     writer = Writer(launch.paths.database)
-    writer.append("bench", [SessionStart(model="embedded", cwd=str(launch.cwd))]).result()
+    writer.append("runtime", [SessionStart(model="embedded", cwd=str(launch.cwd))]).result()
     facts = []
     for n in range(messages // 2):
         asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"Question {n}? " * (1 + n % 9)}]}
         reply = {"kind": "response", "parts": [{"part_kind": "text", "content": MIXED * (1 + n % 4)}]}
         facts += [Message(turn=n + 1, message=asked), Message(turn=n + 1, message=reply)]
-    writer.append("bench", facts).result()
+    writer.append("runtime", facts).result()
     writer.close()
     return home
 
@@ -60,7 +60,7 @@ def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
     empty.parent.mkdir()
     base = measured([sys.executable, str(bare)], empty)
     new = measured(co_tui, empty)
-    long = measured([*co_tui, "--resume", "bench"], homes[10_000])
+    long = measured([*co_tui, "--resume", "runtime"], homes[10_000])
     return [
         ("bare Textual app, launch to a key echoed", f"{base:.0f} ms"),
         ("co-tui", f"{new:.0f} ms ({new / base:.2f}×, target 1.25×)"),
@@ -69,7 +69,7 @@ def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
 
 
 async def _using(home: Path, size: int) -> list[tuple[str, str]]:
-    app = CoTui(launch_for(home, session_id="bench"))
+    app = CoTui(launch_for(home, session_id="runtime"))
     app.load_engine = lambda: None  # type: ignore[method-assign]
     start = time.perf_counter()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -132,7 +132,9 @@ async def _stream(app: CoTui, text: str, tokens_per_s: float) -> None:
 
 def _delta(app: CoTui, text: str) -> None:
     fact = StreamDelta(turn=1, part=0, kind="text", text=text)
-    app.chat.hear(Event(session_id="bench", seq=None, timestamp="2026-01-01T00:00:00", fact=fact), app.controller.state)
+    app.chat.hear(
+        Event(session_id="runtime", seq=None, timestamp="2026-01-01T00:00:00", fact=fact), app.controller.state
+    )
 
 
 async def _streaming(home: Path) -> list[tuple[str, str]]:
@@ -142,7 +144,7 @@ async def _streaming(home: Path) -> list[tuple[str, str]]:
         ("one huge code block", CODE),
         ("one huge paragraph", "word " * 12_000),
     ):
-        app = CoTui(launch_for(home, session_id="bench"))
+        app = CoTui(launch_for(home, session_id="runtime"))
         app.load_engine = lambda: None  # type: ignore[method-assign]
         async with app.run_test(size=(120, 40)) as pilot:
             await pilot.pause()

@@ -217,7 +217,7 @@ async def test_the_summary_request_always_fits_its_model(home: Path, provider: P
     async with talking(home, provider) as session:
         await talk(session, 12, words=400)
         provider.real_window = 2_500
-        session._bench.governor.window = session._bench.governor.window.__class__(tokens=2_500, known=True)
+        session._runtime.governor.window = session._runtime.governor.window.__class__(tokens=2_500, known=True)
         done = await session.compact()
         assert done.success and done.summarised_by == MODEL
         assert len(provider.summary_requests) > 1, "in parts"
@@ -250,7 +250,7 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
 async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
-        session._bench.first_backoff_s = 30
+        session._runtime.first_backoff_s = 30
         asked = provider.answered
         provider.summaries = [Reply(status=503, body="busy")]
         running = asyncio.create_task(session.compact())
@@ -565,7 +565,7 @@ async def test_a_request_that_is_too_long_is_made_smaller_and_sent_again(
             assert len(provider.requests) == asked + 1, "the limit was learnt"
     if refusal == "openai":
         again = await Session.resume(served_desk(home, provider), session.id)
-        assert again._bench.governor.window.tokens == 1_800, "and kept for that model and endpoint"
+        assert again._runtime.governor.window.tokens == 1_800, "and kept for that model and endpoint"
         await again.close()
 
 
@@ -688,7 +688,7 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
     async with talking(home, provider) as session:
         await talk(session, 1)
         history = list(session.state.history)
-        turn = Turn(session._bench, session._compactor, session._desk.limits, 2)
+        turn = Turn(session._runtime, session._compactor, session._desk.limits, 2)
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
         await turn.after_response([], Scaffold(), ModelResponse(parts=[part, TextPart("so")]))
         done = compactions(session.state)[-1]
@@ -723,7 +723,7 @@ async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting
         await session.pin([entry.ref for entry in session.state.history])
         usage = session.state.usage
         assert usage is not None
-        session._bench.governor.window = Window(tokens=int(usage.current_tokens * 1.04), known=True)
+        session._runtime.governor.window = Window(tokens=int(usage.current_tokens * 1.04), known=True)
         await session.submit("and now?")
         told = [error for error in facts(list(session.state.timeline), SessionError) if error.kind == "fixed_part"]
         assert len(told) == 1 and "pinned messages nearly fill the context" in told[0].what

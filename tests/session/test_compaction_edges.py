@@ -156,7 +156,7 @@ async def test_a_wait_that_ends_without_a_compaction_is_told_as_over(home: Path,
 async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 12, words=400)
-        session._bench.governor.window = Window(tokens=2_500, known=True)
+        session._runtime.governor.window = Window(tokens=2_500, known=True)
         provider.summaries = [GOOD, Reply(text=GOOD.text, wait_s=20)]
         running = asyncio.create_task(session.compact())
         await until(lambda: len(provider.summary_requests) == 2)
@@ -382,7 +382,7 @@ async def test_a_summariser_that_cannot_be_opened_gives_way_and_no_secret_is_tol
         async def broken(_: str) -> Any:
             raise OSError("no such server, key sk-secret-123456")
 
-        session._bench.open_model = broken
+        session._runtime.open_model = broken
         await talk(session, 16)
         await session.settle(5)
         done = compactions(session.state)[-1]

@@ -226,7 +226,7 @@ async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, 
     async with talked(home, provider, turns=1) as (app, pilot):
         provider.summary = Reply(text=SUMMARY, until=written)
         assert app.controller.session is not None
-        app.controller.session._bench.governor.window = type(app.controller.session._bench.governor.window)(
+        app.controller.session._runtime.governor.window = type(app.controller.session._runtime.governor.window)(
             tokens=900, known=True
         )
         for n in range(6):

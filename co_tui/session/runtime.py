@@ -24,7 +24,7 @@ FIRST_BACKOFF_S = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
-class Bench:
+class Runtime:
     """One for each model and policy a session has had; a turn keeps the one it began with."""
 
     recorder: Recorder
