@@ -12,7 +12,7 @@ from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say
 from co_tui.headless.printing import Show, print_events
 from co_tui.headless.stopping import reacting
 from co_tui.session import telemetry
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.store.errors import StoreError
@@ -138,7 +138,7 @@ async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Lis
 
     writer = Writer(ground.paths.database)
     try:
-        desk = Desk(
+        environment = Environment(
             paths=ground.paths,
             settings=settings,
             writer=writer,
@@ -148,9 +148,9 @@ async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Lis
         )
         listener = Listener()
         if place.session_id:
-            opening = Session.resume(desk, place.session_id, place.model, listener)
+            opening = Session.resume(environment, place.session_id, place.model, listener)
         else:
-            opening = Session.start(desk, place.model, listener)
+            opening = Session.start(environment, place.model, listener)
         # One that is nearly there when we are asked to stop still opens, so that it can end in order.
         session = asyncio.create_task(opening)
         await stop.spares(session)

@@ -42,7 +42,7 @@ from co_tui.paths import as_text
 from co_tui.session import rewrites
 from co_tui.session.archive import Archive
 from co_tui.session.compaction import CompactionRefused, Compactor
-from co_tui.session.desk import Desk, new_session_id
+from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.own_tools import OwnTools
 from co_tui.session.place import repository_of
@@ -79,8 +79,10 @@ class WindowTooSmall(Exception):
 class Session:
     """One conversation that this process writes; see `start` and `resume`."""
 
-    def __init__(self, desk: Desk, lock: SessionLock, recorder: Recorder, answerer: Answerer, window: Window) -> None:
-        self._desk = desk
+    def __init__(
+        self, environment: Environment, lock: SessionLock, recorder: Recorder, answerer: Answerer, window: Window
+    ) -> None:
+        self._environment = environment
         self._lock = lock
         self._recorder = recorder
         self._history = ParsedHistory()
@@ -92,28 +94,30 @@ class Session:
         self._retired: list[Answerer] = []
         """Models that were replaced while they may still be answering."""
         self._archive = Archive(recorder, self._history)
-        self._runtime = self._new_runtime(answerer, desk.settings, window)
-        rewriter = Rewriter(Checkpoints(desk.paths.session(recorder.session_id)), DailyMemory(desk.paths.memory))
-        self._compactor = Compactor(rewriter, Preparer(desk.cwd, desk.asker, desk.environ))
+        self._runtime = self._new_runtime(answerer, environment.settings, window)
+        rewriter = Rewriter(
+            Checkpoints(environment.paths.session(recorder.session_id)), DailyMemory(environment.paths.memory)
+        )
+        self._compactor = Compactor(rewriter, Preparer(environment.cwd, environment.asker, environment.environ))
         self._tools = OwnTools(self._archive, self._compactor, lambda: recorder.state)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
     @classmethod
-    async def start(cls, desk: Desk, model: str, listener: Listener | None = None) -> "Session":
+    async def start(cls, environment: Environment, model: str, listener: Listener | None = None) -> "Session":
         """A new session. Raises `ModelUnusable` before anything is written.
 
         `listener` hears the events from the very first on.
         """
-        answerer = await desk.open_model(model)
+        answerer = await environment.open_model(model)
         lock: SessionLock | None = None
         try:
-            window = await desk.window(answerer)
+            window = await environment.window(answerer)
             session_id = new_session_id()
-            recorder = Recorder(session_id, desk.writer, SessionState())
+            recorder = Recorder(session_id, environment.writer, SessionState())
             recorder.listen(listener)
-            lock = desk.lock(session_id)
-            session = cls(desk, lock, recorder, answerer, window)
+            lock = environment.lock(session_id)
+            session = cls(environment, lock, recorder, answerer, window)
             await recorder.record(SessionStart(**session._place()))
         except BaseException:
             if lock is not None:
@@ -123,18 +127,20 @@ class Session:
         return session
 
     @classmethod
-    async def resume(cls, desk: Desk, session_id: str, model: str = "", listener: Listener | None = None) -> "Session":
+    async def resume(
+        cls, environment: Environment, session_id: str, model: str = "", listener: Listener | None = None
+    ) -> "Session":
         """Go on with a stored session, with its own model unless another is named."""
-        lock = desk.lock(session_id)
+        lock = environment.lock(session_id)
         answerer: Answerer | None = None
         try:
-            await asyncio.shield(asyncio.wrap_future(desk.writer.recover(session_id)))
-            state = await asyncio.to_thread(_replayed, desk.paths.database, session_id)
-            answerer = await desk.open_model(model or state.model)
-            window = await desk.window(answerer)
-            recorder = Recorder(session_id, desk.writer, state)
+            await asyncio.shield(asyncio.wrap_future(environment.writer.recover(session_id)))
+            state = await asyncio.to_thread(_replayed, environment.paths.database, session_id)
+            answerer = await environment.open_model(model or state.model)
+            window = await environment.window(answerer)
+            recorder = Recorder(session_id, environment.writer, state)
             recorder.listen(listener)
-            session = cls(desk, lock, recorder, answerer, window)
+            session = cls(environment, lock, recorder, answerer, window)
             await asyncio.to_thread(session._history.messages, state)  # a long one takes a while to parse
             before = state.usage.token_limit if state.usage else None
             place = {**session._place(), "model": state.model}
@@ -161,16 +167,16 @@ class Session:
         seq = self.state.seq if upto is None else upto
         target = new_session_id()
         place = self._place()
-        writer = self._desk.writer
+        writer = self._environment.writer
         await asyncio.wrap_future(
             writer.fork(self.id, target, seq, SessionFork(source_session_id=self.id, source_seq=seq, **place))
         )
         await asyncio.wrap_future(
             writer.append(target, [SessionRename(title=rewrites.fork_title(self.state.title), **place)])
         )
-        forked = await asyncio.to_thread(_replayed, self._desk.paths.database, target)
+        forked = await asyncio.to_thread(_replayed, self._environment.paths.database, target)
         try:
-            await asyncio.to_thread(self._compactor.rewriter.carry, self._desk.paths.session(target), forked)
+            await asyncio.to_thread(self._compactor.rewriter.carry, self._environment.paths.session(target), forked)
         except CheckpointFailed as failed:
             await self._recorder.record(
                 SessionError(what=str(failed), kind="checkpoint", outcome="forked without them")
@@ -290,7 +296,7 @@ class Session:
         """
         first = rewrites.beginning_of(self.state, turn)
         await self._settle_history("the conversation was rewound")
-        then = await asyncio.to_thread(_replayed, self._desk.paths.database, self.id, first.seq - 1)
+        then = await asyncio.to_thread(_replayed, self._environment.paths.database, self.id, first.seq - 1)
         history = tuple(entry.ref for entry in then.history)
         await self._rewrite(Rewind(to_seq=first.seq - 1, history=history))
         await self._compactor.rewriter.align(self._runtime)
@@ -329,9 +335,9 @@ class Session:
         A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the model
         that still answers makes it smaller first.
         """
-        answerer = await self._desk.open_model(name)
+        answerer = await self._environment.open_model(name)
         try:
-            window = await self._desk.window(answerer)
+            window = await self._environment.window(answerer)
             # In the tokens of the model it shall go on with.
             measured = await self._new_runtime(answerer, self._runtime.settings, window).measure()
             await self._make_fit(answerer.name, window, measured.reading.most_tokens, compact)
@@ -383,7 +389,7 @@ class Session:
         """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
         before = self._runtime
         await self._compactor.discard(before, "the settings changed")
-        window = await self._desk.window(before.answerer)
+        window = await self._environment.window(before.answerer)
         self._runtime = self._new_runtime(before.answerer, settings, window, before.governor.meter)
         self._runtime.scaffold = before.scaffold
         if not self.busy and self.state.usage is not None:
@@ -393,7 +399,7 @@ class Session:
     def _new_runtime(
         self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None
     ) -> Runtime:
-        meter = meter or Meter(self._desk.ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
+        meter = meter or Meter(self._environment.ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
         return Runtime(
             recorder=self._recorder,
             parsed=self._history,
@@ -401,10 +407,10 @@ class Session:
             governor=Governor(settings, window, meter=meter, keep=self._archive.keep),
             settings=settings,
             instructions=EMBEDDED_INSTRUCTIONS if answerer.name == EMBEDDED else INSTRUCTIONS,
-            toolsets=lambda: self._tools.beside(self._desk.toolsets, self._runtime),
+            toolsets=lambda: self._tools.beside(self._environment.toolsets, self._runtime),
             archive=self._archive,
-            open_model=self._desk.open_model,
-            first_backoff_s=self._desk.first_backoff_s,
+            open_model=self._environment.open_model,
+            first_backoff_s=self._environment.first_backoff_s,
         )
 
     async def settle(self, timeout_s: float) -> None:
@@ -428,7 +434,7 @@ class Session:
         return unsaid
 
     def _learn(self) -> None:
-        self._desk.ratios.learn(self._runtime.answerer.name, self._runtime.governor.meter.learnt_ratio)
+        self._environment.ratios.learn(self._runtime.answerer.name, self._runtime.governor.meter.learnt_ratio)
 
     async def _close_retired(self) -> None:
         while self._retired:
@@ -439,7 +445,7 @@ class Session:
         number = self.state.turn + 1
         runtime = self._runtime
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
-        self._turn = Turn(runtime, self._compactor, self._desk.limits, number)
+        self._turn = Turn(runtime, self._compactor, self._environment.limits, number)
         if self._stop_next:
             self._turn.interrupt()
         self._stop_next = False
@@ -485,11 +491,11 @@ class Session:
             )
 
     def _place(self) -> dict[str, str]:
-        repository, branch = repository_of(self._desk.cwd)
+        repository, branch = repository_of(self._environment.cwd)
         return {
             "model": self._runtime.answerer.name,
             "policy": self._runtime.settings.policy,
-            "cwd": as_text(self._desk.cwd),
+            "cwd": as_text(self._environment.cwd),
             "repository": repository,
             "branch": branch,
         }

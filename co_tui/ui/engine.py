@@ -15,7 +15,7 @@ from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from co_tui.agent.models import Answerer
-    from co_tui.session.desk import Desk
+    from co_tui.session.environment import Environment
     from co_tui.session.recorder import Listener
     from co_tui.session.session import Session
     from co_tui.store.writer import Writer
@@ -30,7 +30,7 @@ class Engine:
         self.trouble = ""
         """What is not as the settings want it, though sessions work."""
         self._writer: Writer | None = None
-        self._desk: Desk | None = None
+        self._environment: Environment | None = None
         self._warm: tuple[str, asyncio.Task[Answerer]] | None = None
         self._open_model: Callable[[str], Awaitable[Answerer]] | None = None
         self.ready = False
@@ -41,7 +41,7 @@ class Engine:
         gc.disable()
         try:
             from co_tui.agent.models import config_for, open_model, preload
-            from co_tui.session.desk import Desk
+            from co_tui.session.environment import Environment
             from co_tui.session.telemetry import configure
             from co_tui.store.writer import Writer
 
@@ -52,7 +52,7 @@ class Engine:
             self._open_model = lambda name: open_model(
                 name, config_for(self.launch.settings, launch.environ, launch.paths.models)
             )
-            self._desk = Desk(
+            self._environment = Environment(
                 paths=launch.paths,
                 settings=launch.settings,
                 writer=self._writer,
@@ -64,7 +64,7 @@ class Engine:
             self.trouble = configure(launch.settings.telemetry)
         finally:
             gc.enable()
-        self._desk.settings = self.launch.settings  # what was trusted meanwhile
+        self._environment.settings = self.launch.settings  # what was trusted meanwhile
         self.ready = True
 
     async def choose(self, model: str) -> None:
@@ -81,8 +81,8 @@ class Engine:
     def govern(self, loaded: Loaded) -> Launch:
         """Take other settings for the sessions opened from now on."""
         self.launch = self.launch.but(loaded=loaded)
-        if self._desk is not None:
-            self._desk.settings = loaded.settings
+        if self._environment is not None:
+            self._environment.settings = loaded.settings
         return self.launch
 
     async def renew(self, loaded: Loaded) -> Launch:
@@ -98,14 +98,14 @@ class Engine:
     async def start(self, listener: "Listener") -> "Session":
         from co_tui.session.session import Session
 
-        assert self._desk is not None
-        return await Session.start(self._desk, self.launch.choice.model, listener)
+        assert self._environment is not None
+        return await Session.start(self._environment, self.launch.choice.model, listener)
 
     async def resume(self, session_id: str, model: str, listener: "Listener") -> "Session":
         from co_tui.session.session import Session
 
-        assert self._desk is not None
-        return await Session.resume(self._desk, session_id, model, listener)
+        assert self._environment is not None
+        return await Session.resume(self._environment, session_id, model, listener)
 
     async def delete(self, session_id: str) -> None:
         from co_tui.store.lock import SessionLock

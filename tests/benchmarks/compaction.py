@@ -19,7 +19,7 @@ from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome
 from co_tui.settings import load
 from tests.benchmarks.figures import median, print_table
-from tests.support.desks import ScriptedAnswerer, desk_for
+from tests.support.environments import ScriptedAnswerer, environment_for
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
 
@@ -78,15 +78,15 @@ class Answerer(ScriptedAnswerer):
 
 
 async def conversation(home: Path, way: Way) -> SessionState:
-    desk = desk_for(home, Answerer(answer, window=WINDOW_TOKENS))
-    desk.settings = load(paths=desk.paths, cwd=home, environ=way.settings).settings
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, Answerer(answer, window=WINDOW_TOKENS))
+    environment.settings = load(paths=environment.paths, cwd=home, environ=way.settings).settings
+    session = await Session.start(environment, "scripted")
     for n in range(TURNS):
         outcome = await session.submit(PROMPT.format(n=n))
         assert outcome is Outcome.DONE, (n, outcome)
         await asyncio.sleep(way.pause_s * REAL_S)
     await session.close()
-    desk.writer.close()
+    environment.writer.close()
     return session.state
 
 

@@ -15,14 +15,14 @@ import pytest
 from co_tui.agent import models
 from co_tui.agent.models import Answerer, config_for, open_model
 from co_tui.events import SessionError
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.session.replay import replay
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings import load
 from co_tui.store.reader import Reader
 from tests.support.command import Command
-from tests.support.desks import desk_for, facts
+from tests.support.environments import environment_for, facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, compactions, talk, talking
 
@@ -109,17 +109,17 @@ SOONER = {"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.3", "CO_TUI_KEEP_RECENT_S
 """Two cores read some 70 tokens a second: at the usual shares this talk takes twice as long."""
 
 
-def embedded_desk(home: Path) -> Desk:
-    desk = desk_for(home)
+def embedded_desk(home: Path) -> Environment:
+    environment = environment_for(home)
     environ = {"CO_TUI_CONTEXT_WINDOW": str(WINDOW_TOKENS), **SOONER}
-    desk.settings = load(paths=desk.paths, cwd=home, environ=environ).settings
-    config = config_for(desk.settings, environ, desk.paths.models)
+    environment.settings = load(paths=environment.paths, cwd=home, environ=environ).settings
+    config = config_for(environment.settings, environ, environment.paths.models)
 
     async def opened(name: str) -> Answerer:
         return await open_model(name, config)
 
-    desk.open_model = opened
-    return desk
+    environment.open_model = opened
+    return environment
 
 
 @pytest.mark.skipif(
@@ -131,8 +131,8 @@ async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(models, "EMBEDDED_REPLY_TOKENS", 24)  # so small a model may talk on and on
-    desk = embedded_desk(home)
-    session = await Session.start(desk, "embedded")
+    environment = embedded_desk(home)
+    session = await Session.start(environment, "embedded")
     try:
         for n in range(TURNS):
             topic = TOPICS[n % len(TOPICS)]
@@ -146,6 +146,6 @@ async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(
         assert state.usage is not None and state.usage.token_limit == WINDOW_TOKENS >= state.usage.current_tokens
     finally:
         await session.close()
-    stored = await asyncio.to_thread(lambda: replay(Reader(desk.paths.database).events(session.id)))
+    stored = await asyncio.to_thread(lambda: replay(Reader(environment.paths.database).events(session.id)))
     assert stored == session.state
-    desk.writer.close()
+    environment.writer.close()

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from co_tui.agent.messages import UNREADABLE, read_messages
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import Event, SessionError
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.session.replay import replay
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
-from tests.support.desks import desk_for, facts
+from tests.support.environments import environment_for, facts
 from tests.support.provider import Provider
 from tests.support.replies import Case, cases, shown
 
@@ -33,16 +33,16 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class Ground:
-    """One provider and one desk for all cases; every case has a session of its own."""
+    """One provider and one environment for all cases; every case has a session of its own."""
 
     def __init__(self, home: Path, provider: Provider, runner: asyncio.Runner) -> None:
         self.provider = provider
         self.runner = runner
-        self.desk: Desk = desk_for(home, tools=[poke], max_retries=0)
+        self.environment: Environment = environment_for(home, tools=[poke], max_retries=0)
         config = ModelConfig(
             environ={"OPENAI_API_KEY": KEY}, fetched_models=home, base_url=provider.url, request_timeout_s=SILENCE_S
         )
-        self.desk.open_model = lambda name: open_model(name, config)
+        self.environment.open_model = lambda name: open_model(name, config)
 
     def converse(self, case: Case) -> None:
         self.runner.run(self._converse(case))
@@ -51,7 +51,7 @@ class Ground:
         """A bad reply, then a good one; then the session is closed and opened again."""
         POKES.clear()
         async with asyncio.timeout(20):
-            session = await Session.start(self.desk, "openai-chat:scripted")
+            session = await Session.start(self.environment, "openai-chat:scripted")
             try:
                 self.provider.script = [case.reply]
                 judge(case, await session.submit("hi"), session)
@@ -61,12 +61,12 @@ class Ground:
                 assert replay(self._log(session)) == state
             finally:
                 await session.close()
-            await (await Session.resume(self.desk, session.id)).close()
+            await (await Session.resume(self.environment, session.id)).close()
         parsed = read_messages([entry.message for entry in state.transcript])
         assert UNREADABLE not in str(parsed)
 
     def _log(self, session: Session) -> list[Event]:
-        reader = Reader(self.desk.paths.database)
+        reader = Reader(self.environment.paths.database)
         try:
             return list(reader.events(session.id))
         finally:
@@ -107,7 +107,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     with Provider().serving() as provider, asyncio.Runner() as runner:
         made = Ground(tmp_path_factory.mktemp("home"), provider, runner)
         yield made
-        made.desk.writer.close()
+        made.environment.writer.close()
 
 
 @settings(

@@ -11,7 +11,7 @@ from tests.support.talks import talk, talking
 
 def kept_files(session: Session, session_id: str = "") -> tuple[list[int], str, str]:
     """The checkpoints that stand, the index, and the count in the workspace file."""
-    folder = session._desk.paths.session(session_id or session.id)
+    folder = session._environment.paths.session(session_id or session.id)
     listed = [each.number for each in Checkpoints(folder).list()]
     index = read(folder / "checkpoints" / "index.md")
     count = next(line for line in read(folder / "workspace.yaml").splitlines() if line.startswith("summary_count"))
@@ -54,14 +54,14 @@ async def test_a_fork_takes_its_checkpoints_along_and_has_its_own_title(home: Pa
         await session.compact()
         whole, early = await session.fork(), await session.fork(middle)
         assert kept_files(session, whole)[0] == [1, 2] and kept_files(session, early)[0] == [1]
-        desk = session._desk
-        other = await Session.resume(desk, early)
+        environment = session._environment
+        other = await Session.resume(environment, early)
         assert other.state.title == f"{session.state.title} (fork)"
         await talk(other, 3)
         own = await other.compact()
-        assert own.checkpoint_number == 2 and Path(own.checkpoint_path).parents[1] == desk.paths.session(early)
+        assert own.checkpoint_number == 2 and Path(own.checkpoint_path).parents[1] == environment.paths.session(early)
         assert kept_files(session, early)[0] == [1, 2] and kept_files(session)[0] == [1, 2]
-        again = await Session.resume(desk, await other.fork())
+        again = await Session.resume(environment, await other.fork())
         assert again.state.title == f"{session.state.title} (fork 2)"
         await again.close()
         await other.close()

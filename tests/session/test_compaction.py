@@ -32,9 +32,9 @@ from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.reader import Reader
-from tests.support.desks import facts
+from tests.support.environments import facts
 from tests.support.provider import REFUSALS, Provider, Reply
-from tests.support.talks import LONG, MODEL, compactions, served_desk, talk, talking
+from tests.support.talks import LONG, MODEL, compactions, served_environment, talk, talking
 from tests.support.waiting import next_fact, until
 
 GOOD = Reply(
@@ -54,7 +54,7 @@ def read(file: Path) -> str:
 
 
 def replayed(session: Session) -> SessionState:
-    return replay(Reader(session._desk.paths.database).events(session.id))
+    return replay(Reader(session._environment.paths.database).events(session.id))
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ async def test_a_checkpoint_is_written_for_people_to_read(home: Path, provider: 
         await talk(session, 3)
         second = await session.compact()
         assert (first.checkpoint_number, second.checkpoint_number) == (1, 2)
-        folder = session._desk.paths.session(session.id)
+        folder = session._environment.paths.session(session.id)
         listed = Checkpoints(folder).list()
         assert [(each.number, each.title) for each in listed] == [(1, "Function talk"), (2, "Function talk")]
         written = Path(first.checkpoint_path)
@@ -271,8 +271,8 @@ async def test_leaving_during_a_compaction_leaves_the_state_before_it(home: Path
         await until(lambda: provider.summary_requests)
         await session.close()
         assert (await running).cancelled
-        desk = session._desk
-        again = await Session.resume(desk, session.id)
+        environment = session._environment
+        again = await Session.resume(environment, session.id)
         assert list(again.state.history) == history and again.state.compacting is None
         await again.close()
 
@@ -558,13 +558,13 @@ async def test_a_request_that_is_too_long_is_made_smaller_and_sent_again(
         asked = len(provider.requests)
         assert await session.submit("and the next one?") is Outcome.DONE
         assert replayed(session) == session.state
-        prompts = [fact for fact in facts(list(Reader(session._desk.paths.database).events(session.id)), Message)
+        prompts = [fact for fact in facts(list(Reader(session._environment.paths.database).events(session.id)), Message)
                    if "still work" in json.dumps(fact.message)]  # fmt: skip
         assert len(prompts) == 1, "the prompt is logged once, and never lost"
         if refusal != "413":
             assert len(provider.requests) == asked + 1, "the limit was learnt"
     if refusal == "openai":
-        again = await Session.resume(served_desk(home, provider), session.id)
+        again = await Session.resume(served_environment(home, provider), session.id)
         assert again._runtime.governor.window.tokens == 1_800, "and kept for that model and endpoint"
         await again.close()
 
@@ -635,11 +635,11 @@ async def test_switching_to_a_smaller_window_asks_then_compacts_with_the_old_mod
     small = Provider()
     small.window, small.model_id = 1_500, "small"
     with small.serving():
-        desk = served_desk(home, provider)
-        other = served_desk(home / "other", small)
-        opens = {MODEL: desk.open_model, "openai-chat:small": other.open_model}
-        desk.open_model = lambda name: opens[name](name)
-        session = await Session.start(desk, MODEL)
+        environment = served_environment(home, provider)
+        other = served_environment(home / "other", small)
+        opens = {MODEL: environment.open_model, "openai-chat:small": other.open_model}
+        environment.open_model = lambda name: opens[name](name)
+        session = await Session.start(environment, MODEL)
         await talk(session, 12)
         with pytest.raises(WindowTooSmall, match="compacted first"):
             await session.switch_model("openai-chat:small")
@@ -688,7 +688,7 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
     async with talking(home, provider) as session:
         await talk(session, 1)
         history = list(session.state.history)
-        turn = Turn(session._runtime, session._compactor, session._desk.limits, 2)
+        turn = Turn(session._runtime, session._compactor, session._environment.limits, 2)
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
         await turn.after_response([], Scaffold(), ModelResponse(parts=[part, TextPart("so")]))
         done = compactions(session.state)[-1]

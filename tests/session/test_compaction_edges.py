@@ -17,9 +17,9 @@ from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from tests.session.test_compaction import GOOD, TOO_MUCH, Person, long_answers, replayed, texts  # noqa: F401
-from tests.support.desks import facts
+from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import MODEL, compactions, served_desk, talk, talking
+from tests.support.talks import MODEL, compactions, served_environment, talk, talking
 from tests.support.waiting import next_fact, until
 
 RULE = "From now on always answer in French."
@@ -394,11 +394,11 @@ async def test_a_model_can_be_switched_with_compaction_while_a_turn_runs(home: P
     small = Provider()
     small.window, small.model_id = 1_500, "small"
     with small.serving():
-        desk = served_desk(home, provider, tools=[look])
-        other = served_desk(home / "other", small)
-        opens = {MODEL: desk.open_model, "openai-chat:small": other.open_model}
-        desk.open_model = lambda name: opens[name](name)
-        session = await Session.start(desk, MODEL)
+        environment = served_environment(home, provider, tools=[look])
+        other = served_environment(home / "other", small)
+        opens = {MODEL: environment.open_model, "openai-chat:small": other.open_model}
+        environment.open_model = lambda name: opens[name](name)
+        session = await Session.start(environment, MODEL)
         await talk(session, 12)
         provider.script = [Reply(text="wait " * 20, delay_s=0.05, tool=("look", "{}"))]
         listener = session.events()

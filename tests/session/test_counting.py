@@ -64,7 +64,7 @@ async def test_after_two_replies_every_request_is_as_long_as_the_provider_says(
 @pytest.mark.parametrize("policy", ["copilot", "inkeep", "co-cli", "cowagent"])
 async def test_under_every_policy_that_governs(talking: Callable[..., Any], provider: Provider, policy: str) -> None:
     async with talking(Counts(2.3, 200)) as talk:
-        talk.desk.settings = LOADED[policy]
+        talk.environment.settings = LOADED[policy]
         await everything(talk)
     known = talk.seen[LEARNT_AFTER:]
     assert worst(known) <= NEAR and is_constant([each.system_tokens for each in known])
@@ -108,7 +108,7 @@ async def test_a_reply_to_another_request_teaches_nothing(talking: Callable[...,
             assert ratio == pytest.approx(1.7, rel=0.03)
         await talk.short(1)
         assert abs(talk.seen[-1].error) <= NEAR
-    saved = Ratios(talk.desk.paths.state / "token-ratios.json").of("openai-chat:scripted")
+    saved = Ratios(talk.environment.paths.state / "token-ratios.json").of("openai-chat:scripted")
     assert saved == pytest.approx(1.7, rel=0.03)
 
 

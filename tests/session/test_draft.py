@@ -13,7 +13,7 @@ from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.writer import Writer
-from tests.support.desks import ScriptedAnswerer, desk_for, facts
+from tests.support.environments import ScriptedAnswerer, environment_for, facts
 
 
 class Counting:
@@ -60,12 +60,12 @@ async def test_ten_thousand_small_pieces_are_one_reply(home: Path) -> None:
         for n in range(10_000):
             yield f"w{n} "
 
-    desk = desk_for(home, ScriptedAnswerer(script, window=1_000_000))
+    environment = environment_for(home, ScriptedAnswerer(script, window=1_000_000))
     listener = Listener()
-    session = await Session.start(desk, "scripted", listener)
+    session = await Session.start(environment, "scripted", listener)
     assert await session.submit("write a lot") is Outcome.DONE
     text = session.state.transcript[-1].message["parts"][0]["content"]
     await session.close()
     assert text.endswith("w9999 ") and len(text) == sum(len(f"w{n} ") for n in range(10_000))
     assert "".join(delta.text for delta in facts([event async for event in listener], StreamDelta)) == text
-    desk.writer.close()
+    environment.writer.close()

@@ -9,7 +9,7 @@ from co_tui.events import CompactionComplete, CompactionStart, Truncation
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.session.test_compaction import GOOD, TOO_MUCH, long_answers  # noqa: F401
-from tests.support.desks import facts
+from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import compactions, talk, talking
 

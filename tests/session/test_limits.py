@@ -8,7 +8,7 @@ from co_tui.session.limits import Limits
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.support.provider import Provider, Reply
-from tests.support.talks import LONG, served_desk, talk, talking
+from tests.support.talks import LONG, served_environment, talk, talking
 
 ASKED = Asked("openai-chat:scripted", "http://localhost:1/v1")
 
@@ -43,6 +43,6 @@ async def test_a_refusal_that_names_a_larger_window_makes_ours_no_larger(home: P
         provider.script = [refusal(1_500)]
         assert await session.submit("and now?") is Outcome.DONE
         assert session._runtime.governor.window.tokens == 1_500
-    again = await Session.resume(served_desk(home, provider), session.id)
+    again = await Session.resume(served_environment(home, provider), session.id)
     assert again._runtime.governor.window.tokens == 1_500, "what was named last and least"
     await again.close()

@@ -17,7 +17,7 @@ from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.context.test_pipeline import LOADED
 from tests.session.test_compaction import GOOD, long_answers, replayed, texts  # noqa: F401
-from tests.support.desks import facts
+from tests.support.environments import facts
 from tests.support.provider import Provider, Reply, count
 from tests.support.talks import compactions, talk, talking
 from tests.support.waiting import until
@@ -190,9 +190,9 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
         provider.script = [Reply(text="Let me", tool=("look", "{}"))]
         await talk(session, 1)
         before = list(session.state.history)
-        desk, name = session._desk, session.id
+        environment, name = session._environment, session.id
         await session.close()
-        again = await Session.resume(desk, name)
+        again = await Session.resume(environment, name)
         kept = list(again.state.history)
         assert kept == [*before[2 * (6 - turns) : 10], before[10], before[13]], "without the call and its result"
         assert len(again.state.transcript) == len(before) and replayed(again) == again.state
@@ -205,8 +205,8 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
 async def test_other_policies_restore_the_exact_history(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("copilot")) as session:
         await talk(session, 6)
-        desk, name, before = session._desk, session.id, list(session.state.history)
+        environment, name, before = session._environment, session.id, list(session.state.history)
         await session.close()
-        again = await Session.resume(desk, name)
+        again = await Session.resume(environment, name)
         assert list(again.state.history) == before
         await again.close()

@@ -11,14 +11,14 @@ from pydantic_ai.toolsets import FunctionToolset
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import Message, SessionError, StreamReset, UsageInfo
 from co_tui.paths import locate
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import LONGEST_BACKOFF_S, Outcome
 from co_tui.settings import Settings
 from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
-from tests.support.desks import facts
+from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
 from tests.support.waiting import next_fact
@@ -40,7 +40,7 @@ def poke(a: str = "") -> str:
 async def poked(session: Session):
     """A session whose model may poke."""
     POKES.clear()
-    session._desk.toolsets = [FunctionToolset([poke])]
+    session._environment.toolsets = [FunctionToolset([poke])]
     return session
 
 
@@ -53,7 +53,7 @@ async def session(home: Path, provider: Provider):
         base_url=provider.url,
         request_timeout_s=1.0,
     )
-    desk = Desk(
+    environment = Environment(
         paths=paths,
         settings=Settings(max_retries=2),
         writer=Writer(paths.database),
@@ -61,10 +61,10 @@ async def session(home: Path, provider: Provider):
         cwd=home,
         first_backoff_s=0.01,
     )
-    session = await Session.start(desk, "openai-chat:scripted")
+    session = await Session.start(environment, "openai-chat:scripted")
     yield session
     await session.close()
-    desk.writer.close()
+    environment.writer.close()
 
 
 def error(message: str, code: str = "", kind: str = "") -> str:
@@ -151,7 +151,7 @@ async def test_a_tool_may_return_anything(returned: Any, poked: Session, provide
     def odd() -> Any:
         return returned
 
-    poked._desk.toolsets = [FunctionToolset([odd])]
+    poked._environment.toolsets = [FunctionToolset([odd])]
     provider.script = [Reply(text="Let me see.", tool=("odd", "{}"))]
     assert await poked.submit("hi") is Outcome.DONE
     assert await poked.submit("again") is Outcome.DONE
@@ -246,7 +246,7 @@ async def test_a_count_that_cannot_be_is_not_believed(told: Any, session: Sessio
     provider.script = [Reply(raw=(sse(HELLO, STOP, chunk({}, choices=[], usage=told), DONE),))]
     assert await session.submit("hi") is Outcome.DONE
     assert await session.submit("again") is Outcome.DONE
-    usages = facts(list(Reader(session._desk.paths.database).events(session.id)), UsageInfo)
+    usages = facts(list(Reader(session._environment.paths.database).events(session.id)), UsageInfo)
     assert all(isinstance(each.current_tokens, int) and 0 < each.current_tokens < 10_000 for each in usages)
 
 
@@ -320,7 +320,7 @@ async def test_a_retry_in_the_middle_of_a_turn_never_runs_a_tool_twice(home: Pat
 
     paths = locate({"CO_TUI_HOME": str(home)})
     config = ModelConfig(environ={}, fetched_models=paths.models, base_url=provider.url)
-    desk = Desk(
+    environment = Environment(
         paths=paths,
         settings=Settings(),
         writer=Writer(paths.database),
@@ -331,7 +331,7 @@ async def test_a_retry_in_the_middle_of_a_turn_never_runs_a_tool_twice(home: Pat
     )
     provider.script = [Reply(text="Let me", tool=("count", "{}")), Reply(status=500, body="oops"), Reply(text="done")]
     listener = Listener()
-    session = await Session.start(desk, "openai-chat:scripted", listener)
+    session = await Session.start(environment, "openai-chat:scripted", listener)
     assert await session.submit("count once") is Outcome.DONE
     assert runs == [1]
     roles = [message["role"] for message in provider.requests[-1]["messages"]]
@@ -344,14 +344,14 @@ async def test_a_retry_in_the_middle_of_a_turn_never_runs_a_tool_twice(home: Pat
 async def test_a_server_that_is_not_there_is_named(home: Path) -> None:
     paths = locate({"CO_TUI_HOME": str(home)})
     config = ModelConfig(environ={}, fetched_models=paths.models, base_url="http://127.0.0.1:9/v1")
-    desk = Desk(
+    environment = Environment(
         paths=paths,
         settings=Settings(max_retries=0),
         writer=Writer(paths.database),
         open_model=lambda name: open_model(name, config),
         cwd=home,
     )
-    session = await Session.start(desk, "openai-chat:x")
+    session = await Session.start(environment, "openai-chat:x")
     assert await session.submit("hi") is Outcome.FAILED
     (told,) = facts(list(session.state.timeline), SessionError)
     assert "http://127.0.0.1:9/v1" in told.what and told.kind == "unreachable"

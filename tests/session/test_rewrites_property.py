@@ -32,7 +32,7 @@ from co_tui.session.session import Session
 from co_tui.session.state import Entry, SessionState, apply
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
-from tests.support.desks import ScriptedAnswerer, desk_for
+from tests.support.environments import ScriptedAnswerer, environment_for
 
 PLACES = st.integers(0, 99)
 """Where something is done; taken modulo what there is."""
@@ -278,7 +278,7 @@ async def forks(session: Session, back: int, whole: int) -> None:
     """A fork, opened as any other session, begins with what the model saw in this one at that moment."""
     seq = session.state.seq - (back % session.state.seq if whole % 2 else 0)
     then = replay(stored(session, seq))
-    other = await Session.resume(session._desk, await session.fork(seq))
+    other = await Session.resume(session._environment, await session.fork(seq))
     try:
         assert other.state.history == then.history and other.state.transcript == then.transcript
         assert other.state.pins == then.pins and len(other.state.rewrites) == len(then.rewrites)
@@ -299,7 +299,7 @@ SESSION_STEPS = st.lists(
 
 
 def stored(session: Session, upto: int) -> list[Event]:
-    reader = Reader(session._desk.paths.database)
+    reader = Reader(session._environment.paths.database)
     try:
         return list(reader.events(session.id, upto=upto))
     finally:
@@ -310,8 +310,8 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
     talker = Talker()
     # By turns, so that compactions also begin beside the conversation by themselves.
     policy = {"compaction": "turns", "agent_max_context_turns": 3}
-    desk = desk_for(home, ScriptedAnswerer(talker), tools=[look], **policy)
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(talker), tools=[look], **policy)
+    session = await Session.start(environment, "scripted")
     try:
         for act, first, second in [(submits, 0, 20), (submits, 1, 20), *steps, (forks, 0, 0)]:
             await act(session, first, second)
@@ -322,7 +322,7 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
         assert [found for sent in talker.requests if (found := orphans(sent))] == []
     finally:
         await session.close()
-        desk.writer.close()
+        environment.writer.close()
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,30 +11,30 @@ import pytest
 from co_tui.agent.messages import UNREADABLE, read_messages
 from co_tui.events import CompactionComplete, Unknown, UsageInfo
 from co_tui.events.event import stored
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
 from tests.support.command import Command
-from tests.support.desks import ScriptedAnswerer, desk_for, says
+from tests.support.environments import ScriptedAnswerer, environment_for, says
 
 Edit = Callable[[dict[str, Any]], Any]
 
 
 @pytest.fixture
-async def left(home: Path) -> AsyncIterator[tuple[Desk, str]]:
+async def left(home: Path) -> AsyncIterator[tuple[Environment, str]]:
     """A session that was closed after one turn."""
-    desk = desk_for(home, ScriptedAnswerer(says("A good answer.")))
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(says("A good answer.")))
+    session = await Session.start(environment, "scripted")
     assert await session.submit("hi") is Outcome.DONE
     await session.close()
-    yield desk, session.id
-    desk.writer.close()
+    yield environment, session.id
+    environment.writer.close()
 
 
-def edit(desk: Desk, kind: str, change: Edit, nth: int = -1) -> None:
+def edit(environment: Environment, kind: str, change: Edit, nth: int = -1) -> None:
     """Write something else into an event of that type, as a version before this one may have."""
-    with sqlite3.connect(desk.paths.database) as connection:
+    with sqlite3.connect(environment.paths.database) as connection:
         rows = connection.execute("SELECT seq, payload FROM events WHERE type = ? ORDER BY seq", (kind,)).fetchall()
         seq, payload = rows[nth]
         read = json.loads(payload)
@@ -44,8 +44,8 @@ def edit(desk: Desk, kind: str, change: Edit, nth: int = -1) -> None:
     connection.close()
 
 
-async def goes_on(desk: Desk, session_id: str) -> Session:
-    session = await Session.resume(desk, session_id)
+async def goes_on(environment: Environment, session_id: str) -> Session:
+    session = await Session.resume(environment, session_id)
     assert await session.submit("still there?") is Outcome.DONE
     json.dumps([entry.message for entry in session.state.history], ensure_ascii=False).encode()  # can be sent
     await session.close()
@@ -79,11 +79,11 @@ ODD_REPLIES: dict[str, tuple[Edit, str]] = {
 
 
 @pytest.mark.parametrize("name", ODD_REPLIES)
-async def test_an_odd_value_in_a_reply_costs_that_value(name: str, left: tuple[Desk, str]) -> None:
+async def test_an_odd_value_in_a_reply_costs_that_value(name: str, left: tuple[Environment, str]) -> None:
     change, words = ODD_REPLIES[name]
-    desk, session_id = left
-    edit(desk, "message", change)
-    session = await goes_on(desk, session_id)
+    environment, session_id = left
+    edit(environment, "message", change)
+    session = await goes_on(environment, session_id)
     read = read_messages([entry.message for entry in session.state.transcript])
     assert words in str(read[1]) and len(read) == len(session.state.transcript) == 4
 
@@ -100,10 +100,10 @@ async def test_an_odd_value_in_a_reply_costs_that_value(name: str, left: tuple[D
         put("message", value=7),
     ],
 )
-async def test_a_damaged_message_costs_that_message(change: Edit, left: tuple[Desk, str]) -> None:
-    desk, session_id = left
-    edit(desk, "message", change)
-    session = await goes_on(desk, session_id)
+async def test_a_damaged_message_costs_that_message(change: Edit, left: tuple[Environment, str]) -> None:
+    environment, session_id = left
+    edit(environment, "message", change)
+    session = await goes_on(environment, session_id)
     assert len(session.state.transcript) == 3
 
 
@@ -120,33 +120,33 @@ async def test_a_damaged_message_costs_that_message(change: Edit, left: tuple[De
         put("input_tokens", value=[1]),
     ],
 )
-async def test_an_odd_measurement_costs_no_session(change: Edit, left: tuple[Desk, str]) -> None:
-    desk, session_id = left
-    edit(desk, "session.usage_info", change)
-    with sqlite3.connect(desk.paths.database) as connection:
+async def test_an_odd_measurement_costs_no_session(change: Edit, left: tuple[Environment, str]) -> None:
+    environment, session_id = left
+    edit(environment, "session.usage_info", change)
+    with sqlite3.connect(environment.paths.database) as connection:
         connection.execute("UPDATE sessions SET usage = (SELECT payload FROM events WHERE type = 'session.usage_info')")
     connection.close()
-    reader = Reader(desk.paths.database)
+    reader = Reader(environment.paths.database)
     assert reader.usage(session_id) is None or isinstance(reader.usage(session_id), UsageInfo)
     reader.close()
-    session = await Session.resume(desk, session_id)
+    session = await Session.resume(environment, session_id)
     fork = await session.fork()
     await session.close()
-    await goes_on(desk, session_id)
-    await goes_on(desk, fork)
+    await goes_on(environment, session_id)
+    await goes_on(environment, fork)
 
 
 @pytest.mark.parametrize("usage", ["{damaged", "5", "null", "[" * 50_000, '{"current_tokens": "many"}'])
-async def test_an_odd_row_costs_no_session(usage: str, left: tuple[Desk, str]) -> None:
-    desk, session_id = left
-    with sqlite3.connect(desk.paths.database) as connection:
+async def test_an_odd_row_costs_no_session(usage: str, left: tuple[Environment, str]) -> None:
+    environment, session_id = left
+    with sqlite3.connect(environment.paths.database) as connection:
         connection.execute("UPDATE sessions SET usage = ?", (usage,))
         connection.execute("INSERT INTO drafts VALUES(?, 'reply', '{damaged')", (session_id,))
     connection.close()
-    reader = Reader(desk.paths.database)
+    reader = Reader(environment.paths.database)
     assert reader.usage(session_id) is None and len(reader.sessions()) == 1
     reader.close()
-    await goes_on(desk, session_id)
+    await goes_on(environment, session_id)
 
 
 def test_an_odd_figure_of_a_compaction_costs_that_figure() -> None:
@@ -168,13 +168,13 @@ def test_a_session_with_odd_values_is_shown_and_tried_in_the_lab(co_tui: Command
     import asyncio
 
     async def make() -> str:
-        desk = desk_for(co_tui.home, ScriptedAnswerer(says("A good answer.")))
-        session = await Session.start(desk, "scripted")
+        environment = environment_for(co_tui.home, ScriptedAnswerer(says("A good answer.")))
+        session = await Session.start(environment, "scripted")
         await session.submit("hi")
         await session.close()
-        edit(desk, "message", put("message", "usage", "input_tokens", value=1.5))
-        edit(desk, "message", put("message", "parts", 0, "content", value="half \ud800"), 0)
-        desk.writer.close()
+        edit(environment, "message", put("message", "usage", "input_tokens", value=1.5))
+        edit(environment, "message", put("message", "parts", 0, "content", value="half \ud800"), 0)
+        environment.writer.close()
         return session.id
 
     session_id = asyncio.run(make())

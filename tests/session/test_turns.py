@@ -34,7 +34,7 @@ from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.errors import SessionBusy
 from co_tui.store.reader import Reader
-from tests.support.desks import ScriptedAnswerer, desk_for, facts, says
+from tests.support.environments import ScriptedAnswerer, environment_for, facts, says
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import next_fact, until
 
@@ -48,9 +48,9 @@ def parts_of(fact: Message) -> list[tuple[str, object]]:
 
 
 async def test_a_prompt_becomes_events_in_the_log_and_on_the_bus(home: Path) -> None:
-    desk = desk_for(home, ScriptedAnswerer(says("Hel", "lo")))
+    environment = environment_for(home, ScriptedAnswerer(says("Hel", "lo")))
     listener = Listener()
-    session = await Session.start(desk, "scripted", listener)
+    session = await Session.start(environment, "scripted", listener)
     assert await session.submit("hi") is Outcome.DONE
     await session.close()
     events = await heard(listener)
@@ -64,15 +64,15 @@ async def test_a_prompt_becomes_events_in_the_log_and_on_the_bus(home: Path) -> 
         "session.end",
     ]
     assert [event.seq for event in logged] == [1, 2, 3, 4, 5, 6]
-    assert logged == list(Reader(desk.paths.database).events(session.id))
+    assert logged == list(Reader(environment.paths.database).events(session.id))
     assert "".join(delta.text for delta in facts(events, StreamDelta)) == "Hello"
     assert [usage.is_initial for usage in facts(logged, UsageInfo)] == [True, False]
     assert replay(logged) == session.state
 
 
 async def test_usage_is_what_the_provider_reported(home: Path) -> None:
-    desk = desk_for(home, ScriptedAnswerer(says("word " * 50)))
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(says("word " * 50)))
+    session = await Session.start(environment, "scripted")
     await session.submit("hi")
     usage = session.state.usage
     assert usage is not None and usage.measured == "provider"
@@ -84,7 +84,7 @@ async def test_usage_is_what_the_provider_reported(home: Path) -> None:
 
 
 async def test_an_unknown_window_is_marked_as_assumed(home: Path) -> None:
-    session = await Session.start(desk_for(home, ScriptedAnswerer(says("x"), window=None)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(says("x"), window=None)), "scripted")
     await session.submit("hi")
     assert session.state.usage is not None
     assert (session.state.usage.token_limit, session.state.usage.limit_known) == (128_000, False)
@@ -98,8 +98,8 @@ async def test_interrupting_keeps_what_came_and_the_next_prompt_works(home: Path
             await asyncio.sleep(30)
         yield "is 42."
 
-    desk = desk_for(home, ScriptedAnswerer(script))
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(script))
+    session = await Session.start(environment, "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("stop me"))
     async for event in listener:
@@ -124,7 +124,7 @@ async def test_interrupting_before_the_first_word_logs_no_empty_reply(home: Path
         await asyncio.sleep(30)
         yield "never"
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(script)), "scripted")
     turn = asyncio.create_task(session.submit("hi"))
     await asked.wait()
     session.interrupt()
@@ -151,7 +151,7 @@ async def test_calls_left_open_by_an_interruption_are_answered(home: Path) -> No
         else:
             yield "fine"
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[quick, slow]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[quick, slow]), "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("use the tools"))
     async for event in listener:
@@ -178,7 +178,7 @@ async def test_tool_calls_and_results_are_logged_as_soon_as_they_are_whole(home:
         else:
             yield "It is 3."
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[add]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[add]), "scripted")
     assert await session.submit("1+2?") is Outcome.DONE
     kinds = [[part["part_kind"] for part in entry.message["parts"]] for entry in session.state.transcript]
     assert kinds == [["user-prompt"], ["tool-call"], ["tool-return"], ["text"]]
@@ -187,8 +187,8 @@ async def test_tool_calls_and_results_are_logged_as_soon_as_they_are_whole(home:
 
 
 async def test_prompts_sent_meanwhile_wait_in_order(home: Path) -> None:
-    desk = desk_for(home, ScriptedAnswerer(says("ok", pause_s=0.05)))
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(says("ok", pause_s=0.05)))
+    session = await Session.start(environment, "scripted")
     listener = session.events()
     outcomes = await asyncio.gather(*(session.submit(text) for text in ("one", "two", "three")))
     assert outcomes == [Outcome.DONE] * 3
@@ -208,7 +208,7 @@ async def test_clear_empties_what_the_model_sees_and_keeps_what_was_said(home: P
         seen.append(len(messages))
         yield "ok"
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(script)), "scripted")
     await session.submit("one")
     full = session.state.usage
     await session.clear()
@@ -221,8 +221,10 @@ async def test_clear_empties_what_the_model_sees_and_keeps_what_was_said(home: P
 
 
 async def test_switching_models_is_an_event_and_a_bad_one_changes_nothing(home: Path) -> None:
-    desk = desk_for(home, ScriptedAnswerer(says("a")), ScriptedAnswerer(says("b"), name="other", window=500))
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(
+        home, ScriptedAnswerer(says("a")), ScriptedAnswerer(says("b"), name="other", window=500)
+    )
+    session = await Session.start(environment, "scripted")
     await session.submit("hi")
     with pytest.raises(ModelUnusable):
         await session.switch_model("nobody")
@@ -243,26 +245,26 @@ async def test_resuming_restores_the_exact_history(home: Path) -> None:
         seen.append(ModelMessagesTypeAdapter.dump_json(messages))
         yield f"reply {len(seen)}"
 
-    desk = desk_for(home, ScriptedAnswerer(script))
-    first = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(script))
+    first = await Session.start(environment, "scripted")
     await first.submit("one")
     await first.close()
-    second = await Session.resume(desk, first.id)
+    second = await Session.resume(environment, first.id)
     assert list(second.state.history) == list(first.state.history)
     await second.submit("two")
     await second.close()
     assert [entry.turn for entry in second.state.transcript] == [1, 1, 2, 2]
-    stored = Reader(desk.paths.database).events(first.id)
+    stored = Reader(environment.paths.database).events(first.id)
     assert replay(stored) == second.state
 
 
 async def test_one_session_has_one_writer(home: Path) -> None:
-    desk = desk_for(home, ScriptedAnswerer(says("x")))
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(says("x")))
+    session = await Session.start(environment, "scripted")
     with pytest.raises(SessionBusy, match="open in another co-tui"):
-        await Session.resume(desk, session.id)
+        await Session.resume(environment, session.id)
     await session.close()
-    again = await Session.resume(desk, session.id)
+    again = await Session.resume(environment, session.id)
     await again.close()
 
 
@@ -273,7 +275,9 @@ async def test_a_turn_stops_after_the_allowed_steps_with_a_notice(home: Path) ->
     async def script(messages, info):
         yield {0: DeltaToolCall(name="poke", json_args="{}", tool_call_id=f"c{len(messages)}")}
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[poke], agent_max_steps=3), "scripted")
+    session = await Session.start(
+        environment_for(home, ScriptedAnswerer(script), tools=[poke], agent_max_steps=3), "scripted"
+    )
     assert await session.submit("loop") is Outcome.FAILED
     replies = [entry for entry in session.state.transcript if entry.message["kind"] == "response"]
     assert len(replies) == 3
@@ -299,7 +303,9 @@ async def test_what_the_last_allowed_step_did_is_kept_and_the_conversation_goes_
         else:
             yield {0: DeltaToolCall(name="poke", json_args="{}", tool_call_id=f"c{len(messages)}")}
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[poke], agent_max_steps=2), "scripted")
+    session = await Session.start(
+        environment_for(home, ScriptedAnswerer(script), tools=[poke], agent_max_steps=2), "scripted"
+    )
     assert await session.submit("loop") is Outcome.FAILED
     assert len(pokes) == 2
     assert [part["content"] for part in session.state.transcript[-1].message["parts"]] == ["poked 2"]
@@ -329,7 +335,7 @@ async def test_what_a_tool_returned_is_kept_when_the_one_beside_it_fails(home: P
         else:
             yield "fine"
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[write, boom]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[write, boom]), "scripted")
     listeners.append(session.events())
     assert await session.submit("both") is Outcome.FAILED
     answers = [(part["tool_name"], part["content"]) for part in session.state.transcript[-1].message["parts"]]
@@ -345,7 +351,7 @@ async def test_a_reply_without_words_or_calls_is_not_asked_for_for_ever(home: Pa
         asked.append(1)
         yield {0: DeltaThinkingPart(content="hm")}
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(script)), "scripted")
     assert await session.submit("think") is Outcome.FAILED
     assert facts(list(session.state.timeline), SessionError)[-1].kind == "malformed" and len(asked) < 10
     await session.close()
@@ -365,7 +371,7 @@ async def test_a_tool_that_crashes_leaves_a_session_that_goes_on(home: Path) -> 
         else:
             yield "fine"
 
-    session = await Session.start(desk_for(home, ScriptedAnswerer(script), tools=[boom]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[boom]), "scripted")
     assert await session.submit("use it") is Outcome.FAILED
     assert session.state.history[-1].message["parts"][0]["part_kind"] == "tool-return"
     assert await session.submit("never mind") is Outcome.DONE
@@ -373,7 +379,7 @@ async def test_a_tool_that_crashes_leaves_a_session_that_goes_on(home: Path) -> 
 
 
 async def test_interrupting_right_after_submitting_stops_the_turn(home: Path) -> None:
-    session = await Session.start(desk_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
     turn = asyncio.create_task(session.submit("hi"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -384,7 +390,7 @@ async def test_interrupting_right_after_submitting_stops_the_turn(home: Path) ->
 
 
 async def test_prompts_that_waited_are_given_back_when_the_session_closes_or_clears(home: Path) -> None:
-    session = await Session.start(desk_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
     listener = session.events()
     turns = [asyncio.create_task(session.submit(text)) for text in ("one", "two")]
     await until(lambda: session.state.turn == 1)
@@ -406,8 +412,8 @@ async def test_switching_models_in_a_turn_lets_the_turn_finish(home: Path) -> No
         yield "answer"
 
     first = ScriptedAnswerer(script)
-    desk = desk_for(home, first, ScriptedAnswerer(says("b"), name="other"))
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, first, ScriptedAnswerer(says("b"), name="other"))
+    session = await Session.start(environment, "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("hi"))
     await next_fact(listener, StreamDelta)
@@ -421,7 +427,7 @@ async def test_switching_models_in_a_turn_lets_the_turn_finish(home: Path) -> No
 
 
 async def test_bytes_that_are_no_text_do_not_spoil_the_session(home: Path) -> None:
-    session = await Session.start(desk_for(home, ScriptedAnswerer(says("ok"))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(says("ok"))), "scripted")
     for prompt in ("caf\udcff", "odd \ud800 one"):
         assert await session.submit(prompt) is Outcome.DONE
         session.state.transcript[-2].message["parts"][0]["content"].encode()
@@ -431,10 +437,10 @@ async def test_bytes_that_are_no_text_do_not_spoil_the_session(home: Path) -> No
 async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     provider.default = Reply(text="An answer about src/module.py. " * 15, prompt_tokens=-1, completion_tokens=110)
-    desk = desk_for(home)
+    environment = environment_for(home)
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
-    desk.open_model = lambda name: open_model(name, config)
-    session = await Session.start(desk, "openai-chat:scripted")
+    environment.open_model = lambda name: open_model(name, config)
+    session = await Session.start(environment, "openai-chat:scripted")
     for n in range(30):
         assert await session.submit(f"Question {n}: what about function_{n}? " + "more words " * 30) is Outcome.DONE
         usage = session.state.usage
@@ -445,15 +451,15 @@ async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, 
     assert len(session.state.transcript) == 60
     assert max(len(request["messages"]) for request in provider.requests) < 40
     await session.close()
-    again = await Session.resume(desk, session.id)
+    again = await Session.resume(environment, session.id)
     assert list(again.state.history) == list(session.state.history)
     assert await again.submit("and after resuming?") is Outcome.DONE
     await again.close()
-    assert replay(Reader(desk.paths.database).events(session.id)) == again.state
+    assert replay(Reader(environment.paths.database).events(session.id)) == again.state
 
 
 async def test_a_prompt_that_cannot_fit_is_told_by_how_much_and_the_session_goes_on(home: Path) -> None:
-    session = await Session.start(desk_for(home, ScriptedAnswerer(says("ok"), window=1_000)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedAnswerer(says("ok"), window=1_000)), "scripted")
     assert await session.submit("word " * 3_000) is Outcome.FAILED
     error = facts(list(session.state.timeline), SessionError)[-1]
     assert error.kind == "context_limit" and "tokens over the window of 1,000" in error.what
@@ -481,8 +487,8 @@ async def test_archived_results_can_be_opened_again(home: Path) -> None:
             opened.append(str(getattr(last, "content", "")))
             yield "ok"
 
-    desk = desk_for(home, ScriptedAnswerer(script), tools=[read_log], archive_over_chars=5_000)
-    session = await Session.start(desk, "scripted")
+    environment = environment_for(home, ScriptedAnswerer(script), tools=[read_log], archive_over_chars=5_000)
+    session = await Session.start(environment, "scripted")
     await session.submit("read it")
     await session.submit("again please")
     assert opened[-1] == "778: line 777: ERROR disk full"
@@ -495,12 +501,12 @@ async def test_archived_results_can_be_opened_again(home: Path) -> None:
 async def test_a_server_that_counts_is_asked_instead_of_guessing(home: Path, provider: Provider) -> None:
     provider.tokenizes = True
     provider.default = Reply(text="ok", prompt_tokens=0, completion_tokens=0)
-    desk = desk_for(home)
+    environment = environment_for(home)
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
-    desk.open_model = lambda name: open_model(name, config)
-    session = await Session.start(desk, "openai-chat:scripted")
+    environment.open_model = lambda name: open_model(name, config)
+    session = await Session.start(environment, "openai-chat:scripted")
     await session.submit("supercalifragilistic " * 400)
     assert [len(text.split()) for text in provider.tokenized] == [400]
-    first = next(fact for fact in facts(list(Reader(desk.paths.database).events(session.id)), UsageInfo))
+    first = next(fact for fact in facts(list(Reader(environment.paths.database).events(session.id)), UsageInfo))
     assert 400 <= first.conversation_tokens <= 410, "one a word, as that server counts"
     await session.close()

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from co_tui.events import CompactionComplete, Event, UsageInfo
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.support.counts import Counts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import MODEL, served_desk
+from tests.support.talks import MODEL, served_environment
 
 WINDOW_TOKENS = 12_000
 PASTE = "The quick brown fox jumps over the lazy dog, says line {n} of src/module_{n}.py.\n"
@@ -40,7 +40,7 @@ class Talk:
         self, home: Path, provider: Provider, counts: Counts, *, resumes: bool = False, **settings: Any
     ) -> None:
         self.provider, self.counts, self.resumes = provider, counts, resumes
-        self.desk: Desk = served_desk(home, provider, tools=[read_lines], **settings)
+        self.environment: Environment = served_environment(home, provider, tools=[read_lines], **settings)
         self.session: Session | None = None
         self.session_id = ""
         self.seen: list[Seen] = []
@@ -81,7 +81,11 @@ class Talk:
         if self.resumes:
             await self.leave()
         if self.session is None:
-            opening = Session.resume(self.desk, self.session_id) if self.session_id else Session.start(self.desk, MODEL)
+            opening = (
+                Session.resume(self.environment, self.session_id)
+                if self.session_id
+                else Session.start(self.environment, MODEL)
+            )
             self.session = await opening
             self.session_id = self.session.id
             self._listening = asyncio.create_task(self._listen(self.session))
@@ -95,7 +99,7 @@ class Talk:
 
     async def close(self) -> None:
         await self.leave()
-        self.desk.writer.close()
+        self.environment.writer.close()
 
     async def _listen(self, session: Session) -> None:
         async for event in session.events():

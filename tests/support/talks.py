@@ -7,38 +7,38 @@ from typing import Any
 
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import CompactionComplete, Event
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome
-from tests.support.desks import desk_for
+from tests.support.environments import environment_for
 from tests.support.provider import Provider, Reply
 
 MODEL = "openai-chat:scripted"
 LONG = Reply(text="An answer about src/module.py and the function. " * 10, prompt_tokens=-1, completion_tokens=110)
 
 
-def served_desk(home: Path, provider: Provider, **settings: Any) -> Desk:
+def served_environment(home: Path, provider: Provider, **settings: Any) -> Environment:
     tools = settings.pop("tools", None)
     asker = settings.pop("asker", None)
-    desk = desk_for(home, tools=tools, **settings)
+    environment = environment_for(home, tools=tools, **settings)
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
-    desk.open_model = lambda name: open_model(name, config)
-    desk.asker = asker
-    return desk
+    environment.open_model = lambda name: open_model(name, config)
+    environment.asker = asker
+    return environment
 
 
 @asynccontextmanager
 async def talking(home: Path, provider: Provider, **settings: Any) -> AsyncIterator[Session]:
     """A session whose model is the local provider, closed at the end."""
-    desk = served_desk(home, provider, **settings)
-    session = await Session.start(desk, MODEL)
+    environment = served_environment(home, provider, **settings)
+    session = await Session.start(environment, MODEL)
     try:
         yield session
     finally:
         if not session.state.ended:
             await session.close()
-        desk.writer.close()
+        environment.writer.close()
 
 
 async def talk(session: Session, turns: int, words: int = 30) -> None:

@@ -12,7 +12,7 @@ from co_tui.store.reader import Reader
 from co_tui.ui.widgets.gauge import GaugeReading
 from tests.context.test_pipeline import LOADED
 from tests.support.command import Command
-from tests.support.desks import ScriptedAnswerer, desk_for, says
+from tests.support.environments import ScriptedAnswerer, environment_for, says
 from tests.support.provider import Provider
 from tests.support.talks import LONG, talk, talking
 
@@ -72,18 +72,18 @@ async def test_the_pace_does_not_reach_across_a_rewrite(home: Path, provider: Pr
 
 async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
     priced = ScriptedAnswerer(says("The function in src/module.py returns early, as the tests say."), name="gpt-4o")
-    desk = desk_for(home, priced)
-    session = await Session.start(desk, "gpt-4o")
+    environment = environment_for(home, priced)
+    session = await Session.start(environment, "gpt-4o")
     for n in range(3):
         await session.submit(f"Question {n} about src/module.py and the function? " + "more words " * 100)
     await session.compact()
     state = session.state
     assert state.cost > 0 and state.summary_cost > 0 and state.total_cost == state.cost + state.summary_cost
     figures = context_figures(state)
-    assert figures["cost"] == pytest.approx(Reader(desk.paths.database).session(session.id).known_cost, abs=1e-6)
+    assert figures["cost"] == pytest.approx(Reader(environment.paths.database).session(session.id).known_cost, abs=1e-6)
     assert figures["summary_cost"] == pytest.approx(state.summary_cost, abs=1e-6)
     await session.close()
-    desk.writer.close()
+    environment.writer.close()
 
 
 def test_what_has_no_price_is_unknown_everywhere(served: Command) -> None:

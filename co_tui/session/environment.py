@@ -29,7 +29,7 @@ def new_session_id() -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class Desk:
+class Environment:
     """Everything sessions share: files, settings, the writer, and how to reach models."""
 
     paths: Paths

@@ -16,7 +16,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
 from co_tui.events import Event, Fact
 from co_tui.paths import locate
-from co_tui.session.desk import Desk
+from co_tui.session.environment import Environment
 from co_tui.settings import Settings
 from co_tui.store.writer import Writer
 
@@ -52,10 +52,10 @@ class ScriptedAnswerer:
         self.closed = True
 
 
-def desk_for(
+def environment_for(
     home: Path, *scripts: ScriptedAnswerer, tools: list[Callable[..., Any]] | None = None, **settings: Any
-) -> Desk:
-    """A desk in `home` whose models are the given ones."""
+) -> Environment:
+    """A environment in `home` whose models are the given ones."""
     by_name = {answerer.name: answerer for answerer in scripts}
 
     async def open_model(name: str) -> ScriptedAnswerer:
@@ -64,7 +64,7 @@ def desk_for(
         return by_name[name]
 
     paths = locate({"CO_TUI_HOME": str(home)})
-    return Desk(
+    return Environment(
         paths=paths,
         settings=Settings(**settings),
         writer=Writer(paths.database),
