@@ -14,7 +14,7 @@ from co_tui.headless.output import (
     FAILED,
     INTERRUPTED,
     WRONG_USAGE,
-    Ground,
+    CommandContext,
     OutputLost,
     discard,
     finish,
@@ -110,7 +110,7 @@ def _run(arguments: Sequence[str]) -> int:
     paths = locate(environ)
     given = {"model": getattr(options, "model", None), "policy": getattr(options, "policy", None)}
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
-    ground = Ground(paths, loaded)
+    context = CommandContext(paths, loaded)
     if options.command not in ("doctor", "config", "trust"):
         # Those are how one finds and mends a bad setting.
         for warning in loaded.warnings:
@@ -121,37 +121,37 @@ def _run(arguments: Sequence[str]) -> int:
             return WRONG_USAGE
     match options.command:
         case None:
-            return _open_app(options, ground, environ, cwd)
+            return _open_app(options, context, environ, cwd)
         case "run":
-            return _run_prompt(options, ground, environ, cwd)
+            return _run_prompt(options, context, environ, cwd)
         case "sessions":
             from co_tui.headless.listing import sessions
 
-            return sessions(ground, search=options.search, limit=options.limit, as_json=options.json)
+            return sessions(context, search=options.search, limit=options.limit, as_json=options.json)
         case "show":
             from co_tui.headless.listing import show
 
-            return show(ground, options.id, history=options.history, as_json=options.json)
+            return show(context, options.id, history=options.history, as_json=options.json)
         case "context":
-            from co_tui.headless.listing import context
+            from co_tui.headless.listing import show_context
 
-            return context(ground, options.id, as_json=options.json)
+            return show_context(context, options.id, as_json=options.json)
         case "compact":
-            return _run_compact(options, ground, environ, cwd)
+            return _run_compact(options, context, environ, cwd)
         case "lab":
-            return _run_lab(options, ground, environ, cwd)
+            return _run_lab(options, context, environ, cwd)
         case "config":
             from co_tui.headless.config import config
 
-            return config(ground, options.key, options.value)
+            return config(context, options.key, options.value)
         case "doctor":
             from co_tui.headless.doctor import doctor
 
-            return doctor(ground, environ)
+            return doctor(context, environ)
         case "trust":
             from co_tui.headless.trust import trust
 
-            return trust(ground, options.folder, revoke=options.revoke, listed=options.listed)
+            return trust(context, options.folder, revoke=options.revoke, listed=options.listed)
         case later:
             from co_tui.arguments import LATER
 
@@ -166,15 +166,15 @@ def _present_folder() -> Path:
         raise FileNotFoundError(errno.ENOENT, "it was deleted while you are in it", "The present folder") from None
 
 
-def _open_app(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
+def _open_app(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb":
         say("The app needs a terminal that can move its cursor. `co-tui run -p …` answers a prompt without one.")
         return WRONG_USAGE
     session_id = ""
     if options.resume or options.resume_latest:
-        row = _stored_session(options.resume, ground, cwd)
+        row = _stored_session(options.resume, context, cwd)
         session_id = row.id
-        ground = _under_policy_of(row, options, ground, environ, cwd)
+        context = _under_policy_of(row, options, context, environ, cwd)
     from co_tui.ui.launch import Launch
     from co_tui.ui.start import start
 
@@ -182,8 +182,8 @@ def _open_app(options: "Options", ground: Ground, environ: Mapping[str, str], cw
     leave_signals_to_the_app()
     return start(
         Launch(
-            paths=ground.paths,
-            loaded=ground.loaded,
+            paths=context.paths,
+            loaded=context.loaded,
             environ=environ,
             cwd=cwd,
             session_id=session_id,
@@ -193,7 +193,7 @@ def _open_app(options: "Options", ground: Ground, environ: Mapping[str, str], cw
     )
 
 
-def _run_prompt(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
+def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
     prompt = options.prompt
     if prompt is None:
         if sys.stdin.isatty():
@@ -207,31 +207,31 @@ def _run_prompt(options: "Options", ground: Ground, environ: Mapping[str, str], 
     if not prompt.strip():
         say("The prompt is empty: give some text with -p or on standard input.")
         return WRONG_USAGE
-    row = _stored_session(options.session, ground, cwd) if options.session or options.resume_latest else None
-    place = _place(row, options, ground, environ, cwd)
+    row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
+    place = _place(row, options, context, environ, cwd)
     from co_tui.headless.run import run
 
     return run(place, prompt, json=options.json)
 
 
-def _run_compact(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
-    place = _place(_stored_session(options.id, ground, cwd), options, ground, environ, cwd)
+def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    place = _place(_stored_session(options.id, context, cwd), options, context, environ, cwd)
     from co_tui.headless.compact import compact
 
     return compact(place, focus=options.focus, json=options.json)
 
 
 def _place(
-    row: "SessionRow | None", options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path
+    row: "SessionRow | None", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
 ) -> "Place":
     """Where a command's session comes from. Loads the engine."""
     if row is not None:
-        ground = _under_policy_of(row, options, ground, environ, cwd)
+        context = _under_policy_of(row, options, context, environ, cwd)
     _hush_libraries(environ)
     from co_tui.headless.opening import Place
 
     gc.enable()
-    return Place(ground, environ, cwd, row.id if row is not None else "", getattr(options, "model", ""))
+    return Place(context, environ, cwd, row.id if row is not None else "", getattr(options, "model", ""))
 
 
 def _hush_libraries(environ: Mapping[str, str]) -> None:
@@ -249,13 +249,13 @@ def _hush_libraries(environ: Mapping[str, str]) -> None:
     )
 
 
-def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path) -> int:
+def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
     if (options.input is None) == (options.id is None):
         say("Give the recordings with --input FILE.jsonl, or the ID of a stored session.")
         return WRONG_USAGE
     policies = []
     for name in options.policies or ["balanced"]:
-        loaded = load(paths=ground.paths, cwd=cwd, environ=environ, command_line={"policy": name})
+        loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line={"policy": name})
         if loaded.problems:
             for problem in loaded.problems:
                 say(problem)
@@ -264,9 +264,9 @@ def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd
     _hush_libraries(environ)
     from co_tui.headless.lab import lab, ratio_of, recorded, window_of
 
-    window = window_of(options.window or ground.loaded.settings.context_window, options.as_model)
-    ratio = ratio_of(options.as_model, ground)
-    conversations = recorded(options.input, options.id, ground)
+    window = window_of(options.window or context.loaded.settings.context_window, options.as_model)
+    ratio = ratio_of(options.as_model, context)
+    conversations = recorded(options.input, options.id, context)
     dump = options.dump
     if not options.summariser:
         return lab(conversations, policies, window, ratio=ratio, dump=dump, as_json=options.json)
@@ -274,7 +274,7 @@ def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd
     from co_tui.headless.lab_model import ModelSummariser
 
     try:
-        model = ModelSummariser(options.summariser, ground, environ, window.tokens, ratio)
+        model = ModelSummariser(options.summariser, context, environ, window.tokens, ratio)
     except ModelUnusable as error:
         say(str(error))
         return FAILED
@@ -285,11 +285,11 @@ def _run_lab(options: "Options", ground: Ground, environ: Mapping[str, str], cwd
         model.close()
 
 
-def _stored_session(name: str | None, ground: Ground, cwd: Path) -> "SessionRow":
+def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest. Raises `StoreError` when there is none."""
     from co_tui.store.reader import Reader
 
-    reader = Reader(ground.paths.database)
+    reader = Reader(context.paths.database)
     row = reader.session(name) if name else reader.latest(as_text(cwd))
     if row is None:
         raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
@@ -299,11 +299,11 @@ def _stored_session(name: str | None, ground: Ground, cwd: Path) -> "SessionRow"
 
 
 def _under_policy_of(
-    row: "SessionRow", options: "Options", ground: Ground, environ: Mapping[str, str], cwd: Path
-) -> Ground:
+    row: "SessionRow", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
+) -> CommandContext:
     """The settings under a stored session's own policy, unless another was named or that one is gone."""
     if getattr(options, "policy", None) is not None or not row.policy:
-        return ground
+        return context
     given = {"model": getattr(options, "model", None), "policy": row.policy}
-    loaded = load(paths=ground.paths, cwd=cwd, environ=environ, command_line=given)
-    return ground if loaded.problems else Ground(ground.paths, loaded)
+    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given)
+    return context if loaded.problems else CommandContext(context.paths, loaded)

@@ -1,27 +1,27 @@
 """`co-tui config`: what is set, by whom, and setting it."""
 
 from co_tui import settings
-from co_tui.headless.output import DONE, WRONG_USAGE, Ground, put, say, table
+from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, say, table
 from co_tui.settings import Loaded, SettingsError
 
 
-def config(ground: Ground, key: str | None, value: str | None) -> int:
+def config(context: CommandContext, key: str | None, value: str | None) -> int:
     """Without a key, all settings; with one, its value; with a value, write the user's file."""
-    origins = ground.loaded.origins
+    origins = context.loaded.origins
     if key is not None and key not in origins:
         say(settings.unknown_key(key))
         return WRONG_USAGE
     if key is None or value is None:
         names = origins if key is None else [key]
-        put(table(("SETTING", "VALUE", "FROM"), (_row(name, ground.loaded) for name in names)))
+        put(table(("SETTING", "VALUE", "FROM"), (_row(name, context.loaded) for name in names)))
         return DONE
     try:
-        kept = settings.write(key, value, ground.paths, ground.loaded.settings)
+        kept = settings.write(key, value, context.paths, context.loaded.settings)
     except SettingsError as error:
         say(str(error))
         return WRONG_USAGE
-    caveat = settings.caveat(key, ground.loaded, ground.paths)
-    say(f"{key} = {_shown(kept)} written to {ground.paths.config_file}.{caveat}")
+    caveat = settings.caveat(key, context.loaded, context.paths)
+    say(f"{key} = {_shown(kept)} written to {context.paths.config_file}.{caveat}")
     return DONE
 
 

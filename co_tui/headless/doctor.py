@@ -12,7 +12,7 @@ from co_tui import __version__
 from co_tui.agent import embedded
 from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.errors import ModelUnusable
-from co_tui.headless.output import DONE, FAILED, Ground, put, say, table
+from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader
@@ -20,43 +20,43 @@ from co_tui.store.reader import Reader
 _PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
 
 
-def doctor(ground: Ground, environ: Mapping[str, str]) -> int:
+def doctor(context: CommandContext, environ: Mapping[str, str]) -> int:
     """Prints a report; fails when something keeps co-tui from working."""
-    troubles = list(ground.loaded.problems)
-    settings = ground.loaded.settings
-    choice = choose(settings.model, ground.loaded.origins["model"].source, environ, settings.base_url)
-    has_embedded = embedded.is_installed(ground.paths.models)
+    troubles = list(context.loaded.problems)
+    settings = context.loaded.settings
+    choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url)
+    has_embedded = embedded.is_installed(context.paths.models)
     rows = [
         ("co-tui", f"{__version__} on Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"),
         *((package, _installed(package)) for package in _PACKAGES),
         ("model", f"{choice.model} ({choice.reason})"),
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
         ("keys present", ", ".join(_keys(environ)) or "none"),
-        ("policy", f"{settings.policy} ({ground.loaded.origins['policy'].source})"),
-        *_project(ground.loaded),
-        ("data", str(ground.paths.data)),
-        ("config", str(ground.paths.config_file)),
-        ("state", str(ground.paths.state)),
-        ("database", _database(ground, troubles)),
+        ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
+        *_project(context.loaded),
+        ("data", str(context.paths.data)),
+        ("config", str(context.paths.config_file)),
+        ("state", str(context.paths.state)),
+        ("database", _database(context, troubles)),
     ]
     put(table(("WHAT", "FOUND"), rows))
-    for warning in ground.loaded.warnings:
+    for warning in context.loaded.warnings:
         say(warning)
     if choice.model == EMBEDDED and not has_embedded:
-        troubles += _offer_to_fetch(ground)
+        troubles += _offer_to_fetch(context)
     else:
-        troubles += asyncio.run(_unusable(choice.model, ground, environ))
+        troubles += asyncio.run(_unusable(choice.model, context, environ))
     for trouble in troubles:
         say(trouble)
     return FAILED if troubles else DONE
 
 
-async def _unusable(model: str, ground: Ground, environ: Mapping[str, str]) -> list[str]:
+async def _unusable(model: str, context: CommandContext, environ: Mapping[str, str]) -> list[str]:
     """Why the model that would answer cannot. A provider is sent nothing; a server of the user's own is asked."""
     from co_tui.agent.models import check_model, config_for
 
     try:
-        await check_model(model, config_for(ground.loaded.settings, environ, ground.paths.models))
+        await check_model(model, config_for(context.loaded.settings, environ, context.paths.models))
     except ModelUnusable as error:
         return [str(error)]
     return []
@@ -80,8 +80,8 @@ def _keys(environ: Mapping[str, str]) -> list[str]:
     return sorted(variable for variable in variables if environ.get(variable))
 
 
-def _database(ground: Ground, troubles: list[str]) -> str:
-    path = ground.paths.database
+def _database(context: CommandContext, troubles: list[str]) -> str:
+    path = context.paths.database
     try:
         health = Reader(path).health()
     except StoreError as error:
@@ -97,7 +97,7 @@ def _database(ground: Ground, troubles: list[str]) -> str:
     return f"{path}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
 
 
-def _offer_to_fetch(ground: Ground) -> list[str]:
+def _offer_to_fetch(context: CommandContext) -> list[str]:
     """Ask before downloading; without anyone to ask, say what would do it."""
     question = f"Fetch the embedded model now ({embedded.DOWNLOAD_MB} MB)? [y/N] "
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -106,7 +106,7 @@ def _offer_to_fetch(ground: Ground) -> list[str]:
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         return ["No model can answer: set a provider's key, or let doctor fetch the embedded one."]
     try:
-        asyncio.run(embedded.fetch(ground.paths.models))
+        asyncio.run(embedded.fetch(context.paths.models))
     except ModelUnusable as error:
         return [str(error)]
     say("The embedded model is installed.")

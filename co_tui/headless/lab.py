@@ -12,7 +12,7 @@ from co_tui.agent.messages import read_messages
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.headless.listing import load_state
-from co_tui.headless.output import DONE, FAILED, Ground, put, put_json, say, table
+from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
 from co_tui.lab.chat import BadInput, Conversation, load, to_chat
 from co_tui.lab.replay import Request, Tally, replay
 from co_tui.paths import ensure_dir
@@ -23,12 +23,12 @@ PROGRESS_EVERY_S = 1.0
 RATIOS_FILE = "token-ratios.json"
 
 
-def recorded(file: Path | None, session: str | None, ground: Ground) -> Iterator[Conversation]:
+def recorded(file: Path | None, session: str | None, context: CommandContext) -> Iterator[Conversation]:
     """The conversations of a file, or one stored session. Raises `BadInput` or `StoreError` when read."""
     if file is not None:
         yield from load(file)
     elif session is not None:
-        state = load_state(ground, session)
+        state = load_state(context, session)
         messages = read_messages([entry.message for entry in state.transcript])
         yield Conversation(state.session_id, messages)
 
@@ -46,9 +46,9 @@ def window_of(tokens: int | None, model: str | None) -> Window:
     return Window(tokens=FALLBACK_WINDOW_TOKENS, known=False)
 
 
-def ratio_of(model: str | None, ground: Ground) -> float:
+def ratio_of(model: str | None, context: CommandContext) -> float:
     """What was learnt about the named model's tokens; 1 for one that nobody has talked with yet."""
-    return (Ratios(ground.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
+    return (Ratios(context.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
 
 
 def lab(

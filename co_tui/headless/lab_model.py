@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.models import Answerer, config_for, open_model
-from co_tui.headless.output import Ground
+from co_tui.headless.output import CommandContext
 from co_tui.session.summaries import OFFLINE, Request, Summary, summarised
 
 T = TypeVar("T")
@@ -17,15 +17,17 @@ T = TypeVar("T")
 class ModelSummariser:
     """Asks the model on a loop of its own, and waits: a replay has nothing else to do meanwhile."""
 
-    def __init__(self, name: str, ground: Ground, environ: Mapping[str, str], window_tokens: int, ratio: float) -> None:
+    def __init__(
+        self, name: str, context: CommandContext, environ: Mapping[str, str], window_tokens: int, ratio: float
+    ) -> None:
         """Raises `ModelUnusable`."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="lab-summariser", daemon=True)
         self._thread.start()
         self._window_tokens, self._ratio = window_tokens, ratio
-        self._timeout_s = ground.loaded.settings.compaction_timeout_s
+        self._timeout_s = context.loaded.settings.compaction_timeout_s
         self._answerer: Answerer | None = None
-        config = config_for(ground.loaded.settings, environ, ground.paths.models)
+        config = config_for(context.loaded.settings, environ, context.paths.models)
         try:
             self._answerer = self._wait(open_model(name, config))
         except BaseException:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from co_tui.events.messages import pieces
-from co_tui.headless.output import DONE, Ground, put, put_json, say, table
+from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
 from co_tui.inert import inert
 from co_tui.session.figures import context_figures
 from co_tui.session.replay import replay
@@ -24,9 +24,9 @@ _HEADINGS = {
 }
 
 
-def sessions(ground: Ground, *, search: str, limit: int, as_json: bool) -> int:
+def sessions(context: CommandContext, *, search: str, limit: int, as_json: bool) -> int:
     """List the newest sessions."""
-    reader = Reader(ground.paths.database)
+    reader = Reader(context.paths.database)
     rows = reader.sessions(limit=limit, search=search)
     if as_json:
         for row in rows:
@@ -45,9 +45,9 @@ def _cells(row: SessionRow) -> tuple[str, ...]:
     return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
 
 
-def show(ground: Ground, name: str, *, history: bool, as_json: bool) -> int:
+def show(context: CommandContext, name: str, *, history: bool, as_json: bool) -> int:
     """Print a session: all that was said, or what the model would see now."""
-    state = load_state(ground, name)
+    state = load_state(context, name)
     entries = state.history if history else state.transcript
     if as_json:
         for entry in entries:
@@ -68,9 +68,9 @@ def _prose(entry: Entry) -> str:
     return "\n".join(blocks)
 
 
-def context(ground: Ground, name: str, *, as_json: bool) -> int:
+def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
     """Tokens by kind and the limit, as last measured."""
-    state = load_state(ground, name)
+    state = load_state(context, name)
     figures = context_figures(state)
     if as_json:
         put_json({"session_id": state.session_id, **figures})
@@ -94,22 +94,22 @@ def context(ground: Ground, name: str, *, as_json: bool) -> int:
     return DONE
 
 
-def load_state(ground: Ground, name: str) -> SessionState:
+def load_state(context: CommandContext, name: str) -> SessionState:
     """A stored session's state; a reply that a crash cut short is brought into the log first."""
-    reader = Reader(ground.paths.database)
+    reader = Reader(context.paths.database)
     row = reader.session(name)
     if REPLY_SLOT in reader.drafts(row.id):
-        _recover(ground, row.id)
+        _recover(context, row.id)
     return replay(reader.events(row.id))
 
 
-def _recover(ground: Ground, session_id: str) -> None:
+def _recover(context: CommandContext, session_id: str) -> None:
     from co_tui.store.writer import Writer
 
-    lock = SessionLock(ground.paths.locks, session_id)
+    lock = SessionLock(context.paths.locks, session_id)
     try:
         lock.acquire()
-        writer = Writer(ground.paths.database)
+        writer = Writer(context.paths.database)
         writer.recover(session_id).result()
         writer.close()
     except SessionBusy:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import Answerer, config_for, open_model
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import Show, print_events
 from co_tui.headless.stopping import reacting
 from co_tui.session import telemetry
@@ -25,7 +25,7 @@ GRACE_S = 1.0
 class Place(NamedTuple):
     """Where a command's session comes from."""
 
-    ground: Ground
+    context: CommandContext
     environ: Mapping[str, str]
     cwd: Path
     session_id: str
@@ -127,19 +127,19 @@ class _Stop:
 @asynccontextmanager
 async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
     """Closing the session is the caller's."""
-    ground = place.ground
-    settings = ground.loaded.settings
-    config = config_for(settings, place.environ, ground.paths.models)
+    context = place.context
+    settings = context.loaded.settings
+    config = config_for(settings, place.environ, context.paths.models)
     if trouble := telemetry.configure(settings.telemetry):
         say(trouble)
 
     async def open_(name: str) -> Answerer:
         return await open_model(name, config)
 
-    writer = Writer(ground.paths.database)
+    writer = Writer(context.paths.database)
     try:
         environment = Environment(
-            paths=ground.paths,
+            paths=context.paths,
             settings=settings,
             writer=writer,
             open_model=open_,

@@ -16,7 +16,7 @@ from co_tui.settings import Loaded
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
-class Ground(NamedTuple):
+class CommandContext(NamedTuple):
     """What a command stands on: folders and settings."""
 
     paths: Paths

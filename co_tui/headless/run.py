@@ -15,7 +15,7 @@ from co_tui.events import (
     ToolActivity,
 )
 from co_tui.headless.opening import Place, in_session
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, Ground, say
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import Piece, as_json, word
 from co_tui.inert import inert
 from co_tui.session.session import Session
@@ -36,14 +36,14 @@ def run(place: Place, prompt: str, *, json: bool) -> int:
         return _EXIT_CODES[outcome]
 
     if not place.session_id:
-        place = place._replace(model=_chosen(place.ground, place.environ))
+        place = place._replace(model=_chosen(place.context, place.environ))
     return in_session(place, work, as_json if json else Prose().show, "run")
 
 
-def _chosen(ground: Ground, environ: Mapping[str, str]) -> str:
+def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
     """Who answers in a new session; a choice nobody made is told."""
-    settings = ground.loaded.settings
-    choice = choose(settings.model, ground.loaded.origins["model"].source, environ, settings.base_url)
+    settings = context.loaded.settings
+    choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url)
     if choice.model == EMBEDDED and not settings.model and sys.stderr.isatty():
         say(f"Embedded model {EMBEDDED_LABEL} (offline, small). --model chooses another.")
     return choice.model

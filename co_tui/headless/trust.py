@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from co_tui.headless.output import DONE, FAILED, Ground, put, say
+from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.settings import SettingsError, project_wish, told_wish
 from co_tui.trust import Trust
 
 
-def trust(ground: Ground, folder: Path, *, revoke: bool, listed: bool) -> int:
+def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) -> int:
     """Trust the project around the folder with what its file wants now, or no longer; or list what is trusted."""
-    known = Trust(ground.paths.trust_file)
+    known = Trust(context.paths.trust_file)
     if listed:
         for name in known.folders():
             put(name)
