@@ -148,7 +148,7 @@ class Actions(RewriteActions):
             self._app.call_later(self._app.run_command, "model", name)
 
     async def _switch_model(self, name: str, *, compact: bool = False) -> None:
-        if not self._control.engine.ready:
+        if not self._control.backend.ready:
             self._fail("The engine is still loading; choose the model again in a moment.")
             return
         from co_tui.agent.errors import ModelUnusable

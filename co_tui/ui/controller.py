@@ -14,9 +14,9 @@ from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader
 from co_tui.ui.asking import ScreenAsker
+from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.drafts import Drafts
-from co_tui.ui.engine import Engine
 from co_tui.ui.feed import HELD, LOADING, QUEUED, WaitingShown
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.chat import ChatScreen
@@ -40,7 +40,7 @@ class SessionController:
         self._host = host
         self.chat = chat
         self.launch = launch
-        self.engine = Engine(launch, asker)
+        self.backend = Backend(launch, asker)
         self.session: Session | None = None
         self.bridge = Bridge(self._heard)
         self.drafts = Drafts(launch.paths.state / "drafts")
@@ -80,20 +80,20 @@ class SessionController:
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
         try:
-            await asyncio.to_thread(self.engine.load, model)
+            await asyncio.to_thread(self.backend.load, model)
         except Exception as error:
             self._trouble = str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}"
             self.chat.feed.note(self._trouble, "error")
             self.chat.set_busy(False, "nothing can be sent")
             self._give_back_unsent()
             return
-        if self.engine.trouble:
-            self.chat.feed.note(self.engine.trouble, "error")
+        if self.backend.trouble:
+            self.chat.feed.note(self.backend.trouble, "error")
         await self._remember_prompts()
         if self._session_id:
             await self._open(self._session_id, self.launch.model)
         else:
-            self.engine.warm_up(model)
+            self.backend.warm_up(model)
         self._send_waiting()
 
     async def _remember_prompts(self) -> None:
@@ -111,10 +111,10 @@ class SessionController:
         listener = Listener()
         try:
             if session_id:
-                session = await self.engine.resume(session_id, model, listener)
+                session = await self.backend.resume(session_id, model, listener)
                 self._show_replayed(session.resumed_from)
             else:
-                session = await self.engine.start(listener)
+                session = await self.backend.start(listener)
                 self.drafts.write("", "")
         except (StoreError, ModelUnusable) as error:
             self.chat.feed.note(str(error), "error")
@@ -152,13 +152,13 @@ class SessionController:
             self.chat.feed.note(self._trouble, "error")
             self.give_back(prompt)
             return
-        if self.engine.ready and self.session is not None and not self.opening:
+        if self.backend.ready and self.session is not None and not self.opening:
             self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
             return
         self._unsent.append(prompt)
         self._show_waiting()
-        self.chat.set_busy(False, "loading the engine…" if not self.engine.ready else "opening the model…")
-        if self.engine.ready and not self.opening:
+        self.chat.set_busy(False, "loading the engine…" if not self.backend.ready else "opening the model…")
+        if self.backend.ready and not self.opening:
             self._send_waiting()
 
     def _send_waiting(self) -> None:
@@ -244,19 +244,19 @@ class SessionController:
             self.launch = self.launch.but(model=name)
             await self._open(self._session_id, name)
             return
-        await self.engine.choose(name)
-        self.launch = self.engine.launch
+        await self.backend.choose(name)
+        self.launch = self.backend.launch
         self.chat.show_state(self.bridge.state)
 
     def keep_model(self) -> None:
         """Let the model that answers now answer in the next new session, too."""
         model = self.bridge.state.model
         if model and model != self.launch.choice.model:
-            self.launch = self.engine.prefer(model)
+            self.launch = self.backend.prefer(model)
 
     async def choose_policy(self, loaded: Loaded) -> None:
         """Let another policy govern this session, and those started after it."""
-        self.launch = self.engine.govern(loaded)
+        self.launch = self.backend.govern(loaded)
         if self.session is not None:
             await self.session.switch_policy(loaded.settings)
         self.chat.show_state(self.bridge.state)
@@ -266,7 +266,7 @@ class SessionController:
         if key == "policy":
             await self.choose_policy(loaded)
             return "from now on"
-        self.launch = self.engine.govern(loaded)
+        self.launch = self.backend.govern(loaded)
         self.chat.show_state(self.bridge.state)
         if key in FROM_NEXT_START:
             return "from the next start"
@@ -293,7 +293,7 @@ class SessionController:
         self.chat.prompt.text = ""
         self._session_id = session_id
         self.show_stored(session_id)
-        if self._session_id and self.engine.ready:
+        if self._session_id and self.backend.ready:
             await self._open(self._session_id)
         self.chat.prompt.focus()
 
@@ -334,17 +334,17 @@ class SessionController:
         if self.session is not None and self.session.id == session_id:
             await self.session.rename(title)
         else:
-            await self.engine.rename(session_id, title)
+            await self.backend.rename(session_id, title)
 
     async def delete_session(self, session_id: str) -> None:
         """For good. The open session is left first, and a new one begins."""
         self._require_engine()
         if session_id == self._session_id:
             await self.switch_session("")
-        await self.engine.delete(session_id)
+        await self.backend.delete(session_id)
 
     def _require_engine(self) -> None:
-        if not self.engine.ready:
+        if not self.backend.ready:
             raise StoreError("The engine is still loading; try again in a moment.")
 
     def reader(self) -> Reader:
@@ -358,7 +358,7 @@ class SessionController:
         self.way_back = self.way_back_now
         await self.leave()
         self.drafts.write(self._session_id, self.chat.prompt.whole)
-        await self.engine.close()
+        await self.backend.close()
         return True
 
     @property

@@ -26,7 +26,7 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
 async def test_keys_and_prompts_before_the_engine_is_ready_are_kept(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), ready=False) as (app, pilot):
         await type_text(pilot, "early bird\n")
-        if not app.controller.engine.ready:
+        if not app.controller.backend.ready:
             assert LOADING in screen_text(app) or "loading the engine" in screen_text(app)
         await until(pilot, lambda: len(app.controller.state.transcript) == 2)
         assert LOADING not in screen_text(app)
@@ -195,11 +195,11 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
 async def test_a_prompt_the_database_could_not_take_comes_back(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "first")
-        app.controller.engine._writer._connection.execute("PRAGMA query_only=ON")
+        app.controller.backend._writer._connection.execute("PRAGMA query_only=ON")
         await type_text(pilot, "second\n")
         await until(pilot, lambda: "read-only" in transcript_text(app))
         await until(pilot, lambda: app.chat.prompt.text == "second")
-        app.controller.engine._writer._connection.execute("PRAGMA query_only=OFF")
+        app.controller.backend._writer._connection.execute("PRAGMA query_only=OFF")
 
 
 def test_what_is_typed_while_the_terminal_is_asked_is_kept() -> None:

@@ -237,7 +237,7 @@ async def test_ctrl_q_leaves_and_keeps_everything(home: Path, provider: Provider
     launch = launch_for(home, provider)
     app = CoTui(launch)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: app.controller.engine.ready)
+        await until(pilot, lambda: app.controller.backend.ready)
         await ask(app, pilot, "hello")
         await pilot.press("ctrl+q")
         await until(pilot, lambda: not app.is_running or app.controller.session is None)

@@ -195,7 +195,7 @@ async def test_a_deleted_session_leaves_no_checkpoint_behind(home: Path, provide
 
 async def test_telemetry_that_cannot_be_sent_is_said(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=0, telemetry="http://127.0.0.1:9/v1/traces") as (app, _):
-        assert app.controller.engine.trouble and app.controller.engine.trouble[:30] in screen_text(app)
+        assert app.controller.backend.trouble and app.controller.backend.trouble[:30] in screen_text(app)
 
 
 async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> None:

@@ -37,7 +37,7 @@ KEYS = ("a", "ctrl+j", "pageup", "pagedown", "ctrl+o", "f4", "ctrl+end")
 
 
 class Quiet(CoTui):
-    """Without an engine: what happens on the screen is this test's to say."""
+    """Without an backend: what happens on the screen is this test's to say."""
 
     def load_engine(self) -> None:
         pass

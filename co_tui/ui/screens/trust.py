@@ -74,7 +74,7 @@ async def take_answer(app: "CoTui", wish: Wish, trusted: bool) -> None:
         app.chat.feed.note("Not trusted; `co-tui trust` does it later.")
         return
     loaded = launch.reloaded()
-    app.controller.launch = await app.controller.engine.renew(loaded)
+    app.controller.launch = await app.controller.backend.renew(loaded)
     app.chat.show_state(app.controller.state)
     for problem in loaded.problems:
         app.chat.feed.note(problem, "error")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from co_tui.store.writer import Writer
 
 
-class Engine:
+class Backend:
     """Opens sessions, once it is loaded."""
 
     def __init__(self, launch: Launch, asker: ScreenAsker | None = None) -> None:
