@@ -35,7 +35,7 @@ SMALLEST_WINDOW, LARGEST_WINDOW = 64, 50_000_000
 """Tokens. A window outside of this is a mistake, and is not believed."""
 
 
-class Answerer(Protocol):
+class ModelHandle(Protocol):
     """A model ready to be asked, with what a turn needs to know about it."""
 
     @property
@@ -91,7 +91,7 @@ def config_for(settings: Settings, environ: Mapping[str, str], fetched_models: P
     )
 
 
-async def open_model(name: str, config: ModelConfig) -> Answerer:
+async def open_model(name: str, config: ModelConfig) -> ModelHandle:
     """Resolve a model string. Raises `ModelUnusable` with a sentence; sends nothing to any model."""
     if name == EMBEDDED or name.startswith(f"{EMBEDDED}:"):
         return EmbeddedModel(config)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse
 
-from co_tui.agent.models import Answerer
+from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
 
 INTERACTION_HEADER: Final = "X-Interaction-Type"
@@ -75,11 +75,11 @@ class Assignment:
     """What the assistant of the conversation was told to be."""
 
 
-async def write_summary(answerer: Answerer, work: Assignment) -> Written:
+async def write_summary(model_handle: ModelHandle, work: Assignment) -> Written:
     """The summary, part after part, each bringing the one before up to date. Raises what the model raises."""
     written, earlier = work.bill, work.earlier
-    written.model = answerer.name
-    agent = Agent(await answerer.model(), instructions=INSTRUCTIONS, model_settings=_settings(answerer, work))
+    written.model = model_handle.name
+    agent = Agent(await model_handle.model(), instructions=INSTRUCTIONS, model_settings=_settings(model_handle, work))
     for part in work.parts:
         async with agent.run_stream(_prompt(part, earlier, work)) as reply:
             text = await reply.get_output()
@@ -92,8 +92,8 @@ async def write_summary(answerer: Answerer, work: Assignment) -> Written:
     return written
 
 
-def _settings(answerer: Answerer, work: Assignment) -> Any:
-    settings: dict[str, Any] = dict(answerer.settings)
+def _settings(model_handle: ModelHandle, work: Assignment) -> Any:
+    settings: dict[str, Any] = dict(model_handle.settings)
     headers = {**settings.get("extra_headers", {}), INTERACTION_HEADER: INTERACTION}
     if "max_tokens" in settings:
         # Only where a limit is set anyway: what a model thinks before it writes would count against it.

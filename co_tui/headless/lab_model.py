@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.models import Answerer, config_for, open_model
+from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.headless.output import CommandContext
 from co_tui.session.summaries import OFFLINE, Request, Summary, summarised
 
@@ -26,10 +26,10 @@ class ModelSummariser:
         self._thread.start()
         self._window_tokens, self._ratio = window_tokens, ratio
         self._timeout_s = context.loaded.settings.compaction_timeout_s
-        self._answerer: Answerer | None = None
+        self._model_handle: ModelHandle | None = None
         config = config_for(context.loaded.settings, environ, context.paths.models)
         try:
-            self._answerer = self._wait(open_model(name, config))
+            self._model_handle = self._wait(open_model(name, config))
         except BaseException:
             self.close()
             raise
@@ -50,22 +50,22 @@ class ModelSummariser:
 
     def told(self) -> str:
         """What came of it, in a sentence."""
-        assert self._answerer is not None
+        assert self._model_handle is not None
         why = f" (last: {self._note})" if self._note else ""
         offline = f", {self._offline} by the offline summariser{why}" if self._offline else ""
         price = f" Price: ${self._cost:.4f}." if self._cost else ""
-        return f"{self._by_model} summaries by {self._answerer.name}{offline}.{price}"
+        return f"{self._by_model} summaries by {self._model_handle.name}{offline}.{price}"
 
     def close(self) -> None:
-        if self._answerer is not None:
-            self._wait(self._answerer.close())
+        if self._model_handle is not None:
+            self._wait(self._model_handle.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _model(self) -> Answerer:
-        assert self._answerer is not None
-        return self._answerer
+    async def _model(self) -> ModelHandle:
+        assert self._model_handle is not None
+        return self._model_handle
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

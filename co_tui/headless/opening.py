@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.models import Answerer, config_for, open_model
+from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import Show, print_events
 from co_tui.headless.stopping import reacting
@@ -133,7 +133,7 @@ async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Lis
     if trouble := telemetry.configure(settings.telemetry):
         say(trouble)
 
-    async def open_(name: str) -> Answerer:
+    async def open_(name: str) -> ModelHandle:
         return await open_model(name, config)
 
     writer = Writer(context.paths.database)

@@ -347,7 +347,7 @@ def _words(error: BaseException, job: Job) -> str:
     """What went wrong, without anything that must not be told."""
     if isinstance(error, Stopped) or not isinstance(error, Exception):
         return str(error)
-    return understood(error, job.runtime.answerer.asked)[0].sentence
+    return understood(error, job.runtime.model_handle.asked)[0].sentence
 
 
 def _unheard(task: asyncio.Task[None]) -> CompactionComplete:

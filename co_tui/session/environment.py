@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
-from co_tui.agent.models import Answerer
+from co_tui.agent.models import ModelHandle
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
 from co_tui.session.limits import Limits
@@ -20,7 +20,7 @@ from co_tui.settings import Settings
 from co_tui.store.lock import SessionLock
 from co_tui.store.writer import Writer
 
-OpenModel = Callable[[str], Awaitable[Answerer]]
+OpenModel = Callable[[str], Awaitable[ModelHandle]]
 
 
 def new_session_id() -> str:
@@ -58,11 +58,11 @@ class Environment:
     def limits(self) -> Limits:
         return Limits(self.paths.state / "learnt-limits.json")
 
-    async def window(self, answerer: Answerer) -> Window:
+    async def window(self, model_handle: ModelHandle) -> Window:
         """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""
         if self.settings.context_window:
             return Window(tokens=self.settings.context_window, known=True)
-        told = await answerer.window_tokens()
-        learnt = self.limits.of(answerer.asked)
+        told = await model_handle.window_tokens()
+        learnt = self.limits.of(model_handle.asked)
         known = min((tokens for tokens in (told, learnt) if tokens), default=None)
         return Window(tokens=known or FALLBACK_WINDOW_TOKENS, known=known is not None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from co_tui.agent.models import Answerer
+from co_tui.agent.models import ModelHandle
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
 from co_tui.session import telemetry
@@ -42,7 +42,7 @@ class Preparer:
         self._cwd = cwd
         self._asker = asker
         self._environ = environ or {}
-        self._writers: dict[str, Answerer] = {}
+        self._writers: dict[str, ModelHandle] = {}
 
     async def prepare(self, job: Job) -> None:
         """All that comes before the rewrite; the summary is left in the job."""
@@ -70,7 +70,7 @@ class Preparer:
     async def _start(self, job: Job) -> None:
         runtime = job.runtime
         breakdown = {name: getattr(job.reading, name) for name in BREAKDOWN}
-        place = {"session_id": runtime.session_id, "model": runtime.answerer.name}
+        place = {"session_id": runtime.session_id, "model": runtime.model_handle.name}
         job.span = telemetry.start(job.trigger, {**place, **breakdown})
         job.started = True
         await runtime.recorder.record(
@@ -95,7 +95,7 @@ class Preparer:
         }
         outcome = await run_hooks(
             "preCompact", commands, payload, cwd=self._cwd, timeout_s=runtime.settings.hook_timeout_s,
-            secrets=runtime.answerer.asked.secrets, environ=self._environ,
+            secrets=runtime.model_handle.asked.secrets, environ=self._environ,
         )  # fmt: skip
         await runtime.recorder.record(*outcome.runs)
         if outcome.veto:
@@ -113,19 +113,22 @@ class Preparer:
     def _in_the_way(self, job: Job) -> bool:
         """Whether a summary by the model that answers would take the only seat from the turn beside it."""
         runtime = job.runtime
-        own = not runtime.settings.summarization_model or runtime.settings.summarization_model == runtime.answerer.name
-        return runtime.answerer.one_seat and own and job.trigger in AUTOMATIC
+        own = (
+            not runtime.settings.summarization_model
+            or runtime.settings.summarization_model == runtime.model_handle.name
+        )
+        return runtime.model_handle.one_seat and own and job.trigger in AUTOMATIC
 
-    async def _writer(self, job: Job) -> Answerer:
+    async def _writer(self, job: Job) -> ModelHandle:
         """Who writes the summary."""
         name = job.runtime.settings.summarization_model
-        if job.with_primary or not name or name == job.runtime.answerer.name:
-            return job.runtime.answerer
+        if job.with_primary or not name or name == job.runtime.model_handle.name:
+            return job.runtime.model_handle
         if name not in self._writers:
             self._writers[name] = await job.runtime.open_model(name)
         return self._writers[name]
 
     async def close(self) -> None:
-        for answerer in self._writers.values():
-            await answerer.close()
+        for model_handle in self._writers.values():
+            await model_handle.close()
         self._writers.clear()

@@ -66,7 +66,7 @@ class Recovery:
 
     def _learn(self, found: Overflow) -> None:
         """Take the provider's word for its limit, and for how many tokens the request had."""
-        governor, asked = self._runtime.governor, self._runtime.answerer.asked
+        governor, asked = self._runtime.governor, self._runtime.model_handle.asked
         usage = self._runtime.state.usage
         self._refused_tokens = usage.current_tokens if usage else governor.window.tokens
         if found.requested_tokens:
@@ -133,7 +133,7 @@ class Recovery:
             replacement=tuple(to_json(message) for message in kept),
             summary=summary,
             summarised_by="offline",
-            model=runtime.answerer.name,
+            model=runtime.model_handle.name,
             duration_ms=since(began),
             waited_ms=since(began),
         )

@@ -79,7 +79,7 @@ class Rewriter:
         except StoreError:
             raise  # what cannot be logged must not go on
         except Exception as error:
-            return await self.end(runtime, job, error=understood(error, runtime.answerer.asked)[0].sentence)
+            return await self.end(runtime, job, error=understood(error, runtime.model_handle.asked)[0].sentence)
 
     async def _apply(self, runtime: Runtime, job: Job, waited_ms: int | None) -> CompactionComplete:
         assert job.summary is not None
@@ -149,7 +149,7 @@ class Rewriter:
         if not fact.success:
             fact = job.unchanged(fact)
         fact = fact.but(
-            model=runtime.answerer.name,
+            model=runtime.model_handle.name,
             duration_ms=since(job.began),
             usage=job.bill.usage if job.bill.requests else {},
             cost=job.bill.cost,

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.messages import read_messages
-from co_tui.agent.models import Answerer
+from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
 from co_tui.context.count import Reading, Scaffold
 from co_tui.context.pipeline import Governor, Measured
@@ -29,13 +29,13 @@ class Runtime:
 
     recorder: Recorder
     parsed: ParsedHistory
-    answerer: Answerer
+    model_handle: ModelHandle
     governor: Governor
     settings: Settings
     instructions: str
     toolsets: Callable[[], Sequence[AbstractToolset[Any]]]
     archive: Archive
-    open_model: Callable[[str], Awaitable[Answerer]]
+    open_model: Callable[[str], Awaitable[ModelHandle]]
     first_backoff_s: float
     scaffold: Scaffold = field(default_factory=Scaffold)
     """What went with the last request beside the conversation, as far as that is known."""
@@ -45,7 +45,7 @@ class Runtime:
 
     def __post_init__(self) -> None:
         """Go on counting from what the log knows of this model."""
-        sent = self.governor.meter.restore(self.state.learnt.get(self.answerer.name, {}))
+        sent = self.governor.meter.restore(self.state.learnt.get(self.model_handle.name, {}))
         self.scaffold = replace(sent, instructions=self.instructions)
 
     @property
@@ -102,4 +102,4 @@ class Runtime:
                 "learnt": self.governor.meter.as_json(),
             }
         initial = self.state.usage is None
-        await self.recorder.record(reading.as_fact(is_initial=initial, model=self.answerer.name, **reported))
+        await self.recorder.record(reading.as_fact(is_initial=initial, model=self.model_handle.name, **reported))

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
-from co_tui.agent.models import Answerer
+from co_tui.agent.models import ModelHandle
 from co_tui.context.count import Window
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
@@ -80,7 +80,7 @@ class Session:
     """One conversation that this process writes; see `start` and `resume`."""
 
     def __init__(
-        self, environment: Environment, lock: SessionLock, recorder: Recorder, answerer: Answerer, window: Window
+        self, environment: Environment, lock: SessionLock, recorder: Recorder, model_handle: ModelHandle, window: Window
     ) -> None:
         self._environment = environment
         self._lock = lock
@@ -91,10 +91,10 @@ class Session:
         self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._close_retired)
         self._turn: Turn | None = None
         self._stop_next = False
-        self._retired: list[Answerer] = []
+        self._retired: list[ModelHandle] = []
         """Models that were replaced while they may still be answering."""
         self._archive = Archive(recorder, self._history)
-        self._runtime = self._new_runtime(answerer, environment.settings, window)
+        self._runtime = self._new_runtime(model_handle, environment.settings, window)
         rewriter = Rewriter(
             Checkpoints(environment.paths.session(recorder.session_id)), DailyMemory(environment.paths.memory)
         )
@@ -109,20 +109,20 @@ class Session:
 
         `listener` hears the events from the very first on.
         """
-        answerer = await environment.open_model(model)
+        model_handle = await environment.open_model(model)
         lock: SessionLock | None = None
         try:
-            window = await environment.window(answerer)
+            window = await environment.window(model_handle)
             session_id = new_session_id()
             recorder = Recorder(session_id, environment.writer, SessionState())
             recorder.listen(listener)
             lock = environment.lock(session_id)
-            session = cls(environment, lock, recorder, answerer, window)
+            session = cls(environment, lock, recorder, model_handle, window)
             await recorder.record(SessionStart(**session._place()))
         except BaseException:
             if lock is not None:
                 lock.release()
-            await answerer.close()
+            await model_handle.close()
             raise
         return session
 
@@ -132,15 +132,15 @@ class Session:
     ) -> "Session":
         """Go on with a stored session, with its own model unless another is named."""
         lock = environment.lock(session_id)
-        answerer: Answerer | None = None
+        model_handle: ModelHandle | None = None
         try:
             await asyncio.shield(asyncio.wrap_future(environment.writer.recover(session_id)))
             state = await asyncio.to_thread(_replayed, environment.paths.database, session_id)
-            answerer = await environment.open_model(model or state.model)
-            window = await environment.window(answerer)
+            model_handle = await environment.open_model(model or state.model)
+            window = await environment.window(model_handle)
             recorder = Recorder(session_id, environment.writer, state)
             recorder.listen(listener)
-            session = cls(environment, lock, recorder, answerer, window)
+            session = cls(environment, lock, recorder, model_handle, window)
             await asyncio.to_thread(session._history.messages, state)  # a long one takes a while to parse
             before = state.usage.token_limit if state.usage else None
             place = {**session._place(), "model": state.model}
@@ -149,8 +149,8 @@ class Session:
             await session._restore()
         except BaseException:
             lock.release()
-            if answerer is not None:
-                await answerer.close()
+            if model_handle is not None:
+                await model_handle.close()
             raise
         return session
 
@@ -335,23 +335,23 @@ class Session:
         A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the model
         that still answers makes it smaller first.
         """
-        answerer = await self._environment.open_model(name)
+        model_handle = await self._environment.open_model(name)
         try:
-            window = await self._environment.window(answerer)
+            window = await self._environment.window(model_handle)
             # In the tokens of the model it shall go on with.
-            measured = await self._new_runtime(answerer, self._runtime.settings, window).measure()
-            await self._make_fit(answerer.name, window, measured.reading.most_tokens, compact)
+            measured = await self._new_runtime(model_handle, self._runtime.settings, window).measure()
+            await self._make_fit(model_handle.name, window, measured.reading.most_tokens, compact)
         except BaseException:
-            await answerer.close()
+            await model_handle.close()
             raise
         await self._compactor.discard(self._runtime, "another model answers from now on")
         before = self._runtime
         self._learn()
-        self._runtime = self._new_runtime(answerer, before.settings, window)
-        self._retired.append(before.answerer)
+        self._runtime = self._new_runtime(model_handle, before.settings, window)
+        self._retired.append(before.model_handle)
         if not self.busy:
             await self._close_retired()
-        await self._record_model_change(before.answerer.name, before.governor.window.tokens)
+        await self._record_model_change(before.model_handle.name, before.governor.window.tokens)
         measured = await self._runtime.measure()
         await self._runtime.report(measured.reading)
 
@@ -379,7 +379,7 @@ class Session:
         """Let another policy govern the context from the next request on."""
         before = self._runtime
         await self._compactor.discard(before, "another policy governs from now on")
-        self._runtime = self._new_runtime(before.answerer, settings, before.governor.window, before.governor.meter)
+        self._runtime = self._new_runtime(before.model_handle, settings, before.governor.window, before.governor.meter)
         tokens = before.governor.window.tokens
         await self._recorder.record(
             PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
@@ -389,24 +389,26 @@ class Session:
         """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
         before = self._runtime
         await self._compactor.discard(before, "the settings changed")
-        window = await self._environment.window(before.answerer)
-        self._runtime = self._new_runtime(before.answerer, settings, window, before.governor.meter)
+        window = await self._environment.window(before.model_handle)
+        self._runtime = self._new_runtime(before.model_handle, settings, window, before.governor.meter)
         self._runtime.scaffold = before.scaffold
         if not self.busy and self.state.usage is not None:
             measured = await self._runtime.measure()
             await self._runtime.report(measured.reading)
 
     def _new_runtime(
-        self, answerer: Answerer, settings: Settings, window: Window, meter: Meter | None = None
+        self, model_handle: ModelHandle, settings: Settings, window: Window, meter: Meter | None = None
     ) -> Runtime:
-        meter = meter or Meter(self._environment.ratios.of(answerer.name), provider=answerer.name.partition(":")[0])
+        meter = meter or Meter(
+            self._environment.ratios.of(model_handle.name), provider=model_handle.name.partition(":")[0]
+        )
         return Runtime(
             recorder=self._recorder,
             parsed=self._history,
-            answerer=answerer,
+            model_handle=model_handle,
             governor=Governor(settings, window, meter=meter, keep=self._archive.keep),
             settings=settings,
-            instructions=EMBEDDED_INSTRUCTIONS if answerer.name == EMBEDDED else INSTRUCTIONS,
+            instructions=EMBEDDED_INSTRUCTIONS if model_handle.name == EMBEDDED else INSTRUCTIONS,
             toolsets=lambda: self._tools.beside(self._environment.toolsets, self._runtime),
             archive=self._archive,
             open_model=self._environment.open_model,
@@ -429,12 +431,12 @@ class Session:
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
         finally:
             self._recorder.close()
-            await self._runtime.answerer.close()
+            await self._runtime.model_handle.close()
             self._lock.release()
         return unsaid
 
     def _learn(self) -> None:
-        self._environment.ratios.learn(self._runtime.answerer.name, self._runtime.governor.meter.learnt_ratio)
+        self._environment.ratios.learn(self._runtime.model_handle.name, self._runtime.governor.meter.learnt_ratio)
 
     async def _close_retired(self) -> None:
         while self._retired:
@@ -483,7 +485,7 @@ class Session:
         return unsaid
 
     async def _record_model_change(self, before: str, window_before: int | None) -> None:
-        name = self._runtime.answerer.name
+        name = self._runtime.model_handle.name
         if before and before != name:
             window_after = self._runtime.governor.window.tokens
             await self._recorder.record(
@@ -493,7 +495,7 @@ class Session:
     def _place(self) -> dict[str, str]:
         repository, branch = repository_of(self._environment.cwd)
         return {
-            "model": self._runtime.answerer.name,
+            "model": self._runtime.model_handle.name,
             "policy": self._runtime.settings.policy,
             "cwd": as_text(self._environment.cwd),
             "repository": repository,

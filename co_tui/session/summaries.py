@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
-from co_tui.agent.models import Answerer
+from co_tui.agent.models import ModelHandle
 from co_tui.agent.summariser import INSTRUCTIONS, Assignment, Written, write_summary
 from co_tui.context import carried
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_message, estimate_text
@@ -82,12 +82,12 @@ def request_for(governor: Governor, messages: Sequence[ModelMessage], trigger: s
     )
 
 
-async def summarised(request: Request, answerer: Callable[[], Awaitable[Answerer]] | None) -> Summary:
+async def summarised(request: Request, model_handle: Callable[[], Awaitable[ModelHandle]] | None) -> Summary:
     """A usable summary, or an empty one where the policy falls back to less. Fails only by being cancelled."""
-    if answerer is None:
+    if model_handle is None:
         return await fallen_back(request)
     try:
-        model = await answerer()
+        model = await model_handle()
         window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
     except ModelUnusable as unusable:
         return await fallen_back(request, note=str(unusable))
@@ -107,7 +107,7 @@ async def fallen_back(request: Request, *, note: str = "") -> Summary:
     return Summary(text, OFFLINE, note=note)
 
 
-async def _by_model(request: Request, model: Answerer, window_tokens: int) -> Summary:
+async def _by_model(request: Request, model: ModelHandle, window_tokens: int) -> Summary:
     earlier = carried.earlier_summary(request.messages, user_words=request.user_words)
     budget = min(request.budget_tokens, int(window_tokens * LARGEST_SHARE))
     fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + estimate_text(request.background) + 60

@@ -93,7 +93,7 @@ class Turn:
         self._number = number
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
-        self._live = Streaming(runtime.recorder, number, runtime.answerer.name)
+        self._live = Streaming(runtime.recorder, number, runtime.model_handle.name)
         self._steps = 0
         self._kept = 0
         """Replies that are in the log; an empty one is a step, too, but leads nowhere."""
@@ -127,7 +127,7 @@ class Turn:
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
-                failure, overflow = understood(error, self._runtime.answerer.asked)
+                failure, overflow = understood(error, self._runtime.model_handle.asked)
             await self._keep_results()
             if self._kept > kept_before:
                 self._recovery = Recovery(self._runtime, self._compactor, self._limits)  # what was tried before, helped
@@ -171,13 +171,13 @@ class Turn:
     async def _ask(self) -> None:
         runtime = self._runtime
         self._in_log = None
-        model = await runtime.answerer.model()
+        model = await runtime.model_handle.model()
         agent = Agent(
             model,
             instructions=runtime.instructions or None,
-            toolsets=runtime.toolsets() if runtime.answerer.takes_tools else (),
+            toolsets=runtime.toolsets() if runtime.model_handle.takes_tools else (),
             capabilities=[_Governor(self)],
-            model_settings=runtime.answerer.settings,
+            model_settings=runtime.model_handle.settings,
         )
         history = runtime.parsed.messages(runtime.state)
         run = agent.run_stream_events(
@@ -225,7 +225,7 @@ class Turn:
             if isinstance(message, ModelResponse):
                 break
             text = "\n".join(text for _, text, _ in pieces(to_json(message)))
-            counted = await runtime.answerer.count_tokens(text)
+            counted = await runtime.model_handle.count_tokens(text)
             if counted is None:
                 break
             runtime.governor.meter.know(message, counted + MESSAGE_OVERHEAD_TOKENS)
@@ -250,7 +250,7 @@ class Turn:
         for part in response.parts:
             if isinstance(part, CompactionPart):
                 by = part.provider_name or response.provider_name or "the provider"
-                name = self._runtime.answerer.name
+                name = self._runtime.model_handle.name
                 await self._recorder.record(
                     CompactionComplete(
                         success=True, trigger="provider", summary=part.content or "", summarised_by=by, model=name

@@ -14,7 +14,7 @@ from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
-    from co_tui.agent.models import Answerer
+    from co_tui.agent.models import ModelHandle
     from co_tui.session.environment import Environment
     from co_tui.session.recorder import Listener
     from co_tui.session.session import Session
@@ -31,8 +31,8 @@ class Backend:
         """What is not as the settings want it, though sessions work."""
         self._writer: Writer | None = None
         self._environment: Environment | None = None
-        self._warm: tuple[str, asyncio.Task[Answerer]] | None = None
-        self._open_model: Callable[[str], Awaitable[Answerer]] | None = None
+        self._warm: tuple[str, asyncio.Task[ModelHandle]] | None = None
+        self._open_model: Callable[[str], Awaitable[ModelHandle]] | None = None
         self.ready = False
 
     def load(self, model: str) -> None:
@@ -69,8 +69,8 @@ class Backend:
 
     async def choose(self, model: str) -> None:
         """Take another model for the next new session; it is opened at once, to see that it can be."""
-        answerer = await self._take_warm(model)
-        self._warm = (model, asyncio.create_task(_already(answerer)))
+        model_handle = await self._take_warm(model)
+        self._warm = (model, asyncio.create_task(_already(model_handle)))
         self.prefer(model)
 
     def prefer(self, model: str) -> Launch:
@@ -147,17 +147,17 @@ class Backend:
             if not isinstance(opened, BaseException):
                 await opened.close()
 
-    async def _open_and_touch(self, name: str) -> "Answerer":
+    async def _open_and_touch(self, name: str) -> "ModelHandle":
         assert self._open_model is not None
-        answerer = await self._open_model(name)
+        model_handle = await self._open_model(name)
         try:
-            await answerer.window_tokens()
+            await model_handle.window_tokens()
         except BaseException:
-            await answerer.close()
+            await model_handle.close()
             raise
-        return answerer
+        return model_handle
 
-    async def _take_warm(self, name: str) -> "Answerer":
+    async def _take_warm(self, name: str) -> "ModelHandle":
         warm, self._warm = self._warm, None
         if warm is not None:
             wanted, task = warm
@@ -170,5 +170,5 @@ class Backend:
         return await self._open_model(name)
 
 
-async def _already(answerer: "Answerer") -> "Answerer":
-    return answerer
+async def _already(model_handle: "ModelHandle") -> "ModelHandle":
+    return model_handle

@@ -18,9 +18,9 @@ async def test_a_server_of_ones_own_has_not_the_window_of_the_model_it_is_named_
 ) -> None:
     provider.model_id, provider.window = "gpt-4o", told
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
-    answerer = await open_model("openai-chat:gpt-4o", config)
-    assert await answerer.window_tokens() == told
-    await answerer.close()
+    model_handle = await open_model("openai-chat:gpt-4o", config)
+    assert await model_handle.window_tokens() == told
+    await model_handle.close()
 
 
 async def test_nor_has_it_that_models_price(home: Path, provider: Provider) -> None:

@@ -19,7 +19,7 @@ from co_tui.session.state import SessionState
 from co_tui.session.turn import Outcome
 from co_tui.settings import load
 from tests.benchmarks.figures import median, print_table
-from tests.support.environments import ScriptedAnswerer, environment_for
+from tests.support.environments import ScriptedModel, environment_for
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
 
@@ -72,13 +72,13 @@ class Counting(FunctionModel):
             yield response
 
 
-class Answerer(ScriptedAnswerer):
+class ModelHandle(ScriptedModel):
     async def model(self) -> Model:
         return Counting(stream_function=answer, model_name=self.name)
 
 
 async def conversation(home: Path, way: Way) -> SessionState:
-    environment = environment_for(home, Answerer(answer, window=WINDOW_TOKENS))
+    environment = environment_for(home, ModelHandle(answer, window=WINDOW_TOKENS))
     environment.settings = load(paths=environment.paths, cwd=home, environ=way.settings).settings
     session = await Session.start(environment, "scripted")
     for n in range(TURNS):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent import models
-from co_tui.agent.models import Answerer, config_for, open_model
+from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.events import SessionError
 from co_tui.session.environment import Environment
 from co_tui.session.replay import replay
@@ -115,7 +115,7 @@ def embedded_desk(home: Path) -> Environment:
     environment.settings = load(paths=environment.paths, cwd=home, environ=environ).settings
     config = config_for(environment.settings, environ, environment.paths.models)
 
-    async def opened(name: str) -> Answerer:
+    async def opened(name: str) -> ModelHandle:
         return await open_model(name, config)
 
     environment.open_model = opened

@@ -13,7 +13,7 @@ from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.writer import Writer
-from tests.support.environments import ScriptedAnswerer, environment_for, facts
+from tests.support.environments import ScriptedModel, environment_for, facts
 
 
 class Counting:
@@ -60,7 +60,7 @@ async def test_ten_thousand_small_pieces_are_one_reply(home: Path) -> None:
         for n in range(10_000):
             yield f"w{n} "
 
-    environment = environment_for(home, ScriptedAnswerer(script, window=1_000_000))
+    environment = environment_for(home, ScriptedModel(script, window=1_000_000))
     listener = Listener()
     session = await Session.start(environment, "scripted", listener)
     assert await session.submit("write a lot") is Outcome.DONE

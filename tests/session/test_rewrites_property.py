@@ -32,7 +32,7 @@ from co_tui.session.session import Session
 from co_tui.session.state import Entry, SessionState, apply
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
-from tests.support.environments import ScriptedAnswerer, environment_for
+from tests.support.environments import ScriptedModel, environment_for
 
 PLACES = st.integers(0, 99)
 """Where something is done; taken modulo what there is."""
@@ -310,7 +310,7 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
     talker = Talker()
     # By turns, so that compactions also begin beside the conversation by themselves.
     policy = {"compaction": "turns", "agent_max_context_turns": 3}
-    environment = environment_for(home, ScriptedAnswerer(talker), tools=[look], **policy)
+    environment = environment_for(home, ScriptedModel(talker), tools=[look], **policy)
     session = await Session.start(environment, "scripted")
     try:
         for act, first, second in [(submits, 0, 20), (submits, 1, 20), *steps, (forks, 0, 0)]:

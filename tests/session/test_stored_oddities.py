@@ -16,7 +16,7 @@ from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
 from tests.support.command import Command
-from tests.support.environments import ScriptedAnswerer, environment_for, says
+from tests.support.environments import ScriptedModel, environment_for, says
 
 Edit = Callable[[dict[str, Any]], Any]
 
@@ -24,7 +24,7 @@ Edit = Callable[[dict[str, Any]], Any]
 @pytest.fixture
 async def left(home: Path) -> AsyncIterator[tuple[Environment, str]]:
     """A session that was closed after one turn."""
-    environment = environment_for(home, ScriptedAnswerer(says("A good answer.")))
+    environment = environment_for(home, ScriptedModel(says("A good answer.")))
     session = await Session.start(environment, "scripted")
     assert await session.submit("hi") is Outcome.DONE
     await session.close()
@@ -168,7 +168,7 @@ def test_a_session_with_odd_values_is_shown_and_tried_in_the_lab(co_tui: Command
     import asyncio
 
     async def make() -> str:
-        environment = environment_for(co_tui.home, ScriptedAnswerer(says("A good answer.")))
+        environment = environment_for(co_tui.home, ScriptedModel(says("A good answer.")))
         session = await Session.start(environment, "scripted")
         await session.submit("hi")
         await session.close()

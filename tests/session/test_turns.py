@@ -34,7 +34,7 @@ from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.errors import SessionBusy
 from co_tui.store.reader import Reader
-from tests.support.environments import ScriptedAnswerer, environment_for, facts, says
+from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import next_fact, until
 
@@ -48,7 +48,7 @@ def parts_of(fact: Message) -> list[tuple[str, object]]:
 
 
 async def test_a_prompt_becomes_events_in_the_log_and_on_the_bus(home: Path) -> None:
-    environment = environment_for(home, ScriptedAnswerer(says("Hel", "lo")))
+    environment = environment_for(home, ScriptedModel(says("Hel", "lo")))
     listener = Listener()
     session = await Session.start(environment, "scripted", listener)
     assert await session.submit("hi") is Outcome.DONE
@@ -71,7 +71,7 @@ async def test_a_prompt_becomes_events_in_the_log_and_on_the_bus(home: Path) -> 
 
 
 async def test_usage_is_what_the_provider_reported(home: Path) -> None:
-    environment = environment_for(home, ScriptedAnswerer(says("word " * 50)))
+    environment = environment_for(home, ScriptedModel(says("word " * 50)))
     session = await Session.start(environment, "scripted")
     await session.submit("hi")
     usage = session.state.usage
@@ -84,7 +84,7 @@ async def test_usage_is_what_the_provider_reported(home: Path) -> None:
 
 
 async def test_an_unknown_window_is_marked_as_assumed(home: Path) -> None:
-    session = await Session.start(environment_for(home, ScriptedAnswerer(says("x"), window=None)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(says("x"), window=None)), "scripted")
     await session.submit("hi")
     assert session.state.usage is not None
     assert (session.state.usage.token_limit, session.state.usage.limit_known) == (128_000, False)
@@ -98,7 +98,7 @@ async def test_interrupting_keeps_what_came_and_the_next_prompt_works(home: Path
             await asyncio.sleep(30)
         yield "is 42."
 
-    environment = environment_for(home, ScriptedAnswerer(script))
+    environment = environment_for(home, ScriptedModel(script))
     session = await Session.start(environment, "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("stop me"))
@@ -124,7 +124,7 @@ async def test_interrupting_before_the_first_word_logs_no_empty_reply(home: Path
         await asyncio.sleep(30)
         yield "never"
 
-    session = await Session.start(environment_for(home, ScriptedAnswerer(script)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(script)), "scripted")
     turn = asyncio.create_task(session.submit("hi"))
     await asked.wait()
     session.interrupt()
@@ -151,7 +151,7 @@ async def test_calls_left_open_by_an_interruption_are_answered(home: Path) -> No
         else:
             yield "fine"
 
-    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[quick, slow]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(script), tools=[quick, slow]), "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("use the tools"))
     async for event in listener:
@@ -178,7 +178,7 @@ async def test_tool_calls_and_results_are_logged_as_soon_as_they_are_whole(home:
         else:
             yield "It is 3."
 
-    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[add]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(script), tools=[add]), "scripted")
     assert await session.submit("1+2?") is Outcome.DONE
     kinds = [[part["part_kind"] for part in entry.message["parts"]] for entry in session.state.transcript]
     assert kinds == [["user-prompt"], ["tool-call"], ["tool-return"], ["text"]]
@@ -187,7 +187,7 @@ async def test_tool_calls_and_results_are_logged_as_soon_as_they_are_whole(home:
 
 
 async def test_prompts_sent_meanwhile_wait_in_order(home: Path) -> None:
-    environment = environment_for(home, ScriptedAnswerer(says("ok", pause_s=0.05)))
+    environment = environment_for(home, ScriptedModel(says("ok", pause_s=0.05)))
     session = await Session.start(environment, "scripted")
     listener = session.events()
     outcomes = await asyncio.gather(*(session.submit(text) for text in ("one", "two", "three")))
@@ -208,7 +208,7 @@ async def test_clear_empties_what_the_model_sees_and_keeps_what_was_said(home: P
         seen.append(len(messages))
         yield "ok"
 
-    session = await Session.start(environment_for(home, ScriptedAnswerer(script)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(script)), "scripted")
     await session.submit("one")
     full = session.state.usage
     await session.clear()
@@ -221,9 +221,7 @@ async def test_clear_empties_what_the_model_sees_and_keeps_what_was_said(home: P
 
 
 async def test_switching_models_is_an_event_and_a_bad_one_changes_nothing(home: Path) -> None:
-    environment = environment_for(
-        home, ScriptedAnswerer(says("a")), ScriptedAnswerer(says("b"), name="other", window=500)
-    )
+    environment = environment_for(home, ScriptedModel(says("a")), ScriptedModel(says("b"), name="other", window=500))
     session = await Session.start(environment, "scripted")
     await session.submit("hi")
     with pytest.raises(ModelUnusable):
@@ -245,7 +243,7 @@ async def test_resuming_restores_the_exact_history(home: Path) -> None:
         seen.append(ModelMessagesTypeAdapter.dump_json(messages))
         yield f"reply {len(seen)}"
 
-    environment = environment_for(home, ScriptedAnswerer(script))
+    environment = environment_for(home, ScriptedModel(script))
     first = await Session.start(environment, "scripted")
     await first.submit("one")
     await first.close()
@@ -259,7 +257,7 @@ async def test_resuming_restores_the_exact_history(home: Path) -> None:
 
 
 async def test_one_session_has_one_writer(home: Path) -> None:
-    environment = environment_for(home, ScriptedAnswerer(says("x")))
+    environment = environment_for(home, ScriptedModel(says("x")))
     session = await Session.start(environment, "scripted")
     with pytest.raises(SessionBusy, match="open in another co-tui"):
         await Session.resume(environment, session.id)
@@ -276,7 +274,7 @@ async def test_a_turn_stops_after_the_allowed_steps_with_a_notice(home: Path) ->
         yield {0: DeltaToolCall(name="poke", json_args="{}", tool_call_id=f"c{len(messages)}")}
 
     session = await Session.start(
-        environment_for(home, ScriptedAnswerer(script), tools=[poke], agent_max_steps=3), "scripted"
+        environment_for(home, ScriptedModel(script), tools=[poke], agent_max_steps=3), "scripted"
     )
     assert await session.submit("loop") is Outcome.FAILED
     replies = [entry for entry in session.state.transcript if entry.message["kind"] == "response"]
@@ -304,7 +302,7 @@ async def test_what_the_last_allowed_step_did_is_kept_and_the_conversation_goes_
             yield {0: DeltaToolCall(name="poke", json_args="{}", tool_call_id=f"c{len(messages)}")}
 
     session = await Session.start(
-        environment_for(home, ScriptedAnswerer(script), tools=[poke], agent_max_steps=2), "scripted"
+        environment_for(home, ScriptedModel(script), tools=[poke], agent_max_steps=2), "scripted"
     )
     assert await session.submit("loop") is Outcome.FAILED
     assert len(pokes) == 2
@@ -335,7 +333,7 @@ async def test_what_a_tool_returned_is_kept_when_the_one_beside_it_fails(home: P
         else:
             yield "fine"
 
-    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[write, boom]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(script), tools=[write, boom]), "scripted")
     listeners.append(session.events())
     assert await session.submit("both") is Outcome.FAILED
     answers = [(part["tool_name"], part["content"]) for part in session.state.transcript[-1].message["parts"]]
@@ -351,7 +349,7 @@ async def test_a_reply_without_words_or_calls_is_not_asked_for_for_ever(home: Pa
         asked.append(1)
         yield {0: DeltaThinkingPart(content="hm")}
 
-    session = await Session.start(environment_for(home, ScriptedAnswerer(script)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(script)), "scripted")
     assert await session.submit("think") is Outcome.FAILED
     assert facts(list(session.state.timeline), SessionError)[-1].kind == "malformed" and len(asked) < 10
     await session.close()
@@ -371,7 +369,7 @@ async def test_a_tool_that_crashes_leaves_a_session_that_goes_on(home: Path) -> 
         else:
             yield "fine"
 
-    session = await Session.start(environment_for(home, ScriptedAnswerer(script), tools=[boom]), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(script), tools=[boom]), "scripted")
     assert await session.submit("use it") is Outcome.FAILED
     assert session.state.history[-1].message["parts"][0]["part_kind"] == "tool-return"
     assert await session.submit("never mind") is Outcome.DONE
@@ -379,7 +377,7 @@ async def test_a_tool_that_crashes_leaves_a_session_that_goes_on(home: Path) -> 
 
 
 async def test_interrupting_right_after_submitting_stops_the_turn(home: Path) -> None:
-    session = await Session.start(environment_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(says("x", pause_s=20))), "scripted")
     turn = asyncio.create_task(session.submit("hi"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -390,7 +388,7 @@ async def test_interrupting_right_after_submitting_stops_the_turn(home: Path) ->
 
 
 async def test_prompts_that_waited_are_given_back_when_the_session_closes_or_clears(home: Path) -> None:
-    session = await Session.start(environment_for(home, ScriptedAnswerer(says("x", pause_s=20))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(says("x", pause_s=20))), "scripted")
     listener = session.events()
     turns = [asyncio.create_task(session.submit(text)) for text in ("one", "two")]
     await until(lambda: session.state.turn == 1)
@@ -411,8 +409,8 @@ async def test_switching_models_in_a_turn_lets_the_turn_finish(home: Path) -> No
         await switched.wait()
         yield "answer"
 
-    first = ScriptedAnswerer(script)
-    environment = environment_for(home, first, ScriptedAnswerer(says("b"), name="other"))
+    first = ScriptedModel(script)
+    environment = environment_for(home, first, ScriptedModel(says("b"), name="other"))
     session = await Session.start(environment, "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("hi"))
@@ -427,7 +425,7 @@ async def test_switching_models_in_a_turn_lets_the_turn_finish(home: Path) -> No
 
 
 async def test_bytes_that_are_no_text_do_not_spoil_the_session(home: Path) -> None:
-    session = await Session.start(environment_for(home, ScriptedAnswerer(says("ok"))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(says("ok"))), "scripted")
     for prompt in ("caf\udcff", "odd \ud800 one"):
         assert await session.submit(prompt) is Outcome.DONE
         session.state.transcript[-2].message["parts"][0]["content"].encode()
@@ -459,7 +457,7 @@ async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, 
 
 
 async def test_a_prompt_that_cannot_fit_is_told_by_how_much_and_the_session_goes_on(home: Path) -> None:
-    session = await Session.start(environment_for(home, ScriptedAnswerer(says("ok"), window=1_000)), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(says("ok"), window=1_000)), "scripted")
     assert await session.submit("word " * 3_000) is Outcome.FAILED
     error = facts(list(session.state.timeline), SessionError)[-1]
     assert error.kind == "context_limit" and "tokens over the window of 1,000" in error.what
@@ -487,7 +485,7 @@ async def test_archived_results_can_be_opened_again(home: Path) -> None:
             opened.append(str(getattr(last, "content", "")))
             yield "ok"
 
-    environment = environment_for(home, ScriptedAnswerer(script), tools=[read_log], archive_over_chars=5_000)
+    environment = environment_for(home, ScriptedModel(script), tools=[read_log], archive_over_chars=5_000)
     session = await Session.start(environment, "scripted")
     await session.submit("read it")
     await session.submit("again please")

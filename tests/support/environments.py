@@ -24,8 +24,8 @@ Script = Callable[[list[ModelMessage], AgentInfo], AsyncIterator[str | DeltaTool
 
 
 @dataclass
-class ScriptedAnswerer:
-    """An answerer whose words are a test's own."""
+class ScriptedModel:
+    """An model_handle whose words are a test's own."""
 
     script: Script
     name: str = "scripted"
@@ -53,12 +53,12 @@ class ScriptedAnswerer:
 
 
 def environment_for(
-    home: Path, *scripts: ScriptedAnswerer, tools: list[Callable[..., Any]] | None = None, **settings: Any
+    home: Path, *scripts: ScriptedModel, tools: list[Callable[..., Any]] | None = None, **settings: Any
 ) -> Environment:
     """A environment in `home` whose models are the given ones."""
-    by_name = {answerer.name: answerer for answerer in scripts}
+    by_name = {model_handle.name: model_handle for model_handle in scripts}
 
-    async def open_model(name: str) -> ScriptedAnswerer:
+    async def open_model(name: str) -> ScriptedModel:
         if name not in by_name:
             raise ModelUnusable(f"There is no model {name!r}.")
         return by_name[name]

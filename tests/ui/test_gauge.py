@@ -12,7 +12,7 @@ from co_tui.store.reader import Reader
 from co_tui.ui.widgets.gauge import GaugeReading
 from tests.context.test_pipeline import LOADED
 from tests.support.command import Command
-from tests.support.environments import ScriptedAnswerer, environment_for, says
+from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.provider import Provider
 from tests.support.talks import LONG, talk, talking
 
@@ -71,7 +71,7 @@ async def test_the_pace_does_not_reach_across_a_rewrite(home: Path, provider: Pr
 
 
 async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
-    priced = ScriptedAnswerer(says("The function in src/module.py returns early, as the tests say."), name="gpt-4o")
+    priced = ScriptedModel(says("The function in src/module.py returns early, as the tests say."), name="gpt-4o")
     environment = environment_for(home, priced)
     session = await Session.start(environment, "gpt-4o")
     for n in range(3):
