@@ -39,7 +39,7 @@ async def running(
     app = CoTui(launch, dark=dark)
     async with app.run_test(size=size) as pilot:
         if ready:
-            await until(pilot, lambda: app.controller.engine.ready and not app.controller.opening)
+            await until(pilot, lambda: app.controller.backend.ready and not app.controller.opening)
         yield app, pilot
         await app.action_quit()
 
