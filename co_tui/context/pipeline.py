@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
 
 from co_tui.context import carried, cuts, replacement
 from co_tui.context.count import Reading, Scaffold, Window
-from co_tui.context.due import LEAST_FREED, Due, Question, before_tail, due, fallen_back
+from co_tui.context.decide import LEAST_FREED, Plan, Situation, before_tail, decide, fallback_cut
 from co_tui.context.meter import Meter
 from co_tui.context.repair import Repaired, repair_traced
 from co_tui.context.replacement import Replacement
@@ -102,7 +102,7 @@ class _Past(NamedTuple):
 class Governor:
     """Governs one conversation's context under a policy's settings.
 
-    A live session asks for each step by itself, since its summaries take time: `measure`, `due`, `fit`.
+    A live session asks for each step by itself, since its summaries take time: `measure`, `decide`, `fit`.
     `prepare` does them all in one go, with a summariser that answers at once.
     """
 
@@ -184,12 +184,12 @@ class Governor:
         self._past = _Past.after(history, repaired, request, lineage)
         return Measured(repaired.messages, repaired.origins, request, reading, kept, len(history))
 
-    def due(self, measured: Measured) -> Due | None:
+    def decide(self, measured: Measured) -> Plan | None:
         """What the policy wants summarised now."""
-        return due(self.question(measured)) if len(measured.live) not in self._resist else None
+        return decide(self.situation(measured)) if len(measured.live) not in self._resist else None
 
-    def question(self, measured: Measured) -> Question:
-        return Question(
+    def situation(self, measured: Measured) -> Situation:
+        return Situation(
             measured.live,
             measured.reading,
             self.settings,
@@ -213,9 +213,9 @@ class Governor:
             return None
         return carried.within(carried.carried(messages), USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio)
 
-    def fallen_back(self, measured: Measured, found: Due) -> Due | None:
+    def fallback_cut(self, measured: Measured, found: Plan) -> Plan | None:
         """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
-        cut = fallen_back(self.question(measured), found.cut)
+        cut = fallback_cut(self.situation(measured), found.cut)
         return found._replace(cut=cut) if cut else None
 
     @property
@@ -231,7 +231,7 @@ class Governor:
     def replace(
         self,
         live: Sequence[ModelMessage],
-        found: Due,
+        found: Plan,
         summary: str | None,
         *,
         extras: Mapping[str, str] | None = None,
@@ -332,24 +332,24 @@ class Governor:
 
     # Compaction at once, with a summariser that does not keep anyone waiting
 
-    def _due_now(self, measured: Measured) -> Due | None:
+    def _due_now(self, measured: Measured) -> Plan | None:
         """What is applied before this request: what waits, and what began beside the request before."""
         if self._started_at is not None:
             started, self._started_at = self._started_at, None
-            asked = self.question(measured)
-            cut = before_tail(asked, "background")
+            situation = self.situation(measured)
+            cut = before_tail(situation, "background")
             early = tuple(index for index in cut.replaced if index < started) if cut else ()
-            return Due(cuts.Cut(early, "background"), waits=False) if early else None
-        found = self.due(measured)
+            return Plan(cuts.Cut(early, "background"), waits=False) if early else None
+        found = self.decide(measured)
         if found and not found.waits and self.settings.compaction == "background":
             self._started_at = len(measured.live)
             return None
         return found
 
-    def _compact(self, measured: Measured, found: Due) -> Replacement | None:
+    def _compact(self, measured: Measured, found: Plan) -> Replacement | None:
         summary = None if found.texts_only else self._summary([measured.live[index] for index in found.cut.replaced])
         if summary is None and not found.texts_only:
-            short = self.fallen_back(measured, found)
+            short = self.fallback_cut(measured, found)
             if short is None:
                 self.resist(len(measured.live))
                 return None

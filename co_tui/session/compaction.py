@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from co_tui.context import cuts
-from co_tui.context.due import Due, frees_enough
+from co_tui.context.decide import Plan, frees_enough
 from co_tui.context.pipeline import Measured
 from co_tui.context.shape import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
@@ -83,7 +83,7 @@ class Compactor:
         cut = wished_cut(runtime, measured, trigger, upto)
         if cut is None:
             raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
-        job = self._job(runtime, measured, Due(cut, waits=True, focus=focus))
+        job = self._job(runtime, measured, Plan(cut, waits=True, focus=focus))
         job.with_primary = trigger in ("manual", "model_switch")
         return job
 
@@ -196,13 +196,13 @@ class Compactor:
 
     # Deciding
 
-    def _wanted(self, runtime: Runtime, measured: Measured, *, turn_ended: bool = False) -> Due | None:
+    def _wanted(self, runtime: Runtime, measured: Measured, *, turn_ended: bool = False) -> Plan | None:
         if self._requested is not None:
             focus, self._requested = self._requested, None
             cut = cuts.share_cut(measured.live, "model_request", pinned=measured.pinned)
-            if cut is not None and frees_enough(runtime.governor.question(measured), cut):
-                return Due(cut, waits=False, focus=focus)
-        found = runtime.governor.due(measured)
+            if cut is not None and frees_enough(runtime.governor.situation(measured), cut):
+                return Plan(cut, waits=False, focus=focus)
+        found = runtime.governor.decide(measured)
         if found is None:
             return None
         fits = measured.reading.current_tokens <= measured.reading.window.tokens
@@ -224,13 +224,13 @@ class Compactor:
             )
         )
 
-    def _job(self, runtime: Runtime, measured: Measured, found: Due, *, blocks: bool = True) -> Job:
+    def _job(self, runtime: Runtime, measured: Measured, found: Plan, *, blocks: bool = True) -> Job:
         history = runtime.state.history
         gone = (measured.origins[index] for index in found.cut.replaced)
         trigger = found.cut.trigger
         return Job(
             runtime=runtime,
-            due=found,
+            plan=found,
             refs=frozenset(history[index].ref for index in gone if index is not None),
             messages=[measured.live[index] for index in found.cut.replaced],
             reading=measured.reading,
@@ -329,7 +329,7 @@ def _within_loop(runtime: Runtime, measured: Measured) -> bool:
     return runtime.settings.compaction == "turns" and bool(measured.live) and not is_prompt(measured.live[-1])
 
 
-def _urgency(found: Due | None) -> Wanted:
+def _urgency(found: Plan | None) -> Wanted:
     if found is None:
         return ""
     return "now" if found.waits or found.texts_only else "beside"

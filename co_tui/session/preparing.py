@@ -47,11 +47,11 @@ class Preparer:
     async def prepare(self, job: Job) -> None:
         """All that comes before the rewrite; the summary is left in the job."""
         runtime = job.runtime
-        if not job.due.texts_only and not await self._may(job):
+        if not job.plan.texts_only and not await self._may(job):
             raise Stopped("you said no")
         await self._start(job)
         await self._run_hooks(job)
-        if job.due.texts_only:
+        if job.plan.texts_only:
             job.summary = Summary("", OFFLINE)
             return
         request = request_for(runtime.governor, job.messages, job.trigger)

@@ -13,7 +13,7 @@ from co_tui.agent.prices import price_of_input
 from co_tui.agent.summariser import Written
 from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut
-from co_tui.context.due import Due
+from co_tui.context.decide import Plan
 from co_tui.context.pipeline import Measured
 from co_tui.context.shape import step_around
 from co_tui.events import CompactionComplete, Event, MemoryWritten, Ref, SessionError
@@ -37,7 +37,7 @@ class Job:
     """One compaction on its way."""
 
     runtime: Runtime
-    due: Due
+    plan: Plan
     refs: frozenset[Ref]
     """The messages that will be replaced, by their identity in the log."""
     messages: list[ModelMessage]
@@ -87,16 +87,16 @@ class Rewriter:
         cut = Cut(_places(runtime, measured, job.refs), job.trigger)
         if not cut.replaced:
             return await self.end(runtime, job, error="what it would have replaced is gone")
-        due: Due | None = job.due._replace(cut=cut)
-        if not job.summary.text and not job.due.texts_only:
-            due = runtime.governor.fallen_back(measured, job.due._replace(cut=cut))
-        if due is None:
+        plan: Plan | None = job.plan._replace(cut=cut)
+        if not job.summary.text and not job.plan.texts_only:
+            plan = runtime.governor.fallback_cut(measured, job.plan._replace(cut=cut))
+        if plan is None:
             return await self.end(
                 runtime, job, error="nobody could summarise, and all of it is within the fixed limits"
             )
         done = runtime.governor.replace(
             measured.live,
-            due,
+            plan,
             job.summary.text or None,
             extras=self.extras,
             pinned=measured.pinned,

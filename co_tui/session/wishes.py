@@ -2,7 +2,7 @@
 
 from co_tui.context import cuts
 from co_tui.context.cuts import Cut
-from co_tui.context.due import frees_enough
+from co_tui.context.decide import frees_enough
 from co_tui.context.pipeline import Measured
 from co_tui.context.shape import latest_prompt, turn_starts
 from co_tui.events import Ref
@@ -23,9 +23,9 @@ def wished_cut(runtime: Runtime, measured: Measured, trigger: str, upto: Ref | N
         end = next((n for n, origin in enumerate(measured.origins) if origin == place), len(live))
         return cuts.whole_cut(live, trigger, upto=end, pinned=pinned)
     if trigger in EMERGENCIES:
-        asked = runtime.governor.question(measured)
+        situation = runtime.governor.situation(measured)
         earlier = (cuts.share_cut(live, trigger, pinned=pinned), cuts.run_cut(live, trigger, pinned))
-        worth = (cut for cut in earlier if cut is not None and frees_enough(asked, cut))
+        worth = (cut for cut in earlier if cut is not None and frees_enough(situation, cut))
         return next(worth, None) or cuts.whole_cut(live, trigger, pinned=pinned)
     if runtime.settings.keep_recent_share and len(turn_starts(live)) > 1:
         cut = cuts.whole_cut(live, trigger, upto=latest_prompt(live), pinned=pinned)

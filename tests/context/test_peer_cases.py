@@ -119,7 +119,7 @@ def compressing(threshold: float) -> Settings:
 
 def compacts(settings: Settings, window: int, history: list[ModelMessage], meter: Meter) -> bool:
     governor = Governor(settings, Window(tokens=window, known=True), meter=meter)
-    return governor.due(governor.measure(history, Scaffold())) is not None
+    return governor.decide(governor.measure(history, Scaffold())) is not None
 
 
 def compacted(history: list[ModelMessage], summary: str = "Summary") -> tuple[Governor, Prepared]:

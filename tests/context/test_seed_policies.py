@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window
-from co_tui.context.due import run_threshold
+from co_tui.context.decide import run_threshold
 from co_tui.context.pipeline import Governor, Prepared
 from co_tui.session import recovery
 from co_tui.session.session import LEAST_RESTORED_TURNS
@@ -165,7 +165,7 @@ def test_copilot_g3d_the_two_marks(share: float, waits: bool | None) -> None:
     history = asked(talk(40, "some output words " * 10))
     used = prepared("off", history).reading.current_tokens
     governing = governor("copilot", window=int(used / share))
-    found = governing.due(governing.measure(history, Scaffold()))
+    found = governing.decide(governing.measure(history, Scaffold()))
     assert (found.waits if found else None) == waits
 
 

@@ -5,7 +5,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.cuts import Cut
-from co_tui.context.due import frees_enough
+from co_tui.context.decide import frees_enough
 from co_tui.context.pipeline import Governor
 from co_tui.settings import Settings
 
@@ -55,6 +55,8 @@ def test_what_the_summary_itself_takes_is_counted(words: int, worth: bool) -> No
 def test_nothing_to_free_is_never_enough() -> None:
     governor = Governor(Settings(keep_recent_share=0.0), Window(tokens=10_000, known=True))
     measured = governor.measure(conversation(0.5), Scaffold())
-    assert governor.due(measured) is None, "it is far from full"
-    asked = governor.question(measured)
-    assert not frees_enough(asked, Cut((), "background")) and frees_enough(asked, Cut((0, 1, 2, 3), "background"))
+    assert governor.decide(measured) is None, "it is far from full"
+    situation = governor.situation(measured)
+    assert not frees_enough(situation, Cut((), "background")) and frees_enough(
+        situation, Cut((0, 1, 2, 3), "background")
+    )

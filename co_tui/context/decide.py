@@ -1,0 +1,169 @@
+"""Whether the policy wants the conversation compacted now, and what of it (G3). Pure: nothing is remembered here."""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context import cuts
+from co_tui.context.count import Reading
+from co_tui.context.cuts import Cut, Tokens
+from co_tui.context.marks import Marks, marks
+from co_tui.context.replacement import difference
+from co_tui.context.shape import stands_in, turn_starts
+from co_tui.settings import Settings
+
+LEAST_FREED = 0.1
+"""A compaction that frees less of the conversation than this is not worth its loss."""
+LEAST_SLIDE = 0.3
+"""Of the window of messages: it does not slide for fewer."""
+SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
+"""Between these, the share at which a run is compressed rises from its low to its high value."""
+
+
+class Plan(NamedTuple):
+    """What is to be summarised."""
+
+    cut: Cut
+    waits: bool
+    """Whether the request has to wait for it; otherwise it runs beside the turn."""
+    texts_only: bool = False
+    """No summary is made: each turn keeps its first and last text."""
+    focus: str = ""
+    """What the summary should pay special attention to."""
+
+
+class Situation(NamedTuple):
+    """A conversation as it stands before a request."""
+
+    history: Sequence[ModelMessage]
+    reading: Reading
+    settings: Settings
+    tokens: Tokens
+    pinned: Collection[int] = ()
+    summarises: bool = True
+    """False when nobody can: then the fallback serves from the start."""
+
+    @property
+    def window_tokens(self) -> int:
+        return max(1, self.reading.window.tokens)
+
+    @property
+    def share(self) -> float:
+        return self.reading.share
+
+    @property
+    def marks(self) -> Marks:
+        return marks(self.settings, self.window_tokens)
+
+    @property
+    def is_past_mark(self) -> bool:
+        """Whether the window is filled so far that the policy acts."""
+        return self.marks.share is not None and self.share >= self.marks.share
+
+
+def decide(situation: Situation) -> Plan | None:
+    """What the policy wants now; None when all is well or a compaction could not free enough."""
+    settings = situation.settings
+    if len(situation.history) < settings.min_compaction_messages:
+        return None
+    found: Plan | None = None
+    match settings.compaction:
+        case "window":
+            cut = cuts.window_cut(situation.history, settings.max_history_messages, situation.pinned)
+            # A long first run leaves little between it and the tail: then not for every message or two.
+            new = sum(not stands_in(situation.history[index]) for index in cut.replaced) if cut else 0
+            worth = new >= settings.max_history_messages * LEAST_SLIDE
+            found = Plan(cut, waits=True) if cut and worth else None
+        case "compress":
+            found = _compress(situation)
+        case "turns":
+            found = _turns(situation)
+        case "background":
+            found = _background(situation)
+        case _:
+            pass
+    return (
+        found if found and (settings.compaction in ("window", "turns") or frees_enough(situation, found.cut)) else None
+    )
+
+
+def frees_enough(situation: Situation, cut: Cut) -> bool:
+    """Whether even a summary of no length would free a tenth of the conversation."""
+    held = sum(situation.tokens(situation.history[index]) for index in cut.replaced)
+    return held >= LEAST_FREED * max(1, situation.reading.conversation_tokens)
+
+
+def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:
+    """What of a cut goes without a summary: under fixed limits, only what is beyond them."""
+    if situation.settings.summary_fallback != "limits":
+        return cut
+    settings = situation.settings
+    start = cuts.newest_start(situation.history, settings.fallback_messages, settings.fallback_tokens, situation.tokens)
+    beyond = tuple(index for index in cut.replaced if index < start)
+    return Cut(beyond, cut.trigger) if beyond else None
+
+
+def before_tail(situation: Situation, trigger: str) -> Cut | None:
+    """Everything but the newest messages that fit into the share kept word for word."""
+    room = situation.settings.keep_recent_share * situation.window_tokens
+    if not room:
+        return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
+    start = cuts.recent_start(situation.history, room, situation.tokens)
+    return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=situation.pinned)
+
+
+def _compress(situation: Situation) -> Plan | None:
+    settings = situation.settings
+    if not situation.is_past_mark:
+        return None
+    cut = cuts.share_cut(situation.history, "blocking", pinned=situation.pinned)
+    if not situation.summarises and cut is not None:
+        cut = fallback_cut(situation, cut)
+    if (cut is None or not frees_enough(situation, cut)) and situation.share >= run_threshold(
+        settings, situation.window_tokens
+    ):
+        cut = cuts.run_cut(situation.history, "blocking", situation.pinned)
+    return Plan(cut, waits=True) if cut else None
+
+
+def run_threshold(settings: Settings, window_tokens: int) -> float:
+    """The share of the window at which a run's own results are compressed: the larger the model, the later."""
+    low, high = settings.run_compression_low, settings.run_compression_high
+    reach = math.log(max(1, window_tokens) / SMALL_WINDOW) / math.log(LARGE_WINDOW / SMALL_WINDOW)
+    return low + (high - low) * min(1.0, max(0.0, reach))
+
+
+def _turns(situation: Situation) -> Plan | None:
+    """Too many turns, then too many tokens: one after the other, in one pass (G3e, G3f)."""
+    settings = situation.settings
+    by_turns = cuts.turns_cut(situation.history, settings.agent_max_context_turns, situation.pinned)
+    held = sum(situation.tokens(situation.history[index]) for index in by_turns.replaced) if by_turns else 0
+    if not settings.agent_max_context_tokens or situation.reading.current_tokens - held <= budget_tokens(situation):
+        return Plan(by_turns, waits=False) if by_turns else None
+    starts = turn_starts(situation.history)
+    gone = len(starts) // 2 if by_turns else 0
+    # Texts alone would lose which message is which, and with it what is pinned.
+    if len(starts) - gone < settings.few_turns and not situation.pinned:
+        if by_turns:
+            return Plan(by_turns, waits=True)  # what is left is looked at again before the request goes out
+        cut = cuts.share_cut(situation.history, "budget", pinned=situation.pinned)
+        shorter = difference(situation.history, cuts.first_and_last_texts(situation.history)).replaced
+        return Plan(cut, waits=True, texts_only=True) if cut and shorter else None
+    cut = cuts.oldest_turns(situation.history, gone + (len(starts) - gone) // 2, "budget", situation.pinned)
+    return Plan(cut, waits=True) if cut else None
+
+
+def budget_tokens(situation: Situation) -> int:
+    """The policy's budget, and never more than the window."""
+    return min(situation.settings.agent_max_context_tokens, situation.window_tokens)
+
+
+def _background(situation: Situation) -> Plan | None:
+    if not situation.is_past_mark:
+        return None
+    waiting_share = situation.marks.waiting_share
+    waits = waiting_share is not None and situation.share >= waiting_share
+    cut = before_tail(situation, "blocking" if waits else "background")
+    return Plan(cut, waits) if cut else None
