@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from co_tui.context.shape import (
+from co_tui.context.turns import (
     EARLIER,
     cut_before,
     has_text,

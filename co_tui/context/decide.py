@@ -11,7 +11,7 @@ from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut, Tokens
 from co_tui.context.marks import Marks, marks
 from co_tui.context.replacement import difference
-from co_tui.context.shape import stands_in, turn_starts
+from co_tui.context.turns import stands_in, turn_starts
 from co_tui.settings import Settings
 
 LEAST_FREED = 0.1

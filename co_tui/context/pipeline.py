@@ -11,10 +11,10 @@ from co_tui.context.decide import LEAST_FREED, Plan, Situation, before_tail, dec
 from co_tui.context.meter import Meter
 from co_tui.context.repair import Repaired, repair_traced
 from co_tui.context.replacement import Replacement
-from co_tui.context.shape import latest_prompt
 from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.context.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_ends, trim
 from co_tui.context.truncate import truncate
+from co_tui.context.turns import latest_prompt
 from co_tui.settings import Settings
 
 LARGEST_SUMMARY_TOKENS = 20_000

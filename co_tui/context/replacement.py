@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 from co_tui.context import carried
 from co_tui.context.cuts import Cut
-from co_tui.context.shape import EARLIER, is_prompt
+from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.messages import STANDS_FOR, SUMMARY
 
 COMPACTED = "[Compacted conversation summary]"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
-from co_tui.context.shape import content_text, latest_prompt
+from co_tui.context.turns import content_text, latest_prompt
 
 RECENT_MESSAGES = 2
 """The current exchange: never trimmed."""

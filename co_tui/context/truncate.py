@@ -6,8 +6,8 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.repair import repair
-from co_tui.context.shape import kept_by_rule, latest_prompt, stands_in, steps, turn_starts
 from co_tui.context.tool_outputs import Memo, Shorten, ends_of, shortened
+from co_tui.context.turns import kept_by_rule, latest_prompt, stands_in, steps, turn_starts
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
 """How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, SystemPromptPart, ToolReturnPart, UserPromptPart
 
-from co_tui.context.shape import is_prompt
+from co_tui.context.turns import is_prompt
 
 
 def breaches(before: Sequence[ModelMessage], request: Sequence[ModelMessage], *, fits: bool) -> list[str]:

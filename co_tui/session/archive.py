@@ -5,7 +5,7 @@ import re
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ToolReturnPart
 
-from co_tui.context.shape import content_text
+from co_tui.context.turns import content_text
 from co_tui.events import ArtifactStored
 from co_tui.session.history import ParsedHistory
 from co_tui.session.recorder import Recorder

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from co_tui.context import cuts
 from co_tui.context.decide import Plan, frees_enough
 from co_tui.context.pipeline import Measured
-from co_tui.context.shape import is_prompt
+from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.failing import understood

@@ -25,9 +25,9 @@ from co_tui.context import overflow
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor, Prepared
-from co_tui.context.shape import STANDS_FOR
 from co_tui.context.tool_outputs import archive, keep_ends, trim
 from co_tui.context.truncate import truncate
+from co_tui.context.turns import STANDS_FOR
 from co_tui.events import CompactionComplete, Event, Message
 from co_tui.lab.chat import to_message
 from co_tui.session.replay import replay

@@ -23,9 +23,9 @@ from co_tui.context.meter import Meter
 from co_tui.context.pipeline import Governor
 from co_tui.context.repair import INTERRUPTED, repair
 from co_tui.context.replacement import build
-from co_tui.context.shape import kept_by_rule, latest_prompt
 from co_tui.context.tool_outputs import keep_ends, trim
 from co_tui.context.truncate import truncate
+from co_tui.context.turns import kept_by_rule, latest_prompt
 from co_tui.lab.check import breaches
 from co_tui.paths import locate
 from co_tui.settings import Settings, load
