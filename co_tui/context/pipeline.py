@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
 
-from co_tui.context import carried, cuts, replacement
+from co_tui.context import cuts, replacement, user_words
 from co_tui.context.count import Reading, Scaffold, Window
 from co_tui.context.decide import LEAST_FREED, Plan, Situation, before_tail, decide, fallback_cut
 from co_tui.context.meter import Meter
@@ -153,7 +153,7 @@ class Governor:
             replaced=self.replaced_of(before, done),
             replacement=done.messages,
             trigger=found.cut.trigger if found else "",
-            summary=carried.earlier_summary(done.messages),
+            summary=user_words.earlier_summary(done.messages),
             pre_tokens=before.reading.current_tokens,
             post_tokens=measured.reading.current_tokens,
             waited=found is not None and found.waits,
@@ -207,11 +207,13 @@ class Governor:
         """How much a compaction may leave behind."""
         return int(min(self.settings.summary_share * self.window.tokens, LARGEST_SUMMARY_TOKENS))
 
-    def words_of(self, messages: Sequence[ModelMessage], form: str = "") -> carried.Carried | None:
+    def words_of(self, messages: Sequence[ModelMessage], form: str = "") -> user_words.UserWords | None:
         """What of the user's words goes on beside the summary, when the policy's form has a place for them."""
         if (form or self.settings.summary_form) != "full":
             return None
-        return carried.within(carried.carried(messages), USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio)
+        return user_words.within(
+            user_words.user_words_in(messages), USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio
+        )
 
     def fallback_cut(self, measured: Measured, found: Plan) -> Plan | None:
         """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
@@ -369,7 +371,7 @@ class Governor:
         words = self.words_of(messages)
         budget = int(self.summary_tokens / self.meter.ratio)  # who summarises counts as we do
         if words is not None:
-            budget -= carried.tokens(words)
+            budget -= user_words.words_tokens(words)
         try:
             text = self._summarise(messages, budget, user_words=words is None).strip()
         except Exception:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from co_tui.context import carried
+from co_tui.context import user_words
 from co_tui.context.cuts import Cut
 from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.messages import STANDS_FOR, SUMMARY
@@ -41,7 +41,7 @@ def build(
     cut: Cut,
     summary: str | None,
     *,
-    words: carried.Carried | None = None,
+    words: user_words.UserWords | None = None,
     extras: Mapping[str, str] | None = None,
     pinned: Collection[int] = (),
 ) -> Replacement:
@@ -59,8 +59,8 @@ def build(
         case "prompt":
             return _into_first_prompt(history, cut, summary, pinned)
         case _:
-            words = words or carried.Carried()
-            text = "\n\n".join(filter(None, (f"{EARLIER}\n{summary}", carried.written(words, extras))))
+            words = words or user_words.UserWords()
+            text = "\n\n".join(filter(None, (f"{EARLIER}\n{summary}", user_words.written(words, extras))))
             return _one(history, cut, text, words.as_metadata(summary))
 
 

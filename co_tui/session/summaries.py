@@ -10,7 +10,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.summariser import INSTRUCTIONS, Assignment, Written, write_summary
-from co_tui.context import carried
+from co_tui.context import user_words
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_message, estimate_text
 from co_tui.context.guards import objection
 from co_tui.context.pipeline import Governor
@@ -70,7 +70,7 @@ def request_for(governor: Governor, messages: Sequence[ModelMessage], trigger: s
     """What the policy leaves for a summary of these messages, beside the user's own words."""
     messages = messages[-governor.settings.considered_messages :]
     words = governor.words_of(messages, governor.form_of(trigger))
-    taken = governor.meter.ratio * carried.tokens(words) if words else 0
+    taken = governor.meter.ratio * user_words.words_tokens(words) if words else 0
     budget = max(LEAST_BUDGET_TOKENS, int(governor.summary_tokens - taken))
     return Request(
         messages,
@@ -108,7 +108,7 @@ async def fallen_back(request: Request, *, note: str = "") -> Summary:
 
 
 async def _by_model(request: Request, model: ModelHandle, window_tokens: int) -> Summary:
-    earlier = carried.earlier_summary(request.messages, user_words=request.user_words)
+    earlier = user_words.earlier_summary(request.messages, user_words=request.user_words)
     budget = min(request.budget_tokens, int(window_tokens * LARGEST_SHARE))
     fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + estimate_text(request.background) + 60
     room = (window_tokens * MARGIN - budget) / max(1.0, request.ratio) - fixed

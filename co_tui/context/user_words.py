@@ -23,7 +23,7 @@ RULES_SHARE: Final = 0.4
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 
 
-class Carried(NamedTuple):
+class UserWords(NamedTuple):
     """What the user said, oldest first."""
 
     rules: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Carried(NamedTuple):
         return {SUMMARY: summary, RULES: list(self.rules), SAID: list(self.said), UNSAID: self.unsaid}
 
 
-def carried(replaced: Iterable[ModelMessage]) -> Carried:
+def user_words_in(replaced: Iterable[ModelMessage]) -> UserWords:
     """All the user's words among the messages, earlier compactions' included."""
     rules: dict[str, None] = {}
     said: list[str] = []
@@ -52,7 +52,7 @@ def carried(replaced: Iterable[ModelMessage]) -> Carried:
             text = "\n".join(_texts(message))
             rules.update(dict.fromkeys(_rules_in(text)))
             said.append(clipped(text))
-    return Carried(tuple(rules), tuple(said), unsaid)
+    return UserWords(tuple(rules), tuple(said), unsaid)
 
 
 def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = False) -> str:
@@ -65,12 +65,12 @@ def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = Fals
         if isinstance(message, ModelRequest) and message.metadata and (summary := message.metadata.get(SUMMARY)):
             found.append(summary)
             if user_words:
-                words = Carried(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(SAID, ())))
+                words = UserWords(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(SAID, ())))
                 found += filter(None, [written(words)])
     return "\n\n".join(found)
 
 
-def within(words: Carried, room_tokens: float) -> Carried:
+def within(words: UserWords, room_tokens: float) -> UserWords:
     """As many of the words as there is room for: rules first, then the newest quotes and the very first one."""
     rules_room = RULES_SHARE * room_tokens
     strong = [rule for rule in reversed(words.rules) if _STRONG.search(rule)]
@@ -80,10 +80,10 @@ def within(words: Carried, room_tokens: float) -> Carried:
     room = room_tokens - sum(map(_cost, rules))
     said, _ = _fitting([*words.said[:1], *reversed(words.said[1:])], room)
     quoted = tuple(text for text in words.said if text in said)
-    return Carried(rules, quoted, words.unsaid + len(words.said) - len(quoted))
+    return UserWords(rules, quoted, words.unsaid + len(words.said) - len(quoted))
 
 
-def written(words: Carried, extras: Mapping[str, str] | None = None) -> str:
+def written(words: UserWords, extras: Mapping[str, str] | None = None) -> str:
     """The words as sections of the message that stands for the replaced ones."""
     blocks = []
     if words.rules:
@@ -97,7 +97,7 @@ def written(words: Carried, extras: Mapping[str, str] | None = None) -> str:
     return "\n\n".join(blocks)
 
 
-def tokens(words: Carried) -> int:
+def words_tokens(words: UserWords) -> int:
     return sum(map(_cost, (*words.rules, *words.said)))
 
 
