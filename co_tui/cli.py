@@ -22,7 +22,7 @@ from co_tui.headless.output import (
 )
 from co_tui.headless.stopping import leave_signals_to_the_app
 from co_tui.inert import one_line
-from co_tui.paths import as_text, locate
+from co_tui.paths import locate, path_text
 from co_tui.settings import DEBUG_VARIABLE, load
 from co_tui.store.errors import SessionNotFound, StoreError
 
@@ -87,7 +87,9 @@ def _lost(lost: OutputLost, code: int = DONE) -> int:
 
 
 def _told(error: OSError) -> str:
-    where = one_line(as_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""
+    where = (
+        one_line(path_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""
+    )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"The disk{f' that holds {where}' if where else ''} is full: nothing more can be saved until there is room."
@@ -290,10 +292,10 @@ def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "Se
     from co_tui.store.reader import Reader
 
     reader = Reader(context.paths.database)
-    row = reader.session(name) if name else reader.latest(as_text(cwd))
+    row = reader.session(name) if name else reader.latest(path_text(cwd))
     if row is None:
         raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
-    if row.cwd != as_text(cwd):
+    if row.cwd != path_text(cwd):
         say(f"Continuing {row.id}, which belongs to {row.cwd}.")
     return row
 

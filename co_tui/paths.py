@@ -158,6 +158,6 @@ def find_upwards(name: str, start: Path) -> Path | None:
     return None
 
 
-def as_text(path: Path) -> str:
+def path_text(path: Path) -> str:
     """The path in characters that can be stored and shown; bytes that are no text are spelled out."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

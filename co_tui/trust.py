@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from co_tui.paths import as_text, read_small_text, write_atomically
+from co_tui.paths import path_text, read_small_text, write_atomically
 from co_tui.record import Record
 
 LIMIT_BYTES = 1_000_000
@@ -23,7 +23,7 @@ class Wish(Record):
 
     @property
     def folder(self) -> str:
-        return as_text(self.file.parent.resolve())
+        return path_text(self.file.parent.resolve())
 
     @property
     def digest(self) -> str:
@@ -54,7 +54,7 @@ class Trust:
     def revoke(self, folder: Path) -> bool:
         """Forget a folder; False when it was not trusted. Raises OSError."""
         known = self._read()
-        answer = known.pop(as_text(folder.resolve()), None)
+        answer = known.pop(path_text(folder.resolve()), None)
         if answer is not None:
             self._write(known)
         return bool(answer and answer["trusted"])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from co_tui.paths import as_text, find_upwards, read_small_text
+from co_tui.paths import find_upwards, path_text, read_small_text
 
 LIMIT_BYTES = 4096
 """Git writes one line into these files; whatever is longer was not written by it."""
@@ -11,7 +11,7 @@ LIMIT_BYTES = 4096
 def repository_of(folder: Path) -> tuple[str, str]:
     """The root of the Git checkout around `folder` and its branch; empty when there is none."""
     git = find_upwards(".git", folder)
-    return (as_text(git.parent), _branch(git)) if git is not None else ("", "")
+    return (path_text(git.parent), _branch(git)) if git is not None else ("", "")
 
 
 def _branch(git: Path) -> str:

@@ -38,7 +38,7 @@ from co_tui.events import (
 from co_tui.events.messages import prompt_of
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
-from co_tui.paths import as_text
+from co_tui.paths import path_text
 from co_tui.session import rewrites
 from co_tui.session.archive import Archive
 from co_tui.session.compaction import CompactionRefused, Compactor
@@ -497,7 +497,7 @@ class Session:
         return {
             "model": self._runtime.model_handle.name,
             "policy": self._runtime.settings.policy,
-            "cwd": as_text(self._environment.cwd),
+            "cwd": path_text(self._environment.cwd),
             "repository": repository,
             "branch": branch,
         }

@@ -2,7 +2,7 @@
 
 from co_tui import settings
 from co_tui.inert import one_line
-from co_tui.paths import as_text
+from co_tui.paths import path_text
 from co_tui.session.figures import context_figures
 from co_tui.ui.figures import told_cost
 from co_tui.ui.rewrite_actions import NO_SESSION, RewriteActions
@@ -202,7 +202,7 @@ class Actions(RewriteActions):
         from co_tui.ui.screens.sessions import SessionsScreen
 
         launch = self._app.launch
-        screen = SessionsScreen(launch.paths.database, as_text(launch.cwd), self._control.session_id)
+        screen = SessionsScreen(launch.paths.database, path_text(launch.cwd), self._control.session_id)
         await self._app.push_screen(screen, self._session_chosen)
 
     def _session_chosen(self, session_id: str | None) -> None:

@@ -9,7 +9,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
 from co_tui.inert import inert, one_line
-from co_tui.paths import as_text
+from co_tui.paths import path_text
 from co_tui.settings import SettingsError, read_text, shown
 from co_tui.trust import Trust, Wish
 from co_tui.ui.screens.dialog import Dialog
@@ -98,7 +98,7 @@ class FileScreen(Dialog[None]):
         except SettingsError as error:
             text = str(error)
         with Vertical() as box:
-            box.border_title = Text(one_line(as_text(self._file), 70))
+            box.border_title = Text(one_line(path_text(self._file), 70))
             with VerticalScroll():
                 yield Static(text, markup=False)
             yield Static("up, down scroll   esc back", classes="keys", markup=False)

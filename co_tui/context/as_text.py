@@ -33,7 +33,7 @@ def in_parts(messages: Sequence[ModelMessage], room_tokens: float) -> list[str]:
     room = max(LEAST_ROOM_TOKENS, room_tokens)
     texts: list[str] = []
     for result_chars, text_chars in CLIPS:
-        texts = rendered(messages, result_chars=result_chars, text_chars=text_chars)
+        texts = messages_as_text(messages, result_chars=result_chars, text_chars=text_chars)
         if sum(map(estimate_text, texts)) <= room:
             return ["\n\n".join(texts)] if texts else []
     parts = _packed(texts, room)
@@ -56,7 +56,7 @@ def _packed(texts: Sequence[str], room: float) -> list[str]:
     return ["\n\n".join(part) for part in parts if part]
 
 
-def rendered(messages: Sequence[ModelMessage], *, result_chars: int, text_chars: int) -> list[str]:
+def messages_as_text(messages: Sequence[ModelMessage], *, result_chars: int, text_chars: int) -> list[str]:
     """Each message as one text, none longer than its limits allow; system parts and summaries are left out."""
     inputs: dict[str, str] = {}
     texts = []
