@@ -9,9 +9,9 @@ from co_tui.context import cuts, replacement, user_words
 from co_tui.context.count import Reading, Scaffold, Window
 from co_tui.context.decide import LEAST_FREED, Plan, Situation, before_tail, decide, fallback_cut
 from co_tui.context.meter import Meter
+from co_tui.context.offline_summary import Summarise, summarise_offline
 from co_tui.context.repair import Repaired, repair_traced
 from co_tui.context.replacement import Replacement
-from co_tui.context.summary import Summarise, summarise_offline
 from co_tui.context.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.context.turns import latest_prompt

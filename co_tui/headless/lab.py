@@ -10,7 +10,7 @@ from pathlib import Path
 
 from co_tui.agent.messages import read_messages
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
-from co_tui.context.summary import Summarise, summarise_offline
+from co_tui.context.offline_summary import Summarise, summarise_offline
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
 from co_tui.lab.chat import BadInput, Conversation, load, to_chat
