@@ -2,8 +2,8 @@
 
 import pytest
 
-from co_tui.context.guards import is_degenerate, objection
 from co_tui.context.language import language
+from co_tui.context.summary_checks import is_degenerate, objection
 
 CODING = """## User
 The login page of our shop throws an exception since yesterday. Please find out why and fix it, but never touch
