@@ -6,9 +6,9 @@ wrap them in JSON inside JSON, and send them with almost any status.
 
 from typing import Final, NamedTuple
 
+from co_tui.context.phrases import any_of, pattern
 from co_tui.context.reply_figures import figures
 from co_tui.context.reply_text import flat
-from co_tui.context.wording import any_of, pattern
 
 
 class Overflow(NamedTuple):

@@ -7,7 +7,7 @@ with the next one, what names it right after, else the nearest word before it th
 import re
 from typing import Final, Literal, NamedTuple
 
-from co_tui.context.wording import any_of, pattern, phrase
+from co_tui.context.phrases import any_of, pattern, phrase
 
 SMALLEST_LIMIT: Final = 10
 LARGEST_LIMIT: Final = 50_000_000

@@ -8,7 +8,7 @@ from co_tui.headless.output import DONE, FAILED, INTERRUPTED, say
 from co_tui.headless.printing import Piece, as_json
 from co_tui.session.compaction import CompactionRefused
 from co_tui.session.session import Session
-from co_tui.session.telling import told_compaction
+from co_tui.session.wording import told_compaction
 
 
 def compact(place: Place, *, focus: str, json: bool) -> int:

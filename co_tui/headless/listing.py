@@ -8,7 +8,7 @@ from co_tui.inert import inert
 from co_tui.session.figures import context_figures
 from co_tui.session.replay import replay
 from co_tui.session.state import Entry, SessionState
-from co_tui.session.telling import money, told_cost
+from co_tui.session.wording import money, told_cost
 from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.store.lock import SessionLock
 from co_tui.store.log import REPLY_SLOT

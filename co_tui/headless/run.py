@@ -19,8 +19,8 @@ from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, sa
 from co_tui.headless.printing import Piece, as_json, word
 from co_tui.inert import inert
 from co_tui.session.session import Session
-from co_tui.session.telling import told_compaction
 from co_tui.session.turn import Outcome
+from co_tui.session.wording import told_compaction
 
 SETTLE_S = 30.0
 """How long a compaction that began beside the turn is waited for."""

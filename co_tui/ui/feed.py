@@ -14,7 +14,7 @@ from co_tui.events import (
     ToolActivity,
 )
 from co_tui.inert import inert
-from co_tui.session.telling import told_retry
+from co_tui.session.wording import told_retry
 from co_tui.ui.widgets.blocks import Block, BlockBuilder, Kind, clock
 from co_tui.ui.widgets.transcript import Transcript
 

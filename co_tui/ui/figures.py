@@ -1,6 +1,6 @@
 """Numbers as people read them."""
 
-from co_tui.session.telling import money, told_cost
+from co_tui.session.wording import money, told_cost
 
 __all__ = ["money", "tokens", "told_cost"]
 

@@ -8,7 +8,7 @@ from textual.selection import Selection
 from textual.widgets import Input
 
 from co_tui.events import CompactionComplete, Event, SessionError, SessionInterrupted
-from co_tui.session.telling import told_retry
+from co_tui.session.wording import told_retry
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.compaction import CompactionScreen
 from co_tui.ui.screens.queue import QueueScreen

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from co_tui.events import CompactionComplete, Event, Json, Message, SessionError, SessionInterrupted
 from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.telling import told_compaction
+from co_tui.session.wording import told_compaction
 
 Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "note", "error"]
 
