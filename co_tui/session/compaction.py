@@ -16,7 +16,7 @@ from co_tui.context.pipeline import Measured
 from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.background import Background, Move, Stage, Wanted
-from co_tui.session.failing import understood
+from co_tui.session.classify import classify
 from co_tui.session.preparing import Preparer, Stopped
 from co_tui.session.rewriting import Job, Rewriter, since
 from co_tui.session.runtime import Runtime
@@ -347,7 +347,7 @@ def _words(error: BaseException, job: Job) -> str:
     """What went wrong, without anything that must not be told."""
     if isinstance(error, Stopped) or not isinstance(error, Exception):
         return str(error)
-    return understood(error, job.runtime.model_handle.asked)[0].sentence
+    return classify(error, job.runtime.model_handle.asked)[0].sentence
 
 
 def _unheard(task: asyncio.Task[None]) -> CompactionComplete:

@@ -18,7 +18,7 @@ from co_tui.context.pipeline import Measured
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Event, MemoryWritten, Ref, SessionError
 from co_tui.session import telemetry
-from co_tui.session.failing import understood
+from co_tui.session.classify import classify
 from co_tui.session.history import to_json
 from co_tui.session.rewrites import standing_compactions
 from co_tui.session.runtime import Runtime
@@ -79,7 +79,7 @@ class Rewriter:
         except StoreError:
             raise  # what cannot be logged must not go on
         except Exception as error:
-            return await self.end(runtime, job, error=understood(error, runtime.model_handle.asked)[0].sentence)
+            return await self.end(runtime, job, error=classify(error, runtime.model_handle.asked)[0].sentence)
 
     async def _apply(self, runtime: Runtime, job: Job, waited_ms: int | None) -> CompactionComplete:
         assert job.summary is not None

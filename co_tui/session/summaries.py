@@ -16,7 +16,7 @@ from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_message, estim
 from co_tui.context.offline_summary import summarise_offline
 from co_tui.context.pipeline import Governor
 from co_tui.context.summary_checks import objection
-from co_tui.session.failing import understood
+from co_tui.session.classify import classify
 
 OFFLINE = "offline"
 ATTEMPTS = 3
@@ -92,7 +92,7 @@ async def summarised(request: Request, model_handle: Callable[[], Awaitable[Mode
     except ModelUnusable as unusable:
         return await fallen_back(request, note=str(unusable))
     except Exception as error:
-        return await fallen_back(request, note=understood(error, Asked("the summariser"))[0].sentence)
+        return await fallen_back(request, note=classify(error, Asked("the summariser"))[0].sentence)
     return await _by_model(request, model, min(window, request.window_tokens))
 
 
@@ -126,7 +126,7 @@ async def _by_model(request: Request, model: ModelHandle, window_tokens: int) ->
         except TimeoutError:
             return await fallen_back(request, note=f"{model.name} took longer than {request.timeout_s:.0f} s")
         except Exception as error:
-            failure, _ = understood(error, model.asked)
+            failure, _ = classify(error, model.asked)
             note = failure.sentence
             if failure.kind == "context_limit":
                 room /= 2

@@ -36,8 +36,8 @@ from co_tui.events import (
 )
 from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import pieces
+from co_tui.session.classify import classify
 from co_tui.session.compaction import Compactor
-from co_tui.session.failing import understood
 from co_tui.session.history import to_json
 from co_tui.session.limits import Limits
 from co_tui.session.recovery import Recovery
@@ -127,7 +127,7 @@ class Turn:
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
-                failure, overflow = understood(error, self._runtime.model_handle.asked)
+                failure, overflow = classify(error, self._runtime.model_handle.asked)
             await self._keep_results()
             if self._kept > kept_before:
                 self._recovery = Recovery(self._runtime, self._compactor, self._limits)  # what was tried before, helped

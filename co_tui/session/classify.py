@@ -8,7 +8,7 @@ from co_tui.context import overflow
 from co_tui.context.overflow import Overflow
 
 
-def understood(error: Exception, asked: Asked) -> tuple[Failure, Overflow | None]:
+def classify(error: Exception, asked: Asked) -> tuple[Failure, Overflow | None]:
     """The failure in words, and when it means that the window is exceeded, the figures it names.
 
     The library knows about half of the ways in which providers say so.
