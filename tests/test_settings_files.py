@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import PROJECT_FILE, Paths, locate, read_small_text
-from co_tui.session.place import repository_of
+from co_tui.session.checkout import repository_of
 from co_tui.settings import Loaded, SettingsError, load, write
 from co_tui.store.numbers import Numbers
 

@@ -41,11 +41,11 @@ from co_tui.inert import shell_text
 from co_tui.paths import path_text
 from co_tui.session import rewrites
 from co_tui.session.archive import Archive
+from co_tui.session.checkout import repository_of
 from co_tui.session.compaction import CompactionRefused, Compactor
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.own_tools import OwnTools
-from co_tui.session.place import repository_of
 from co_tui.session.preparing import Preparer
 from co_tui.session.pressure import pressed
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue

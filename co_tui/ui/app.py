@@ -14,7 +14,7 @@ from textual.theme import Theme
 
 from co_tui.events import CompactionComplete, Event
 from co_tui.inert import one_line
-from co_tui.session.place import repository_of
+from co_tui.session.checkout import repository_of
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import commands
 from co_tui.ui.asking import ScreenAsker
