@@ -9,7 +9,7 @@ import pytest
 from co_tui.paths import PROJECT_FILE, Paths, locate, read_small_text
 from co_tui.session.checkout import repository_of
 from co_tui.settings import Loaded, SettingsError, load, write
-from co_tui.store.numbers import Numbers
+from co_tui.store.learned_numbers import Numbers
 
 QUICK_S = 3.0
 """Of the processor, so that a busy machine fails nobody; a pipe that is waited for takes for ever."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from co_tui.agent.failures import Asked
-from co_tui.store.numbers import Numbers
+from co_tui.store.learned_numbers import LearnedNumbers
 
 SMALLEST_TOKENS = 256
 """A limit below this is no window one could work in; it is not kept."""
@@ -13,7 +13,7 @@ class Limits:
     """A window once learnt is assumed from then on, when it is smaller than what the model tells."""
 
     def __init__(self, file: Path) -> None:
-        self._numbers = Numbers(file)
+        self._numbers = LearnedNumbers(file)
 
     def of(self, asked: Asked) -> int | None:
         value = self._numbers.get(_name(asked))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from co_tui.context.calibration import RATIO_RANGE
-from co_tui.store.numbers import Numbers
+from co_tui.store.learned_numbers import LearnedNumbers
 
 NOTICEABLE = 0.01
 
@@ -12,7 +12,7 @@ class Ratios:
     """Model → tokens of its own for each one we estimate."""
 
     def __init__(self, file: Path) -> None:
-        self._numbers = Numbers(file)
+        self._numbers = LearnedNumbers(file)
 
     def of(self, model: str) -> float | None:
         """None until something was learnt."""

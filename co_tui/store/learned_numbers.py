@@ -12,7 +12,7 @@ LARGEST = 1e15
 """What is larger, or no number at all, was not learnt from anybody."""
 
 
-class Numbers:
+class LearnedNumbers:
     """Read anew each time, since other processes learn, too. What cannot be read or written is done without."""
 
     def __init__(self, file: Path) -> None:
