@@ -5,7 +5,7 @@ from datetime import datetime
 from co_tui.events.messages import pieces
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
 from co_tui.inert import inert
-from co_tui.session.figures import context_figures
+from co_tui.session.context_report import context_report
 from co_tui.session.replay import replay
 from co_tui.session.state import Entry, SessionState
 from co_tui.session.wording import money, told_cost
@@ -71,7 +71,7 @@ def _prose(entry: Entry) -> str:
 def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
     """Tokens by kind and the limit, as last measured."""
     state = load_state(context, name)
-    figures = context_figures(state)
+    figures = context_report(state)
     if as_json:
         put_json({"session_id": state.session_id, **figures})
         return DONE

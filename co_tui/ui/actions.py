@@ -3,8 +3,8 @@
 from co_tui import settings
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.session.figures import context_figures
-from co_tui.ui.figures import told_cost
+from co_tui.session.context_report import context_report
+from co_tui.ui.formatting import told_cost
 from co_tui.ui.rewrite_actions import NO_SESSION, RewriteActions
 from co_tui.ui.themes import DARK, LIGHT
 
@@ -80,7 +80,7 @@ class Actions(RewriteActions):
         if arguments:
             self._fail(f"/context takes nothing or `clear`, not {one_line(arguments, 40)!r}.")
             return
-        figures = context_figures(self._control.state)
+        figures = context_report(self._control.state)
         roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
         assumed = "" if figures["limit_known"] else " (assumed)"
         measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"

@@ -6,7 +6,7 @@ import pytest
 
 from co_tui.context.marks import marks
 from co_tui.events import UsageInfo
-from co_tui.session.figures import context_figures
+from co_tui.session.context_report import context_report
 from co_tui.session.session import Session
 from co_tui.store.reader import Reader
 from co_tui.ui.widgets.gauge import GaugeReading
@@ -79,7 +79,7 @@ async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
     await session.compact()
     state = session.state
     assert state.cost > 0 and state.summary_cost > 0 and state.total_cost == state.cost + state.summary_cost
-    figures = context_figures(state)
+    figures = context_report(state)
     assert figures["cost"] == pytest.approx(Reader(environment.paths.database).session(session.id).known_cost, abs=1e-6)
     assert figures["summary_cost"] == pytest.approx(state.summary_cost, abs=1e-6)
     await session.close()

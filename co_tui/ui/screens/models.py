@@ -13,7 +13,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS
-from co_tui.ui.figures import tokens
+from co_tui.ui.formatting import tokens
 from co_tui.ui.screens.filtering import FilteringDialog
 
 MAX_SHOWN = 200

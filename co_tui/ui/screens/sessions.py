@@ -19,7 +19,7 @@ from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader, SessionRow
-from co_tui.ui.figures import money, tokens
+from co_tui.ui.formatting import money, tokens
 
 if TYPE_CHECKING:
     from co_tui.ui.app import CoTui

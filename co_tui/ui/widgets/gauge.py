@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from co_tui.context.marks import Marks
 from co_tui.events import UsageInfo
-from co_tui.ui.figures import tokens, told_cost
+from co_tui.ui.formatting import tokens, told_cost
 
 FULL, EMPTY, MARK, MOVING = "▓", "░", "┆", "◆"
 MOVE_S = 0.2

@@ -42,7 +42,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.inert import one_line
-from co_tui.ui.figures import counted, money, tokens
+from co_tui.ui.formatting import counted, money, tokens
 from co_tui.ui.widgets.blocks import clock
 
 NARROWEST = 20

@@ -8,7 +8,7 @@ from co_tui.events.messages import pieces
 from co_tui.session.state import Entry, SessionState
 
 
-def context_figures(state: SessionState) -> dict[str, Any]:
+def context_report(state: SessionState) -> dict[str, Any]:
     """The last measurement, with what the history is made of."""
     usage = state.usage
     roles, characters = _composition(state.history)
