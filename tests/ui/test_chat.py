@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.ui.feed import LOADING
+from co_tui.ui.transcript_feed import LOADING
 from co_tui.ui.widgets.gauge import Gauge
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until

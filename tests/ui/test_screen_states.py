@@ -102,7 +102,7 @@ class Played:
         self.app.chat.transcript.find(text)
 
     async def wait(self, prompts: list[str]) -> None:
-        from co_tui.ui.feed import QUEUED, WaitingShown
+        from co_tui.ui.transcript_feed import QUEUED, WaitingShown
 
         self.app.chat.show_waiting([WaitingShown(prompt, QUEUED) for prompt in prompts])
 

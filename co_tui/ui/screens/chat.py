@@ -22,7 +22,7 @@ from co_tui.inert import one_line
 from co_tui.session.state import SessionState
 from co_tui.ui import commands
 from co_tui.ui.activity import FRAME_S, Activity
-from co_tui.ui.feed import HELD, Feed, WaitingShown
+from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
 from co_tui.ui.widgets.compacting import CompactingIndicator
 from co_tui.ui.widgets.completions import Completions
