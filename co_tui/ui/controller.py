@@ -19,7 +19,7 @@ from co_tui.ui.bridge import Bridge
 from co_tui.ui.drafts import Drafts
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.stored import StoredSession
+from co_tui.ui.stored_session import StoredSession
 from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, WaitingShown
 from co_tui.ui.widgets.blocks import BlockBuilder
 
