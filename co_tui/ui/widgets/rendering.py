@@ -14,7 +14,7 @@ from rich.theme import Theme
 from textual.strip import Strip
 
 from co_tui.ui.widgets.blocks import Block
-from co_tui.ui.widgets.pieces import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, Piece
+from co_tui.ui.widgets.markdown_splitter import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, Piece
 
 BAR = "▌ "
 INDENT = "  "
