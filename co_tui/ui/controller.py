@@ -16,8 +16,8 @@ from co_tui.store.reader import Reader
 from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
-from co_tui.ui.drafts import Drafts
 from co_tui.ui.launch import Launch
+from co_tui.ui.prompt_drafts import Drafts
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.stored_session import StoredSession
 from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, WaitingShown
