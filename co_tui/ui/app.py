@@ -17,8 +17,8 @@ from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import commands
-from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.controller import SessionController
+from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
@@ -50,7 +50,7 @@ class CoTui(App[None]):
         self.theme = self._theme_named(launch.settings.theme)
         self.look = self._make_look(rich=False)
         self.chat = ChatScreen()
-        self.controller = SessionController(self, self.chat, launch, ScreenAsker(self))
+        self.controller = SessionController(self, self.chat, launch, DialogQuestions(self))
         self._early: list[events.Event] | None = []
         """What was typed so far; None once the prompt takes keys itself."""
         if typed_ahead:

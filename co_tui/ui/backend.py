@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from co_tui.settings import Loaded
-from co_tui.ui.asking import ScreenAsker
+from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Backend:
     """Opens sessions, once it is loaded."""
 
-    def __init__(self, launch: Launch, asker: ScreenAsker | None = None) -> None:
+    def __init__(self, launch: Launch, asker: DialogQuestions | None = None) -> None:
         self.launch = launch
         self._asker = asker
         self.trouble = ""

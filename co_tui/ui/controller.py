@@ -13,9 +13,9 @@ from co_tui.session.state import SessionState
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader
-from co_tui.ui.asking import ScreenAsker
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
+from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
 from co_tui.ui.prompt_drafts import Drafts
 from co_tui.ui.screens.chat import ChatScreen
@@ -36,7 +36,7 @@ FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
 class SessionController:
     """One session at a time. The host runs what takes time; the chat shows what comes of it."""
 
-    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, asker: ScreenAsker) -> None:
+    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, asker: DialogQuestions) -> None:
         self._host = host
         self.chat = chat
         self.launch = launch

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from co_tui.ui.app import CoTui
 
 
-class ScreenAsker:
+class DialogQuestions:
     """What a session asks becomes a panel; when nobody waits for the answer any more, the panel closes."""
 
     def __init__(self, app: "CoTui") -> None:
