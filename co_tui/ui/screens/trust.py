@@ -30,7 +30,7 @@ _PHRASES = {
 }
 
 
-def told(wish: Wish) -> str:
+def wish_text(wish: Wish) -> str:
     """What the folder wants, in words."""
     named = sorted(wish.wanted.items(), key=lambda wanted: wanted[0] not in _PHRASES)
     phrases = [
@@ -58,7 +58,7 @@ def ask_for_trust(app: "CoTui") -> None:
 
     title = f"{one_line(wish.folder, 60)} has its own settings"
     answers = {"t": "trust this folder", "v": "view the file", "esc": "not now"}
-    panel = QuestionPanel(title, told(wish), answers, answered)
+    panel = QuestionPanel(title, wish_text(wish), answers, answered)
     app.chat.show_question(panel)
 
 

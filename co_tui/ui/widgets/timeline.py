@@ -78,12 +78,12 @@ class Timeline(OptionList):
 
     def show(self, events: Iterable[Event]) -> None:
         """Replace all entries."""
-        self._events = [event for event in events if told(event)]
+        self._events = [event for event in events if timeline_entry(event)]
         self._fill()
         self.see_newest()
 
     def add(self, event: Event) -> None:
-        if told(event):
+        if timeline_entry(event):
             self._events.append(event)
             self.add_option(_option(event, self._width))
             self.see_newest()
@@ -118,7 +118,7 @@ class Timeline(OptionList):
 
 def _option(event: Event, width: int) -> Option:
     """Time, sign and words; what is longer than the column goes on below its beginning."""
-    icon, text = told(event) or ("", "")
+    icon, text = timeline_entry(event) or ("", "")
     first, *others = text.split("\n")
     time = f"{clock(event.timestamp)} "
     room = width - cell_len(time) - 2
@@ -135,7 +135,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     return wrap(text, max(8, width), break_long_words=True) or [""]
 
 
-def told(event: Event) -> tuple[str, str] | None:
+def timeline_entry(event: Event) -> tuple[str, str] | None:
     """An event's sign and words on the timeline; None for what does not belong there."""
     fact = event.fact
     match fact:
