@@ -176,7 +176,7 @@ class Turn:
             model,
             instructions=runtime.instructions or None,
             toolsets=runtime.toolsets() if runtime.model_handle.takes_tools else (),
-            capabilities=[_Governor(self)],
+            capabilities=[RequestHook(self)],
             model_settings=runtime.model_handle.settings,
         )
         history = runtime.parsed.messages(runtime.state)
@@ -326,7 +326,7 @@ class Turn:
         )
 
 
-class _Governor(AbstractCapability[Any]):
+class RequestHook(AbstractCapability[Any]):
     """Our hands inside the agent's loop: before each request and after each reply."""
 
     def __init__(self, turn: Turn) -> None:
