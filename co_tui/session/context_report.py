@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from co_tui.events.messages import pieces
-from co_tui.session.state import Entry, SessionState
+from co_tui.session.state.session_state import Entry, SessionState
 
 
 def context_report(state: SessionState) -> dict[str, Any]:

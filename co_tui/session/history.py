@@ -4,7 +4,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.messages import read_messages, to_json
 from co_tui.events import Ref
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 
 __all__ = ["ParsedHistory", "to_json"]
 

@@ -10,7 +10,7 @@ from co_tui.session.archive import Archive
 from co_tui.session.compaction import Compactor
 from co_tui.session.recall import Recall
 from co_tui.session.runtime import Runtime
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 
 SMALLEST_WINDOW_FOR_TOOLS = 8_000
 """Below this the definitions of our own tools would take more than they give."""

@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import ModelRetry
 from co_tui.events import Json, Ref
 from co_tui.events.messages import Role, pieces
 from co_tui.inert import one_line
-from co_tui.session.state import Entry, SessionState
+from co_tui.session.state.session_state import Entry, SessionState
 
 HITS = 8
 """Messages a page."""

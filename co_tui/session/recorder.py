@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from co_tui.events import Event, Fact
-from co_tui.session.state import SessionState, apply
+from co_tui.session.state.session_state import SessionState, apply
 from co_tui.store.log import now
 from co_tui.store.writer import Writer
 

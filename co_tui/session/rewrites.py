@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
 from co_tui.events.messages import STANDS_FOR, SUMMARY, pieces, prompt_of
-from co_tui.session.state import Entry, Rewritten, SessionState, woven
+from co_tui.session.state.session_state import Entry, Rewritten, SessionState, woven
 
 
 class NothingToUndo(Exception):

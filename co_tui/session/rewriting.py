@@ -22,7 +22,7 @@ from co_tui.session.classify import classify
 from co_tui.session.history import to_json
 from co_tui.session.rewrites import standing_compactions
 from co_tui.session.runtime import Runtime
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 from co_tui.session.summaries import Summary
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
 from co_tui.store.errors import StoreError

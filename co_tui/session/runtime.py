@@ -17,7 +17,7 @@ from co_tui.events import CompactionComplete
 from co_tui.session.archive import Archive
 from co_tui.session.history import ParsedHistory
 from co_tui.session.recorder import Recorder
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 
 FIRST_BACKOFF_S = 0.5

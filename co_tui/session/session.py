@@ -53,7 +53,7 @@ from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
 from co_tui.session.rewriting import Rewriter
 from co_tui.session.runtime import Runtime
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 
 from co_tui.events import Event
-from co_tui.session.state import SessionState, apply
+from co_tui.session.state.session_state import SessionState, apply
 
 
 class Bridge:

@@ -9,7 +9,7 @@ from textual.timer import Timer
 
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.store.reader import Reader

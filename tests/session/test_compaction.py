@@ -28,7 +28,7 @@ from co_tui.session.compaction import CompactionRefused
 from co_tui.session.replay import replay
 from co_tui.session.rewrites import NothingToUndo
 from co_tui.session.session import Session, WindowTooSmall
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.reader import Reader

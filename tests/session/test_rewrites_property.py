@@ -29,7 +29,7 @@ from co_tui.session.compaction import CompactionRefused
 from co_tui.session.replay import replay
 from co_tui.session.rewrites import NothingToUndo
 from co_tui.session.session import Session
-from co_tui.session.state import Entry, SessionState, apply
+from co_tui.session.state.session_state import Entry, SessionState, apply
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
 from tests.support.environments import ScriptedModel, environment_for

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Message, Rewind, from_json, to_json
-from co_tui.session.growing import Growing
 from co_tui.session.replay import replay
-from co_tui.session.state import SessionState, apply
+from co_tui.session.state.append_only import AppendOnly
+from co_tui.session.state.session_state import SessionState, apply
 from tests.support.events import durable_facts
 
 
@@ -77,7 +77,7 @@ def test_undo_clear_and_rewind_say_what_the_history_became() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers())))
 def test_growing_is_immutable(steps) -> None:
-    versions: list[tuple[Growing[int], list[int]]] = [(Growing(), [])]
+    versions: list[tuple[AppendOnly[int], list[int]]] = [(AppendOnly(), [])]
     for base, item in steps:
         sequence, model = versions[base % len(versions)]
         versions.append((sequence.append(item), [*model, item]))

@@ -9,7 +9,7 @@ from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import CompactionComplete, Event
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome
 from tests.support.environments import environment_for
 from tests.support.provider import Provider, Reply

@@ -16,7 +16,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.session.replay import replay
-from co_tui.session.state import apply
+from co_tui.session.state.session_state import apply
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.help import HelpScreen
 from co_tui.ui.widgets import compacting, gauge

@@ -19,7 +19,7 @@ from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.context.marks import marks
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, UsageInfo
 from co_tui.inert import one_line
-from co_tui.session.state import SessionState
+from co_tui.session.state.session_state import SessionState
 from co_tui.ui import commands
 from co_tui.ui.activity import FRAME_S, Activity
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown

@@ -12,7 +12,7 @@ from textual.widgets import Input, OptionList, Static, TabbedContent, TabPane
 from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.messages import RULES, SAID, pieces
 from co_tui.inert import inert
-from co_tui.session.state import Entry, SessionState
+from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.formatting import money
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.screens.messages import Row, option, row_of, text_of_all

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from co_tui.events import Json, Ref
 from co_tui.events.messages import STANDS_FOR, pieces
 from co_tui.inert import one_line
-from co_tui.session.state import Entry
+from co_tui.session.state.session_state import Entry
 from co_tui.ui.screens.filtering import FilteringDialog
 
 LINE_CHARS = 200

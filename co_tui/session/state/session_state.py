@@ -41,7 +41,7 @@ from co_tui.events import (
 from co_tui.events.facts import Place
 from co_tui.events.messages import prompt_of, title_of
 from co_tui.record import Record
-from co_tui.session.growing import Growing
+from co_tui.session.state.append_only import AppendOnly
 
 PACE_TURNS = 6
 """How many turns back the pace is measured."""
@@ -73,8 +73,8 @@ class Rewritten(NamedTuple):
     """A rewrite of the history that can be taken back."""
 
     event: Event
-    before: Growing[Entry]
-    after: Growing[Entry]
+    before: AppendOnly[Entry]
+    after: AppendOnly[Entry]
 
     @property
     def seq(self) -> int:
@@ -93,13 +93,13 @@ class SessionState(Record):
     repository: str = ""
     branch: str = ""
     turn: int = 0
-    history: Growing[Entry] = Growing()
+    history: AppendOnly[Entry] = AppendOnly()
     """The messages the session would send now."""
-    transcript: Growing[Entry] = Growing()
+    transcript: AppendOnly[Entry] = AppendOnly()
     """Everything ever said; never shrinks."""
-    timeline: Growing[Event] = Growing()
+    timeline: AppendOnly[Event] = AppendOnly()
     """Turns and lifecycle events, in order."""
-    compactions: Growing[Event] = Growing()
+    compactions: AppendOnly[Event] = AppendOnly()
     """The successful ones: their replacements can stand in the history again after a rewind."""
     rewrites: tuple[Rewritten, ...] = ()
     """Compactions, clearings and rewinds that were not taken back, oldest first."""
@@ -289,11 +289,11 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
             placed = True
     if not placed:
         return state
-    state = _rewritten(state, event, Growing(history))
+    state = _rewritten(state, event, AppendOnly(history))
     return state.but(compactions=state.compactions.append(event))
 
 
-def _rewritten(state: SessionState, event: Event, history: Growing[Entry]) -> SessionState:
+def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
     kept = Rewritten(event, before=state.history, after=history)
     return state.but(history=history, rewrites=(*state.rewrites, kept), readings=())
 
@@ -303,6 +303,6 @@ def _pinned(state: SessionState, fact: Pin) -> SessionState:
     return state.but(pins=pins, history=_resolved(state, fact.history) if fact.history else state.history)
 
 
-def _resolved(state: SessionState, refs: Iterable[Ref]) -> Growing[Entry]:
+def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
     found = (state.entry(ref) for ref in refs)
-    return Growing(entry for entry in found if entry is not None)
+    return AppendOnly(entry for entry in found if entry is not None)

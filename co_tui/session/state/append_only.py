@@ -6,7 +6,7 @@ from typing import Generic, TypeVar, overload
 T = TypeVar("T")
 
 
-class Growing(Sequence[T], Generic[T]):
+class AppendOnly(Sequence[T], Generic[T]):
     """A frozen sequence whose `append` shares storage with the original.
 
     Each instance sees only its own first `len` items, so an older one never changes. Appending to the
@@ -20,11 +20,11 @@ class Growing(Sequence[T], Generic[T]):
         self._items = list(items)
         self._length = len(self._items)
 
-    def append(self, item: T) -> "Growing[T]":
+    def append(self, item: T) -> "AppendOnly[T]":
         """A sequence with `item` at its end; this one stays as it is."""
         items = self._items if self._length == len(self._items) else self._items[: self._length]
         items.append(item)
-        grown: Growing[T] = Growing.__new__(Growing)
+        grown: AppendOnly[T] = AppendOnly.__new__(AppendOnly)
         grown._items = items
         grown._length = self._length + 1
         return grown
@@ -55,11 +55,11 @@ class Growing(Sequence[T], Generic[T]):
             yield self._items[index]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Growing | list | tuple):
+        if not isinstance(other, AppendOnly | list | tuple):
             return NotImplemented
         return self._length == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Growing({self._items[: self._length]!r})"
+        return f"AppendOnly({self._items[: self._length]!r})"

@@ -1,0 +1,1 @@
+"""What all events of a session add up to."""
