@@ -7,8 +7,8 @@ from pydantic_ai.messages import ToolReturnPart
 
 from co_tui.context.turns import content_text
 from co_tui.events import ArtifactStored
-from co_tui.session.history import ParsedHistory
 from co_tui.session.recorder import Recorder
+from co_tui.session.state.parsed_messages import ParsedMessages
 
 PAGE_CHARS = 4_000
 SHOWN_CHARS = 300
@@ -18,7 +18,7 @@ MAX_MATCHES = 40
 class Archive:
     """One session's archived results. Nothing is stored twice: a reference names a part of a logged message."""
 
-    def __init__(self, recorder: Recorder, history: ParsedHistory) -> None:
+    def __init__(self, recorder: Recorder, history: ParsedMessages) -> None:
         self._recorder = recorder
         self._history = history
         self._known: set[str] = set()

@@ -15,10 +15,10 @@ from co_tui.context.tool_outputs import ends_of
 from co_tui.context.turns import content_text, holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
 from co_tui.session.compaction import CompactionRefused, Compactor
-from co_tui.session.history import to_json
 from co_tui.session.limits import Limits
 from co_tui.session.rewriting import since
 from co_tui.session.runtime import Runtime
+from co_tui.session.state.parsed_messages import to_json
 
 BUFFERS = (0.1, 0.25, 0.5)
 """How much less than what was refused is tried, when the provider names no limit: growing, up to a maximum."""

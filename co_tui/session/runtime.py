@@ -15,8 +15,8 @@ from co_tui.context.count import Reading, Scaffold
 from co_tui.context.pipeline import Governor, Measured
 from co_tui.events import CompactionComplete
 from co_tui.session.archive import Archive
-from co_tui.session.history import ParsedHistory
 from co_tui.session.recorder import Recorder
+from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 
@@ -28,7 +28,7 @@ class Runtime:
     """One for each model and policy a session has had; a turn keeps the one it began with."""
 
     recorder: Recorder
-    parsed: ParsedHistory
+    parsed: ParsedMessages
     model_handle: ModelHandle
     governor: Governor
     settings: Settings

@@ -44,7 +44,6 @@ from co_tui.session.archive import Archive
 from co_tui.session.checkout import repository_of
 from co_tui.session.compaction import CompactionRefused, Compactor
 from co_tui.session.environment import Environment, new_session_id
-from co_tui.session.history import ParsedHistory, to_json
 from co_tui.session.own_tools import OwnTools
 from co_tui.session.preparing import Preparer
 from co_tui.session.pressure import pressed
@@ -53,6 +52,7 @@ from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
 from co_tui.session.rewriting import Rewriter
 from co_tui.session.runtime import Runtime
+from co_tui.session.state.parsed_messages import ParsedMessages, to_json
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
@@ -85,7 +85,7 @@ class Session:
         self._environment = environment
         self._lock = lock
         self._recorder = recorder
-        self._history = ParsedHistory()
+        self._history = ParsedMessages()
         self._relieved_at = -RELIEVED_FOR_MESSAGES
         """How much had been said when memory was last made free."""
         self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._close_retired)

@@ -38,10 +38,10 @@ from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import pieces
 from co_tui.session.classify import classify
 from co_tui.session.compaction import Compactor
-from co_tui.session.history import to_json
 from co_tui.session.limits import Limits
 from co_tui.session.recovery import Recovery
 from co_tui.session.runtime import Runtime
+from co_tui.session.state.parsed_messages import to_json
 from co_tui.session.streaming import Streaming
 from co_tui.store.errors import StoreError
 

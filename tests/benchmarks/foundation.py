@@ -59,9 +59,9 @@ def main() -> None:
 
 
 def _parsed(path: Path) -> int:
-    from co_tui.session.history import ParsedHistory
+    from co_tui.session.state.parsed_messages import ParsedMessages
 
-    return len(ParsedHistory().messages(replay(Reader(path).events("long"))))
+    return len(ParsedMessages().messages(replay(Reader(path).events("long"))))
 
 
 def _raw_insert(path: Path) -> None:

@@ -6,10 +6,10 @@ from co_tui.agent.messages import read_messages, to_json
 from co_tui.events import Ref
 from co_tui.session.state.session_state import SessionState
 
-__all__ = ["ParsedHistory", "to_json"]
+__all__ = ["ParsedMessages", "to_json"]
 
 
-class ParsedHistory:
+class ParsedMessages:
     """Remembers the parsed form of every message the history holds."""
 
     def __init__(self) -> None:
