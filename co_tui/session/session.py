@@ -39,7 +39,6 @@ from co_tui.events.messages import prompt_of
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
 from co_tui.paths import path_text
-from co_tui.session import rewrites
 from co_tui.session.archive import Archive
 from co_tui.session.checkout import repository_of
 from co_tui.session.compaction import CompactionRefused, Compactor
@@ -52,6 +51,7 @@ from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.replay import replay
 from co_tui.session.rewriting import Rewriter
 from co_tui.session.runtime import Runtime
+from co_tui.session.state import history_edits
 from co_tui.session.state.parsed_messages import ParsedMessages, to_json
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
@@ -159,7 +159,7 @@ class Session:
         settings = self._runtime.settings
         if settings.restored == "texts":
             turns = max(LEAST_RESTORED_TURNS, settings.agent_max_context_turns // 6)
-            if (fact := rewrites.restored(self.state, turns)) is not None:
+            if (fact := history_edits.restored(self.state, turns)) is not None:
                 await self._recorder.record(fact)
 
     async def fork(self, upto: int | None = None) -> str:
@@ -172,7 +172,7 @@ class Session:
             writer.fork(self.id, target, seq, SessionFork(source_session_id=self.id, source_seq=seq, **place))
         )
         await asyncio.wrap_future(
-            writer.append(target, [SessionRename(title=rewrites.fork_title(self.state.title), **place)])
+            writer.append(target, [SessionRename(title=history_edits.fork_title(self.state.title), **place)])
         )
         forked = await asyncio.to_thread(_replayed, self._environment.paths.database, target)
         try:
@@ -281,10 +281,10 @@ class Session:
 
         Returns the event that was undone. Raises `NothingToUndo`.
         """
-        rewrites.undoable(self.state, seq)
+        history_edits.undoable(self.state, seq)
         await self._settle_history("an earlier change was undone")
-        last = rewrites.undoable(self.state, seq)
-        await self._rewrite(rewrites.undone(self.state, last))
+        last = history_edits.undoable(self.state, seq)
+        await self._rewrite(history_edits.undone(self.state, last))
         await self._compactor.rewriter.align(self._runtime)
         self._runtime.governor.resist(len(self.state.history))  # it is not to be compacted again at once
         return last.event
@@ -294,7 +294,7 @@ class Session:
 
         Raises `NothingToUndo` when there is no such turn.
         """
-        first = rewrites.beginning_of(self.state, turn)
+        first = history_edits.beginning_of(self.state, turn)
         await self._settle_history("the conversation was rewound")
         then = await asyncio.to_thread(_replayed, self._environment.paths.database, self.id, first.seq - 1)
         history = tuple(entry.ref for entry in then.history)
@@ -304,17 +304,17 @@ class Session:
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
         """Let every stage keep these messages, or no longer. One that a compaction replaced comes back in."""
-        fact = rewrites.pinned(self.state, refs, pinned)
+        fact = history_edits.pinned(self.state, refs, pinned)
         if fact.history:
             await self._settle_history("a message was brought back")
-            fact = rewrites.pinned(self.state, refs, pinned)
+            fact = history_edits.pinned(self.state, refs, pinned)
         await self._rewrite(fact)
 
     async def edit_summary(self, seq: int, text: str) -> None:
         """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
-        rewrites.edited(self.state, seq, text)
+        history_edits.edited(self.state, seq, text)
         await self._settle_history("a summary was edited")
-        await self._rewrite(await self._runtime.with_figures(rewrites.edited(self.state, seq, text)))
+        await self._rewrite(await self._runtime.with_figures(history_edits.edited(self.state, seq, text)))
 
     async def _settle_history(self, reason: str) -> None:
         """Nothing may be under way while the history is rewritten."""

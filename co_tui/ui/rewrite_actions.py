@@ -64,7 +64,7 @@ class RewriteActions:
         if session is None:
             self._say(NO_SESSION)
             return
-        from co_tui.session.rewrites import NothingToUndo, what_was
+        from co_tui.session.state.history_edits import NothingToUndo, what_was
 
         try:
             undone = await session.undo(int(seq) if seq.isdecimal() else None)
@@ -89,7 +89,7 @@ class RewriteActions:
         if not turn.isdecimal():
             self._fail(f"/rewind takes the number of a turn, not {one_line(turn, 40)!r}.")
             return
-        from co_tui.session.rewrites import NothingToUndo
+        from co_tui.session.state.history_edits import NothingToUndo
 
         try:
             prompt = await session.rewind(int(turn))
@@ -159,7 +159,7 @@ class RewriteActions:
         await self._app.push_screen(EditScreen("The summary, as the model sees it", event.fact.summary), edited)
 
     async def _apply_edit(self, session: "Session", seq: int, text: str) -> None:
-        from co_tui.session.rewrites import NothingToUndo
+        from co_tui.session.state.history_edits import NothingToUndo
 
         try:
             await session.edit_summary(seq, text)

@@ -12,8 +12,8 @@ import pytest
 from co_tui.context.count import Window
 from co_tui.events import CompactionStart, CompactionWait, SessionError, StreamDelta, Truncation
 from co_tui.session.compaction import CompactionRefused
-from co_tui.session.rewrites import NothingToUndo
 from co_tui.session.session import Session
+from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from tests.session.test_compaction import GOOD, TOO_MUCH, Person, long_answers, replayed, texts  # noqa: F401

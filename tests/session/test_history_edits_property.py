@@ -24,11 +24,11 @@ from co_tui.events import (
     from_json,
     to_json,
 )
-from co_tui.session import rewrites
 from co_tui.session.compaction import CompactionRefused
 from co_tui.session.replay import replay
-from co_tui.session.rewrites import NothingToUndo
 from co_tui.session.session import Session
+from co_tui.session.state import history_edits
+from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.state.session_state import Entry, SessionState, apply
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
@@ -115,7 +115,7 @@ def undo(log: Log, _: int, __: int) -> None:
     if not log.state.rewrites:
         return
     last, before = log.state.rewrites[-1], log.state
-    log.add(rewrites.undone(before, last))
+    log.add(history_edits.undone(before, last))
     earlier = log.states[last.seq - 1].history
     since = [entry for entry in before.transcript if entry.seq > last.seq]
     expected = [*earlier, *since]
@@ -138,7 +138,7 @@ def clear(log: Log, _: int, __: int) -> None:
 def rewind(log: Log, number: int, _: int) -> None:
     if not log.state.turn:
         return
-    first = rewrites.beginning_of(log.state, 1 + number % log.state.turn)
+    first = history_edits.beginning_of(log.state, 1 + number % log.state.turn)
     then = log.states[first.seq - 1].history
     log.add(Rewind(to_seq=first.seq - 1, history=tuple(refs(then))))
     assert log.state.history == then
@@ -150,7 +150,7 @@ def pin(log: Log, place: int, on: int) -> None:
         return
     ref = known[place % len(known)].ref
     before = refs(log.state.history)
-    log.add(rewrites.pinned(log.state, [ref], bool(on % 3)))
+    log.add(history_edits.pinned(log.state, [ref], bool(on % 3)))
     after = refs(log.state.history)
     assert (ref in log.state.pins) == (ref in after and bool(on % 3))
     assert [each for each in after if each in before] == before, "nothing leaves, nothing changes places"
