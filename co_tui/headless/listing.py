@@ -5,8 +5,8 @@ from datetime import datetime
 from co_tui.events.messages import pieces
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
 from co_tui.inert import inert
-from co_tui.session.context_report import context_report
-from co_tui.session.replay import replay
+from co_tui.session.state.context_report import context_report
+from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.wording import money, told_cost
 from co_tui.store.errors import SessionBusy, StoreError

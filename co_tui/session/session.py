@@ -48,11 +48,11 @@ from co_tui.session.preparing import Preparer
 from co_tui.session.pressure import pressed
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
-from co_tui.session.replay import replay
 from co_tui.session.rewriting import Rewriter
 from co_tui.session.runtime import Runtime
 from co_tui.session.state import history_edits
 from co_tui.session.state.parsed_messages import ParsedMessages, to_json
+from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings

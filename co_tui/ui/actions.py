@@ -3,7 +3,7 @@
 from co_tui import settings
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.session.context_report import context_report
+from co_tui.session.state.context_report import context_report
 from co_tui.ui.formatting import told_cost
 from co_tui.ui.rewrite_actions import NO_SESSION, RewriteActions
 from co_tui.ui.themes import DARK, LIGHT

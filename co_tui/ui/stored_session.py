@@ -4,7 +4,7 @@ from pathlib import Path
 
 from co_tui.events import Event, Message
 from co_tui.events.messages import prompt_of
-from co_tui.session.replay import replay
+from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.reader import Reader
 from co_tui.ui.widgets.blocks import Block, BlockBuilder

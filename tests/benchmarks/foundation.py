@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from co_tui.events import Message, SessionStart
-from co_tui.session.replay import replay
+from co_tui.session.state.replay import replay
 from co_tui.store.reader import Reader
 from co_tui.store.writer import Writer
 from tests.benchmarks.figures import command_ms, median, percentile, print_table, times_ms

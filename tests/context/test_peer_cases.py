@@ -30,7 +30,7 @@ from co_tui.context.truncate import truncate
 from co_tui.context.turns import STANDS_FOR
 from co_tui.events import CompactionComplete, Event, Message
 from co_tui.lab.chat import to_message
-from co_tui.session.replay import replay
+from co_tui.session.state.replay import replay
 from co_tui.settings import Settings
 from tests.context.test_pipeline import LOADED, asked, talk
 from tests.support.shared import DATA

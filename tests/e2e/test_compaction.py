@@ -16,8 +16,8 @@ from co_tui.agent import models
 from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.events import SessionError
 from co_tui.session.environment import Environment
-from co_tui.session.replay import replay
 from co_tui.session.session import Session
+from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
 from co_tui.settings import load
 from co_tui.store.reader import Reader

@@ -13,8 +13,8 @@ from co_tui.agent.messages import UNREADABLE, read_messages
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import Event, SessionError
 from co_tui.session.environment import Environment
-from co_tui.session.replay import replay
 from co_tui.session.session import Session
+from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader
 from tests.support.environments import environment_for, facts

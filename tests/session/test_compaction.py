@@ -25,9 +25,9 @@ from co_tui.events import (
 from co_tui.events.messages import pieces
 from co_tui.session import telemetry
 from co_tui.session.compaction import CompactionRefused
-from co_tui.session.replay import replay
 from co_tui.session.session import Session, WindowTooSmall
 from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.store.checkpoints import Checkpoints

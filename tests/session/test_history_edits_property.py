@@ -25,10 +25,10 @@ from co_tui.events import (
     to_json,
 )
 from co_tui.session.compaction import CompactionRefused
-from co_tui.session.replay import replay
 from co_tui.session.session import Session
 from co_tui.session.state import history_edits
 from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState, apply
 from co_tui.session.turn import Outcome
 from co_tui.store.reader import Reader

@@ -9,7 +9,7 @@ from pydantic_ai.models.test import TestModel
 
 from co_tui.events import Clear, CompactionComplete, Event, Fact, Json, Message
 from co_tui.session.recall import ANSWER_CHARS, HITS, Recall
-from co_tui.session.replay import replay
+from co_tui.session.state.replay import replay
 
 
 def said(text: str, turn: int = 1, kind: str = "user-prompt") -> Message:

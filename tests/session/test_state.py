@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Message, Rewind, from_json, to_json
-from co_tui.session.replay import replay
 from co_tui.session.state.append_only import AppendOnly
+from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState, apply
 from tests.support.events import durable_facts
 

@@ -28,8 +28,8 @@ from co_tui.events import (
     is_durable,
 )
 from co_tui.session.recorder import Listener
-from co_tui.session.replay import replay
 from co_tui.session.session import Session
+from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.errors import SessionBusy

@@ -6,8 +6,8 @@ import pytest
 
 from co_tui.context.marks import marks
 from co_tui.events import UsageInfo
-from co_tui.session.context_report import context_report
 from co_tui.session.session import Session
+from co_tui.session.state.context_report import context_report
 from co_tui.store.reader import Reader
 from co_tui.ui.widgets.gauge import GaugeReading
 from tests.context.test_pipeline import LOADED
