@@ -6,7 +6,7 @@ from co_tui.events import Event
 from co_tui.headless.opening import Place, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, say
 from co_tui.headless.printing import Piece, as_json
-from co_tui.session.compaction import CompactionRefused
+from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.wording import told_compaction
 

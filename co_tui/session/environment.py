@@ -12,8 +12,8 @@ from pydantic_ai.toolsets import AbstractToolset
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
+from co_tui.session.compaction.prepare import Asker
 from co_tui.session.limits import Limits
-from co_tui.session.preparing import Asker
 from co_tui.session.ratios import Ratios
 from co_tui.session.runtime import FIRST_BACKOFF_S
 from co_tui.settings import Settings

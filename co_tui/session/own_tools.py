@@ -7,7 +7,7 @@ from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.session.archive import Archive
-from co_tui.session.compaction import Compactor
+from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.recall import Recall
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.session_state import SessionState

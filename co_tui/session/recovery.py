@@ -14,7 +14,7 @@ from co_tui.context.pipeline import Measured
 from co_tui.context.tool_outputs import ends_of
 from co_tui.context.turns import content_text, holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
-from co_tui.session.compaction import CompactionRefused, Compactor
+from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.limits import Limits
 from co_tui.session.rewriting import since
 from co_tui.session.runtime import Runtime

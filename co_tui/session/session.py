@@ -41,10 +41,10 @@ from co_tui.inert import shell_text
 from co_tui.paths import path_text
 from co_tui.session.archive import Archive
 from co_tui.session.checkout import repository_of
-from co_tui.session.compaction import CompactionRefused, Compactor
+from co_tui.session.compaction.compactor import CompactionRefused, Compactor
+from co_tui.session.compaction.prepare import Preparer
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.own_tools import OwnTools
-from co_tui.session.preparing import Preparer
 from co_tui.session.pressure import pressed
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder

@@ -37,7 +37,7 @@ from co_tui.events import (
 from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import pieces
 from co_tui.session.classify import classify
-from co_tui.session.compaction import Compactor
+from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.limits import Limits
 from co_tui.session.recovery import Recovery
 from co_tui.session.runtime import Runtime

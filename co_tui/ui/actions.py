@@ -152,7 +152,7 @@ class Actions(RewriteActions):
             self._fail("The engine is still loading; choose the model again in a moment.")
             return
         from co_tui.agent.errors import ModelUnusable
-        from co_tui.session.compaction import CompactionRefused
+        from co_tui.session.compaction.compactor import CompactionRefused
         from co_tui.session.session import WindowTooSmall
 
         try:

@@ -48,7 +48,7 @@ class RewriteActions:
         if session is None:
             self._say(NO_SESSION)
             return
-        from co_tui.session.compaction import CompactionRefused
+        from co_tui.session.compaction.compactor import CompactionRefused
 
         if session.busy:
             self._say("The conversation is compacted when the turn ends.")

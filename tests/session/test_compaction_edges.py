@@ -11,7 +11,7 @@ import pytest
 
 from co_tui.context.count import Window
 from co_tui.events import CompactionStart, CompactionWait, SessionError, StreamDelta, Truncation
-from co_tui.session.compaction import CompactionRefused
+from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.turn import Outcome

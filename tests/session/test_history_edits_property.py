@@ -24,7 +24,7 @@ from co_tui.events import (
     from_json,
     to_json,
 )
-from co_tui.session.compaction import CompactionRefused
+from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.state import history_edits
 from co_tui.session.state.history_edits import NothingToUndo

@@ -17,7 +17,7 @@ from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.classify import classify
-from co_tui.session.preparing import Preparer, Stopped
+from co_tui.session.compaction.prepare import Preparer, Stopped
 from co_tui.session.rewriting import Job, Rewriter, since
 from co_tui.session.runtime import Runtime
 from co_tui.session.wishes import is_fixed, wished_cut

@@ -1,0 +1,1 @@
+"""How a conversation is made smaller."""
