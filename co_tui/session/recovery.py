@@ -14,9 +14,9 @@ from co_tui.context.pipeline import Measured
 from co_tui.context.tool_outputs import ends_of
 from co_tui.context.turns import content_text, holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
+from co_tui.session.compaction.apply import since
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.limits import Limits
-from co_tui.session.rewriting import since
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import to_json
 
@@ -113,7 +113,7 @@ class Recovery:
             )
         )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS)
-        await self._compactor.rewriter.remember(runtime, summary, "Left the context in an emergency")
+        await self._compactor.applier.remember(runtime, summary, "Left the context in an emergency")
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])
         after = await runtime.measure_as(kept)
@@ -137,7 +137,7 @@ class Recovery:
             duration_ms=since(began),
             waited_ms=since(began),
         )
-        fact = await self._compactor.rewriter.with_checkpoint(runtime, fact)
+        fact = await self._compactor.applier.with_checkpoint(runtime, fact)
         (done,) = await runtime.recorder.record(fact)
         # What was pinned is a copy now, and stays pinned.
         copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)

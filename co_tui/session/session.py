@@ -41,6 +41,7 @@ from co_tui.inert import shell_text
 from co_tui.paths import path_text
 from co_tui.session.archive import Archive
 from co_tui.session.checkout import repository_of
+from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.prepare import Preparer
 from co_tui.session.environment import Environment, new_session_id
@@ -48,7 +49,6 @@ from co_tui.session.own_tools import OwnTools
 from co_tui.session.pressure import pressed
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
-from co_tui.session.rewriting import Rewriter
 from co_tui.session.runtime import Runtime
 from co_tui.session.state import history_edits
 from co_tui.session.state.parsed_messages import ParsedMessages, to_json
@@ -95,10 +95,10 @@ class Session:
         """Models that were replaced while they may still be answering."""
         self._archive = Archive(recorder, self._history)
         self._runtime = self._new_runtime(model_handle, environment.settings, window)
-        rewriter = Rewriter(
+        applier = Applier(
             Checkpoints(environment.paths.session(recorder.session_id)), DailyMemory(environment.paths.memory)
         )
-        self._compactor = Compactor(rewriter, Preparer(environment.cwd, environment.asker, environment.environ))
+        self._compactor = Compactor(applier, Preparer(environment.cwd, environment.asker, environment.environ))
         self._tools = OwnTools(self._archive, self._compactor, lambda: recorder.state)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
@@ -176,7 +176,7 @@ class Session:
         )
         forked = await asyncio.to_thread(_replayed, self._environment.paths.database, target)
         try:
-            await asyncio.to_thread(self._compactor.rewriter.carry, self._environment.paths.session(target), forked)
+            await asyncio.to_thread(self._compactor.applier.carry, self._environment.paths.session(target), forked)
         except CheckpointFailed as failed:
             await self._recorder.record(
                 SessionError(what=str(failed), kind="checkpoint", outcome="forked without them")
@@ -285,7 +285,7 @@ class Session:
         await self._settle_history("an earlier change was undone")
         last = history_edits.undoable(self.state, seq)
         await self._rewrite(history_edits.undone(self.state, last))
-        await self._compactor.rewriter.align(self._runtime)
+        await self._compactor.applier.align(self._runtime)
         self._runtime.governor.resist(len(self.state.history))  # it is not to be compacted again at once
         return last.event
 
@@ -299,7 +299,7 @@ class Session:
         then = await asyncio.to_thread(_replayed, self._environment.paths.database, self.id, first.seq - 1)
         history = tuple(entry.ref for entry in then.history)
         await self._rewrite(Rewind(to_seq=first.seq - 1, history=history))
-        await self._compactor.rewriter.align(self._runtime)
+        await self._compactor.applier.align(self._runtime)
         return prompt_of(first.message) or ""
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:

@@ -57,15 +57,15 @@ class Writing:
 
     def __init__(self, session: Session) -> None:
         self.begun, self.may_end = threading.Event(), threading.Event()
-        rewriter = session._compactor.rewriter
-        real: Callable[..., Any] = rewriter._checkpointed
+        applier = session._compactor.applier
+        real: Callable[..., Any] = applier._checkpointed
 
         def held(*arguments: Any) -> Any:
             self.begun.set()
             assert self.may_end.wait(30)
             return real(*arguments)
 
-        rewriter._checkpointed = held  # type: ignore[method-assign]
+        applier._checkpointed = held  # type: ignore[method-assign]
 
 
 # Stopping

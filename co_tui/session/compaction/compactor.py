@@ -17,8 +17,8 @@ from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.classify import classify
+from co_tui.session.compaction.apply import Applier, Job, since
 from co_tui.session.compaction.prepare import Preparer, Stopped
-from co_tui.session.rewriting import Job, Rewriter, since
 from co_tui.session.runtime import Runtime
 from co_tui.session.wishes import is_fixed, wished_cut
 
@@ -43,8 +43,8 @@ class _Run:
 class Compactor:
     """A session's compactions."""
 
-    def __init__(self, rewriter: Rewriter, preparer: Preparer) -> None:
-        self._rewriter = rewriter
+    def __init__(self, applier: Applier, preparer: Preparer) -> None:
+        self._applier = applier
         self._preparer = preparer
         self._background: Background[Job] = Background()
         self._task: asyncio.Task[None] | None = None
@@ -167,8 +167,8 @@ class Compactor:
             self._task.cancel("stopped")
 
     @property
-    def rewriter(self) -> Rewriter:
-        return self._rewriter
+    def applier(self) -> Applier:
+        return self._applier
 
     async def discard(self, runtime: Runtime, reason: str) -> None:
         """Throw away what runs beside the conversation or is ready: the history it was made for goes."""
@@ -176,7 +176,7 @@ class Compactor:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
         if (job := self._background.discard()) is not None:
-            await self._rewriter.end(runtime, job, _failed(job, f"discarded: {reason}", cancelled=True))
+            await self._applier.end(runtime, job, _failed(job, f"discarded: {reason}", cancelled=True))
         async with self._rewriting:
             pass  # what is being applied right now still is
 
@@ -262,7 +262,7 @@ class Compactor:
             self._task = None
         if ended is not None:
             self._background.fail(ticket)
-            await self._rewriter.end(job.runtime, job, ended)
+            await self._applier.end(job.runtime, job, ended)
             return
         self._background.finish(ticket, job)
         if not job.runtime.in_turn:
@@ -278,17 +278,17 @@ class Compactor:
             task.cancel()
             await asyncio.wait([task])
             if run.job is not None:
-                await self._rewriter.end(runtime, run.job, _failed(run.job, cancelled=True))
+                await self._applier.end(runtime, run.job, _failed(run.job, cancelled=True))
             raise
         finally:
             self._blocking = None
         if run.job is None:
             return _unheard(task)
         if task.cancelled():
-            return await self._rewriter.end(runtime, run.job, _failed(run.job, cancelled=True))
+            return await self._applier.end(runtime, run.job, _failed(run.job, cancelled=True))
         if (error := task.exception()) is not None:
-            return await self._rewriter.end(runtime, run.job, _failed(run.job, _words(error, run.job)))
-        return await _to_the_end(self._rewriter.apply(runtime, run.job))
+            return await self._applier.end(runtime, run.job, _failed(run.job, _words(error, run.job)))
+        return await _to_the_end(self._applier.apply(runtime, run.job))
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
@@ -321,7 +321,7 @@ class Compactor:
         async with self._rewriting:
             job = self._background.take(runtime.version)
             if job is not None:
-                await _to_the_end(self._rewriter.apply(runtime, job, waited_ms=waited_ms))
+                await _to_the_end(self._applier.apply(runtime, job, waited_ms=waited_ms))
 
 
 def _within_loop(runtime: Runtime, measured: Measured) -> bool:

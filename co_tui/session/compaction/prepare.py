@@ -8,8 +8,8 @@ from co_tui.agent.models import ModelHandle
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
 from co_tui.session import telemetry
+from co_tui.session.compaction.apply import Job
 from co_tui.session.hooks import run_hooks
-from co_tui.session.rewriting import Job
 from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
 
 AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})

@@ -63,7 +63,7 @@ class Job:
         return fact.but(pre_tokens=tokens, post_tokens=tokens, pre_messages=messages, post_messages=messages)
 
 
-class Rewriter:
+class Applier:
     """Applies summaries, and logs how compactions end."""
 
     def __init__(self, checkpoints: Checkpoints, memory: DailyMemory) -> None:
