@@ -19,8 +19,8 @@ from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier, Job, since
 from co_tui.session.compaction.prepare import Preparer, Stopped
+from co_tui.session.compaction.scope import is_fixed, wished_cut
 from co_tui.session.runtime import Runtime
-from co_tui.session.wishes import is_fixed, wished_cut
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
