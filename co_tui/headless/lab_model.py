@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.headless.output import CommandContext
-from co_tui.session.summaries import OFFLINE, Request, Summary, summarised
+from co_tui.session.compaction.summaries import OFFLINE, Request, Summary, summarised
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import Show, print_events
 from co_tui.headless.stopping import reacting
-from co_tui.session import telemetry
+from co_tui.session.compaction import telemetry
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session

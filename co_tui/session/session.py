@@ -44,9 +44,9 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.prepare import Preparer
+from co_tui.session.compaction.pressure import pressed
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.own_tools import OwnTools
-from co_tui.session.pressure import pressed
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime

@@ -38,8 +38,8 @@ from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import pieces
 from co_tui.session.classify import classify
 from co_tui.session.compaction.compactor import Compactor
+from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.limits import Limits
-from co_tui.session.recovery import Recovery
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import to_json
 from co_tui.session.streaming import Streaming

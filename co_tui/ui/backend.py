@@ -41,8 +41,8 @@ class Backend:
         gc.disable()
         try:
             from co_tui.agent.models import config_for, open_model, preload
+            from co_tui.session.compaction.telemetry import configure
             from co_tui.session.environment import Environment
-            from co_tui.session.telemetry import configure
             from co_tui.store.writer import Writer
 
             launch = self.launch

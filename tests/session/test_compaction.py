@@ -23,7 +23,7 @@ from co_tui.events import (
     SessionError,
 )
 from co_tui.events.messages import pieces
-from co_tui.session import telemetry
+from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session, WindowTooSmall
 from co_tui.session.state.history_edits import NothingToUndo

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import HookRun
-from co_tui.session.hooks import HookOutcome, run_hooks
+from co_tui.session.compaction.hooks import HookOutcome, run_hooks
 
 PAYLOAD = {"hook": "preCompact", "trigger": "manual", "session": {"id": "s1", "title": "Zoë"}}
 

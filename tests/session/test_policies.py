@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from co_tui.events import CompactionStart, HookRun, Truncation
-from co_tui.session import telemetry
+from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.context.test_pipeline import LOADED

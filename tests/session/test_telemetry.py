@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from co_tui.session import telemetry
+from co_tui.session.compaction import telemetry
 
 OTLP = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 

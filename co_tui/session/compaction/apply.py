@@ -17,13 +17,13 @@ from co_tui.context.decide import Plan
 from co_tui.context.pipeline import Measured
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Event, MemoryWritten, Ref, SessionError
-from co_tui.session import telemetry
 from co_tui.session.classify import classify
+from co_tui.session.compaction import telemetry
+from co_tui.session.compaction.summaries import Summary
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.parsed_messages import to_json
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.summaries import Summary
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
 from co_tui.store.errors import StoreError
 from co_tui.store.memory import DailyMemory, MemoryFailed

@@ -15,9 +15,9 @@ from co_tui.context.decide import Plan, frees_enough
 from co_tui.context.pipeline import Measured
 from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
-from co_tui.session.background import Background, Move, Stage, Wanted
 from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier, Job, since
+from co_tui.session.compaction.background import Background, Move, Stage, Wanted
 from co_tui.session.compaction.prepare import Preparer, Stopped
 from co_tui.session.compaction.scope import is_fixed, wished_cut
 from co_tui.session.runtime import Runtime

@@ -7,10 +7,10 @@ from typing import Protocol
 from co_tui.agent.models import ModelHandle
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
-from co_tui.session import telemetry
+from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.apply import Job
-from co_tui.session.hooks import run_hooks
-from co_tui.session.summaries import OFFLINE, Summary, request_for, summarised
+from co_tui.session.compaction.hooks import run_hooks
+from co_tui.session.compaction.summaries import OFFLINE, Summary, request_for, summarised
 
 AUTOMATIC = frozenset({"background", "blocking", "window", "turns", "budget"})
 """Triggers that come from the policy, not from a person or an emergency."""
