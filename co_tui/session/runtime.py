@@ -14,10 +14,10 @@ from co_tui.agent.prices import price_of
 from co_tui.context.count import Reading, Scaffold
 from co_tui.context.pipeline import Governor, Measured
 from co_tui.events import CompactionComplete
-from co_tui.session.archive import Archive
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.archive import Archive
 from co_tui.settings import Settings
 
 FIRST_BACKOFF_S = 0.5

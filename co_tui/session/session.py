@@ -39,14 +39,12 @@ from co_tui.events.messages import prompt_of
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
 from co_tui.paths import path_text
-from co_tui.session.archive import Archive
 from co_tui.session.checkout import repository_of
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.prepare import Preparer
 from co_tui.session.compaction.pressure import pressed
 from co_tui.session.environment import Environment, new_session_id
-from co_tui.session.own_tools import OwnTools
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime
@@ -54,6 +52,8 @@ from co_tui.session.state import history_edits
 from co_tui.session.state.parsed_messages import ParsedMessages, to_json
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints

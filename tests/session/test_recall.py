@@ -8,8 +8,8 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.models.test import TestModel
 
 from co_tui.events import Clear, CompactionComplete, Event, Fact, Json, Message
-from co_tui.session.recall import ANSWER_CHARS, HITS, Recall
 from co_tui.session.state.replay import replay
+from co_tui.session.tools.recall import ANSWER_CHARS, HITS, Recall
 
 
 def said(text: str, turn: int = 1, kind: str = "user-prompt") -> Message:

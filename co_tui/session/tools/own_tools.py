@@ -6,11 +6,11 @@ from typing import Any
 from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from co_tui.session.archive import Archive
 from co_tui.session.compaction.compactor import Compactor
-from co_tui.session.recall import Recall
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.recall import Recall
 
 SMALLEST_WINDOW_FOR_TOOLS = 8_000
 """Below this the definitions of our own tools would take more than they give."""

@@ -1,0 +1,1 @@
+"""The tools a session itself gives its model."""
