@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
 from co_tui.context.offline_summary import Summarise, summarise_offline
-from co_tui.context.pipeline import Governor, Prepared
+from co_tui.context.request import Governor, Prepared
 from co_tui.context.turns import kept_by_rule
 from co_tui.lab.chat import Conversation
 from co_tui.lab.check import Inspector

@@ -12,7 +12,7 @@ from co_tui.agent.messages import read_messages
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
 from co_tui.context.count import Reading, Scaffold
-from co_tui.context.pipeline import Governor, Measured
+from co_tui.context.request import Governor, Measured
 from co_tui.events import CompactionComplete
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages

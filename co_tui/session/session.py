@@ -14,7 +14,7 @@ from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import Window
 from co_tui.context.meter import Meter
-from co_tui.context.pipeline import Governor
+from co_tui.context.request import Governor
 from co_tui.events import (
     Clear,
     CompactionComplete,

@@ -26,8 +26,8 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Failure
 from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Scaffold
 from co_tui.context.overflow import Overflow
-from co_tui.context.pipeline import Truncation
 from co_tui.context.repair import repair
+from co_tui.context.request import Truncation
 from co_tui.events import (
     CompactionComplete,
     Message,

@@ -5,7 +5,7 @@ import time
 from co_tui.context.count import Window
 from co_tui.lab.chat import load
 from co_tui.lab.replay import Tally, replay
-from tests.context.test_pipeline import LOADED, POLICIES
+from tests.context.test_request import LOADED, POLICIES
 from tests.support.shared import DATA
 
 WINDOWS = (8_000, 32_000, 128_000)

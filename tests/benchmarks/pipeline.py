@@ -5,7 +5,7 @@ import time
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from co_tui.context.count import Scaffold, Window
-from co_tui.context.pipeline import Governor
+from co_tui.context.request import Governor
 from co_tui.settings import Settings
 from tests.benchmarks.figures import median, print_table
 

@@ -6,7 +6,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.cuts import Cut
 from co_tui.context.decide import frees_enough
-from co_tui.context.pipeline import Governor
+from co_tui.context.request import Governor
 from co_tui.settings import Settings
 
 WORDS = 4_000

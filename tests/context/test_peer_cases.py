@@ -24,7 +24,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.context import overflow
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
-from co_tui.context.pipeline import Governor, Prepared
+from co_tui.context.request import Governor, Prepared
 from co_tui.context.tool_outputs import archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.context.turns import STANDS_FOR
@@ -32,7 +32,7 @@ from co_tui.events import CompactionComplete, Event, Message
 from co_tui.lab.chat import to_message
 from co_tui.session.state.replay import replay
 from co_tui.settings import Settings
-from tests.context.test_pipeline import LOADED, asked, talk
+from tests.context.test_request import LOADED, asked, talk
 from tests.support.shared import DATA
 
 FILE = DATA / "peer_cases.json"

@@ -16,11 +16,11 @@ from pydantic_ai.messages import (
 
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window
 from co_tui.context.decide import run_threshold
-from co_tui.context.pipeline import Governor, Prepared
+from co_tui.context.request import Governor, Prepared
 from co_tui.session.compaction import recovery
 from co_tui.session.session import LEAST_RESTORED_TURNS
 from co_tui.settings import Settings
-from tests.context.test_pipeline import LOADED, asked, talk
+from tests.context.test_request import LOADED, asked, talk
 
 NUMBERS = [
     ("co-cli", "G2a", "tool_output_trim_chars", 2_000),

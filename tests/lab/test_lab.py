@@ -12,7 +12,7 @@ from co_tui.lab.chat import BadInput, load, to_chat, to_message
 from co_tui.lab.replay import Tally, replay
 from co_tui.paths import locate
 from co_tui.session.ratios import Ratios
-from tests.context.test_pipeline import LOADED, POLICIES
+from tests.context.test_request import LOADED, POLICIES
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, lines, needs_data

@@ -10,7 +10,7 @@ import pytest
 
 from co_tui.events import UsageInfo
 from co_tui.session.ratios import Ratios
-from tests.context.test_pipeline import LOADED
+from tests.context.test_request import LOADED
 from tests.support.command import Command
 from tests.support.counted import OTHER_MODEL, WINDOW_TOKENS, Seen, Talk, everything, freed
 from tests.support.counts import Counts

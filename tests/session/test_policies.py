@@ -15,7 +15,7 @@ from co_tui.events import CompactionStart, HookRun, Truncation
 from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
-from tests.context.test_pipeline import LOADED
+from tests.context.test_request import LOADED
 from tests.session.test_compaction import GOOD, long_answers, replayed, texts  # noqa: F401
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply, count

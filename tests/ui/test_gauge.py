@@ -10,7 +10,7 @@ from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
 from co_tui.store.reader import Reader
 from co_tui.ui.widgets.gauge import GaugeReading
-from tests.context.test_pipeline import LOADED
+from tests.context.test_request import LOADED
 from tests.support.command import Command
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.provider import Provider

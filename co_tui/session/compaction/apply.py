@@ -14,7 +14,7 @@ from co_tui.agent.summariser import Written
 from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut
 from co_tui.context.decide import Plan
-from co_tui.context.pipeline import Measured
+from co_tui.context.request import Measured
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Event, MemoryWritten, Ref, SessionError
 from co_tui.session.classify import classify

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from co_tui.context import cuts
 from co_tui.context.decide import Plan, frees_enough
-from co_tui.context.pipeline import Measured
+from co_tui.context.request import Measured
 from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
 from co_tui.session.classify import classify

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, Use
 from co_tui.context.count import Window
 from co_tui.context.offline_summary import summarise_offline
 from co_tui.context.overflow import Overflow
-from co_tui.context.pipeline import Measured
+from co_tui.context.request import Measured
 from co_tui.context.tool_outputs import ends_of
 from co_tui.context.turns import content_text, holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin

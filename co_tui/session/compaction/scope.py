@@ -3,7 +3,7 @@
 from co_tui.context import cuts
 from co_tui.context.cuts import Cut
 from co_tui.context.decide import frees_enough
-from co_tui.context.pipeline import Measured
+from co_tui.context.request import Measured
 from co_tui.context.turns import latest_prompt, turn_starts
 from co_tui.events import Ref
 from co_tui.session.runtime import Runtime

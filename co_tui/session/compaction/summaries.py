@@ -14,7 +14,7 @@ from co_tui.context import user_words
 from co_tui.context.as_text import LEAST_ROOM_TOKENS, in_parts
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_message, estimate_text
 from co_tui.context.offline_summary import summarise_offline
-from co_tui.context.pipeline import Governor
+from co_tui.context.request import Governor
 from co_tui.context.summary_checks import objection
 from co_tui.session.classify import classify
 

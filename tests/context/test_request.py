@@ -20,9 +20,9 @@ from co_tui.context.count import Scaffold, Window
 from co_tui.context.cuts import Cut, first_and_last_texts
 from co_tui.context.decide import run_threshold
 from co_tui.context.meter import Meter
-from co_tui.context.pipeline import Governor
 from co_tui.context.repair import INTERRUPTED, repair
 from co_tui.context.replacement import build
+from co_tui.context.request import Governor
 from co_tui.context.tool_outputs import keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.context.turns import kept_by_rule, latest_prompt
