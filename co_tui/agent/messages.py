@@ -21,7 +21,7 @@ UNREADABLE: Final = "[This message cannot be read.]"
 MOST_ODD_VALUES: Final = 200
 
 
-def to_json(message: ModelMessage) -> dict[str, Any]:
+def message_json(message: ModelMessage) -> dict[str, Any]:
     """The message as its own type adapter writes it, storable whatever a provider or a tool put into it."""
     written: list[Any] = ModelMessagesTypeAdapter.dump_python([message], mode="json", warnings=False, fallback=str)
     stored: dict[str, Any] = storable(written[0])
@@ -41,7 +41,7 @@ def mended(response: ModelResponse) -> ModelResponse:
     try:
         ModelMessagesTypeAdapter.dump_json([response], warnings="error")
     except PydanticSerializationError:
-        (read,) = read_messages([to_json(response)])
+        (read,) = read_messages([message_json(response)])
         return read if isinstance(read, ModelResponse) else response
     return response
 

@@ -1,6 +1,6 @@
 """What happened: facts, the events that carry them, and their JSON form."""
 
-from co_tui.events.event import Event, decode, encode, from_json, to_json
+from co_tui.events.event import Event, decode, encode, event_json, from_json
 from co_tui.events.facts import (
     ArtifactStored,
     Clear,
@@ -72,8 +72,8 @@ __all__ = [
     "UsageInfo",
     "decode",
     "encode",
+    "event_json",
     "from_json",
     "is_durable",
     "share_of",
-    "to_json",
 ]

@@ -79,7 +79,7 @@ def encode(event: Event) -> dict[str, Any]:
     }
 
 
-def to_json(event: Event) -> str:
+def event_json(event: Event) -> str:
     return dump(encode(event))
 
 

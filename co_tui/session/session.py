@@ -49,7 +49,7 @@ from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.state import history_edits
-from co_tui.session.state.parsed_messages import ParsedMessages, to_json
+from co_tui.session.state.parsed_messages import ParsedMessages, message_json
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import Archive
@@ -453,7 +453,7 @@ class Session:
         self._stop_next = False
         runtime.in_turn = True
         try:
-            await self._recorder.record(Message(turn=number, message=to_json(request)))
+            await self._recorder.record(Message(turn=number, message=message_json(request)))
             outcome = await self._turn.run()
         finally:
             self._turn = None

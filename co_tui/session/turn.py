@@ -41,7 +41,7 @@ from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.limits import Limits
 from co_tui.session.runtime import Runtime
-from co_tui.session.state.parsed_messages import to_json
+from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.streaming import Streaming
 from co_tui.store.errors import StoreError
 
@@ -224,7 +224,7 @@ class Turn:
         for message in reversed(runtime.parsed.messages(runtime.state)):
             if isinstance(message, ModelResponse):
                 break
-            text = "\n".join(text for _, text, _ in pieces(to_json(message)))
+            text = "\n".join(text for _, text, _ in pieces(message_json(message)))
             counted = await runtime.model_handle.count_tokens(text)
             if counted is None:
                 break
@@ -264,7 +264,7 @@ class Turn:
         is_reply = isinstance(message, ModelResponse)
         fact = Message(
             turn=self._number,
-            message=to_json(message),
+            message=message_json(message),
             interrupted=is_reply and message.state == "interrupted",
         )
         await self._recorder.record(fact, ends_draft=is_reply)

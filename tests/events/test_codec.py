@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.events import Event, Message, ModelChange, SessionStart, Unknown, decode, encode, from_json, to_json
+from co_tui.events import Event, Message, ModelChange, SessionStart, Unknown, decode, encode, event_json, from_json
 from co_tui.events.event import KNOWN, UPGRADES
 from tests.support.events import any_fact, json_values, texts
 
@@ -25,7 +25,7 @@ def test_every_type_of_the_contract_is_known() -> None:
 @given(fact=any_fact, seq=st.none() | st.integers(1, 10**6), when=texts)
 def test_round_trip(fact, seq, when) -> None:
     event = Event(session_id="s", seq=seq, timestamp=when, fact=fact)
-    line = to_json(event)
+    line = event_json(event)
     assert "\n" not in line
     assert from_json(line) == event
     assert list(json.loads(line)) == ["session_id", "seq", "type", "timestamp", "version", "payload"]
@@ -109,4 +109,4 @@ def test_what_is_no_event_is_refused(record) -> None:
 
 def test_a_lone_surrogate_does_not_break_the_line() -> None:
     event = Event(session_id="s", seq=1, timestamp="t", fact=SessionStart(cwd="/tmp/\udcff"))
-    assert from_json(to_json(event).encode().decode()) == event
+    assert from_json(event_json(event).encode().decode()) == event

@@ -712,7 +712,7 @@ async def test_telemetry_tells_numbers_and_no_words(home: Path, provider: Provid
     told = dict(span.attributes or {})
     assert told["co_tui.trigger"] == "manual" and told["co_tui.tokens_removed"] == done.tokens_removed
     assert told["co_tui.checkpoint_number"] == 1 and told["co_tui.model"] == MODEL
-    assert "secret focus" not in span.to_json() and "src/module.py" not in span.to_json()
+    assert "secret focus" not in span.message_json() and "src/module.py" not in span.message_json()
 
 
 async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting(

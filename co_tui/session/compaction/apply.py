@@ -22,7 +22,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.summaries import Summary
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.history_edits import standing_compactions
-from co_tui.session.state.parsed_messages import to_json
+from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
 from co_tui.store.errors import StoreError
@@ -122,7 +122,7 @@ class Applier:
             tokens_removed=pre - post,
             messages_removed=removed,
             replaced=replaced,
-            replacement=tuple(to_json(message) for message in done.messages),
+            replacement=tuple(message_json(message) for message in done.messages),
             summary=job.summary.text,
             summarised_by=job.summary.by,
             waited_ms=since(job.began) if job.blocks else waited_ms or 0,

@@ -18,7 +18,7 @@ from co_tui.session.compaction.apply import since
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.limits import Limits
 from co_tui.session.runtime import Runtime
-from co_tui.session.state.parsed_messages import to_json
+from co_tui.session.state.parsed_messages import message_json
 
 BUFFERS = (0.1, 0.25, 0.5)
 """How much less than what was refused is tried, when the provider names no limit: growing, up to a maximum."""
@@ -130,7 +130,7 @@ class Recovery:
             tokens_removed=pre - post,
             messages_removed=len(history) - len(kept),
             replaced=tuple(entry.ref for entry in history),
-            replacement=tuple(to_json(message) for message in kept),
+            replacement=tuple(message_json(message) for message in kept),
             summary=summary,
             summarised_by="offline",
             model=runtime.model_handle.name,

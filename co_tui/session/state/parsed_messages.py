@@ -2,11 +2,11 @@
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.messages import read_messages, to_json
+from co_tui.agent.messages import message_json, read_messages
 from co_tui.events import Ref
 from co_tui.session.state.session_state import SessionState
 
-__all__ = ["ParsedMessages", "to_json"]
+__all__ = ["ParsedMessages", "message_json"]
 
 
 class ParsedMessages:
