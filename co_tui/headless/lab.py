@@ -14,7 +14,7 @@ from co_tui.context.offline_summary import Summarise, summarise_offline
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
 from co_tui.lab.chat import BadInput, Conversation, load, to_chat
-from co_tui.lab.replay import Request, Tally, replay
+from co_tui.lab.replay import ReplayedRequest, Tally, replay
 from co_tui.paths import ensure_dir
 from co_tui.session.ratios import Ratios
 from co_tui.settings import Loaded
@@ -122,7 +122,7 @@ def _run(
     return tally
 
 
-def _write(folder: Path, policy: str, number: int, name: str, request: Request, window: Window) -> None:
+def _write(folder: Path, policy: str, number: int, name: str, request: ReplayedRequest, window: Window) -> None:
     safe = re.sub(r"[^\w.-]+", "_", name)[:80]
     target = ensure_dir(folder / policy / f"{number}-{safe}") / f"{request.number:05}.json"
     record = {

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.headless.output import CommandContext
-from co_tui.session.compaction.summaries import OFFLINE, Request, Summary, summarised
+from co_tui.session.compaction.summaries import OFFLINE, Summary, SummaryRequest, summarised
 
 T = TypeVar("T")
 
@@ -38,7 +38,9 @@ class ModelSummariser:
         self._note = ""
 
     def __call__(self, messages: Sequence[ModelMessage], budget_tokens: int, *, user_words: bool = True) -> str:
-        request = Request(messages, int(budget_tokens * self._ratio), self._window_tokens, self._ratio, user_words)
+        request = SummaryRequest(
+            messages, int(budget_tokens * self._ratio), self._window_tokens, self._ratio, user_words
+        )
         request.timeout_s = self._timeout_s
         summary: Summary = self._wait(summarised(request, self._model))
         if summary.by == OFFLINE:

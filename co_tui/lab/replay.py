@@ -17,7 +17,7 @@ from co_tui.lab.details import Details
 from co_tui.settings import Settings
 
 
-class Request(NamedTuple):
+class ReplayedRequest(NamedTuple):
     """One request of the replay, with what became of it."""
 
     number: int
@@ -46,7 +46,7 @@ class Tally:
     too_long: int = 0
     breaches: int = 0
 
-    def add(self, request: Request) -> None:
+    def add(self, request: ReplayedRequest) -> None:
         prepared = request.prepared
         self.requests += 1
         self.peak_tokens = max(self.peak_tokens, prepared.reading.current_tokens)
@@ -71,7 +71,7 @@ def replay(
     *,
     ratio: float = 1.0,
     summarise: Summarise = summarise_offline,
-) -> Iterator[Request]:
+) -> Iterator[ReplayedRequest]:
     """A request before every reply of the recording, from what was said until then."""
     governor = Governor(settings, window, summarise=summarise, meter=Meter(ratio, margin=1.0))
     details, inspector = Details(), Inspector()
@@ -89,7 +89,7 @@ def replay(
             needed = details.of(message) & seen
             # Without truncation nothing promises to fit; a prompt that alone is too long is said, not hidden.
             fits = prepared.overshoot_tokens == 0 or settings.truncation == "off" or _is_smallest(prepared)
-            yield Request(
+            yield ReplayedRequest(
                 number=number,
                 input_messages=index,
                 prepared=prepared,

@@ -41,7 +41,7 @@ class Summary:
 
 
 @dataclass(slots=True)
-class Request:
+class SummaryRequest:
     """A wish for a summary."""
 
     messages: Sequence[ModelMessage]
@@ -66,13 +66,13 @@ class Request:
         return self.ratio * sum(map(estimate_message, self.messages))
 
 
-def request_for(governor: Governor, messages: Sequence[ModelMessage], trigger: str = "") -> Request:
+def request_for(governor: Governor, messages: Sequence[ModelMessage], trigger: str = "") -> SummaryRequest:
     """What the policy leaves for a summary of these messages, beside the user's own words."""
     messages = messages[-governor.settings.considered_messages :]
     words = governor.words_of(messages, governor.form_of(trigger))
     taken = governor.meter.ratio * user_words.words_tokens(words) if words else 0
     budget = max(LEAST_BUDGET_TOKENS, int(governor.summary_tokens - taken))
-    return Request(
+    return SummaryRequest(
         messages,
         budget,
         governor.window.tokens,
@@ -82,7 +82,7 @@ def request_for(governor: Governor, messages: Sequence[ModelMessage], trigger: s
     )
 
 
-async def summarised(request: Request, model_handle: Callable[[], Awaitable[ModelHandle]] | None) -> Summary:
+async def summarised(request: SummaryRequest, model_handle: Callable[[], Awaitable[ModelHandle]] | None) -> Summary:
     """A usable summary, or an empty one where the policy falls back to less. Fails only by being cancelled."""
     if model_handle is None:
         return await fallen_back(request)
@@ -96,7 +96,7 @@ async def summarised(request: Request, model_handle: Callable[[], Awaitable[Mode
     return await _by_model(request, model, min(window, request.window_tokens))
 
 
-async def fallen_back(request: Request, *, note: str = "") -> Summary:
+async def fallen_back(request: SummaryRequest, *, note: str = "") -> Summary:
     """The floor, which never fails: as the policy says, an extractive summary or none at all."""
     if request.fallback != OFFLINE:
         return Summary("", "", note=note)
@@ -107,7 +107,7 @@ async def fallen_back(request: Request, *, note: str = "") -> Summary:
     return Summary(text, OFFLINE, note=note)
 
 
-async def _by_model(request: Request, model: ModelHandle, window_tokens: int) -> Summary:
+async def _by_model(request: SummaryRequest, model: ModelHandle, window_tokens: int) -> Summary:
     earlier = user_words.earlier_summary(request.messages, user_words=request.user_words)
     budget = min(request.budget_tokens, int(window_tokens * LARGEST_SHARE))
     fixed = estimate_text(INSTRUCTIONS) + estimate_text(earlier) + estimate_text(request.background) + 60
