@@ -36,7 +36,7 @@ class Compaction(NamedTuple):
     """The request had to wait for it."""
 
 
-class Truncation(NamedTuple):
+class Truncated(NamedTuple):
     pre_tokens: int
     post_tokens: int
     pre_messages: int
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
     history: list[ModelMessage]
     """The history as it stands now, repaired and compacted; valid until the next request is prepared."""
     compaction: Compaction | None = None
-    truncation: Truncation | None = None
+    truncation: Truncated | None = None
     overshoot_tokens: int = 0
     """By how much even the smallest request is too long; 0 when it fits."""
 
@@ -272,7 +272,7 @@ class Governor:
             shorter = truncate(request, int(room), self.meter.tokens, self._clipped, measured.pinned)
             if not _is_same(shorter.messages, request):
                 before, reading = reading, self.meter.read(shorter.messages, scaffold, self.window)
-                truncation = Truncation(
+                truncation = Truncated(
                     before.current_tokens, reading.current_tokens, len(request), len(shorter.messages)
                 )
                 request = shorter.messages

@@ -27,14 +27,14 @@ from co_tui.agent.failures import Failure
 from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Scaffold
 from co_tui.context.overflow import Overflow
 from co_tui.context.repair import repair
-from co_tui.context.request import Truncation
+from co_tui.context.request import Truncated
 from co_tui.events import (
     CompactionComplete,
     Message,
     SessionError,
     SessionInterrupted,
+    Truncation,
 )
-from co_tui.events import Truncation as TruncationFact
 from co_tui.events.messages import pieces
 from co_tui.session.classify import classify
 from co_tui.session.compaction.compactor import Compactor
@@ -351,8 +351,8 @@ class RequestHook(AbstractCapability[Any]):
         return response
 
 
-def _truncation(truncation: Truncation) -> TruncationFact:
-    return TruncationFact(
+def _truncation(truncation: Truncated) -> Truncation:
+    return Truncation(
         pre_tokens=truncation.pre_tokens,
         post_tokens=truncation.post_tokens,
         pre_messages=truncation.pre_messages,
