@@ -16,7 +16,7 @@ NOTHING: Final[Json] = {}
 Ref: TypeAlias = tuple[int, int]
 """A message's identity: the seq of the event that brought it, and its index among that event's messages."""
 
-Measured: TypeAlias = Literal["provider", "estimate"]
+MeasuredBy: TypeAlias = Literal["provider", "estimate"]
 
 
 class Place(Record):
