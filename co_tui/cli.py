@@ -29,7 +29,7 @@ from co_tui.store.errors import SessionNotFound, StoreError
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from co_tui.headless.opening import Place
+    from co_tui.headless.opening import SessionOpening
     from co_tui.store.reader import SessionRow
 
     Options = Namespace | SimpleNamespace
@@ -210,30 +210,30 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
         say("The prompt is empty: give some text with -p or on standard input.")
         return WRONG_USAGE
     row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
-    place = _place(row, options, context, environ, cwd)
+    opening = _place(row, options, context, environ, cwd)
     from co_tui.headless.run import run
 
-    return run(place, prompt, json=options.json)
+    return run(opening, prompt, json=options.json)
 
 
 def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
-    place = _place(_stored_session(options.id, context, cwd), options, context, environ, cwd)
+    opening = _place(_stored_session(options.id, context, cwd), options, context, environ, cwd)
     from co_tui.headless.compact import compact
 
-    return compact(place, focus=options.focus, json=options.json)
+    return compact(opening, focus=options.focus, json=options.json)
 
 
 def _place(
     row: "SessionRow | None", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
-) -> "Place":
+) -> "SessionOpening":
     """Where a command's session comes from. Loads the engine."""
     if row is not None:
         context = _under_policy_of(row, options, context, environ, cwd)
     _hush_libraries(environ)
-    from co_tui.headless.opening import Place
+    from co_tui.headless.opening import SessionOpening
 
     gc.enable()
-    return Place(context, environ, cwd, row.id if row is not None else "", getattr(options, "model", ""))
+    return SessionOpening(context, environ, cwd, row.id if row is not None else "", getattr(options, "model", ""))
 
 
 def _hush_libraries(environ: Mapping[str, str]) -> None:

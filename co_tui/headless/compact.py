@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from co_tui.events import Event
-from co_tui.headless.opening import Place, in_session
+from co_tui.headless.opening import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, say
 from co_tui.headless.printing import Piece, as_json
 from co_tui.session.compaction.compactor import CompactionRefused
@@ -11,7 +11,7 @@ from co_tui.session.session import Session
 from co_tui.session.wording import told_compaction
 
 
-def compact(place: Place, *, focus: str, json: bool) -> int:
+def compact(opening: SessionOpening, *, focus: str, json: bool) -> int:
     """Returns the exit code; what happened is told in a sentence, or as events."""
 
     async def work(session: Session) -> int:
@@ -27,7 +27,7 @@ def compact(place: Place, *, focus: str, json: bool) -> int:
             return INTERRUPTED
         return DONE if done.success else FAILED
 
-    return in_session(place, work, as_json if json else _silent, "compact")
+    return in_session(opening, work, as_json if json else _silent, "compact")
 
 
 def _silent(_: Event) -> Sequence[Piece]:

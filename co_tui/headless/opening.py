@@ -22,7 +22,7 @@ GRACE_S = 1.0
 """So long, after being asked to stop, the model may still take to open and the reader to take what was printed."""
 
 
-class Place(NamedTuple):
+class SessionOpening(NamedTuple):
     """Where a command's session comes from."""
 
     context: CommandContext
@@ -37,23 +37,23 @@ Work = Callable[[Session], Awaitable[int]]
 """What a command does with its session; returns the exit code."""
 
 
-def in_session(place: Place, work: Work, show: Show, reason: str) -> int:
+def in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
     """Open a session, do the work while its events are printed, and close it. Returns the exit code.
 
     A signal stops it in order whenever it comes: what came is kept, the end is in the log, the code says interrupted.
     """
     try:
-        return asyncio.run(_in_session(place, work, show, reason))
+        return asyncio.run(_in_session(opening, work, show, reason))
     except (StoreError, ModelUnusable) as error:
         say(str(error))
         return FAILED
 
 
-async def _in_session(place: Place, work: Work, show: Show, reason: str) -> int:
+async def _in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
     stop = _Stop()
     with reacting(stop.signalled):
         try:
-            async with _opened(place, stop) as (session, listener):
+            async with _opened(opening, stop) as (session, listener):
                 return await _worked(session, listener, work, show, reason, stop)
         except asyncio.CancelledError:
             if not stop.asked:
@@ -125,11 +125,11 @@ class _Stop:
 
 
 @asynccontextmanager
-async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
+async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
     """Closing the session is the caller's."""
-    context = place.context
+    context = opening.context
     settings = context.loaded.settings
-    config = config_for(settings, place.environ, context.paths.models)
+    config = config_for(settings, opening.environ, context.paths.models)
     if trouble := telemetry.configure(settings.telemetry):
         say(trouble)
 
@@ -143,16 +143,16 @@ async def _opened(place: Place, stop: _Stop) -> AsyncIterator[tuple[Session, Lis
             settings=settings,
             writer=writer,
             open_model=open_,
-            cwd=place.cwd,
-            environ=place.environ,
+            cwd=opening.cwd,
+            environ=opening.environ,
         )
         listener = Listener()
-        if place.session_id:
-            opening = Session.resume(environment, place.session_id, place.model, listener)
+        if opening.session_id:
+            begun = Session.resume(environment, opening.session_id, opening.model, listener)
         else:
-            opening = Session.start(environment, place.model, listener)
+            begun = Session.start(environment, opening.model, listener)
         # One that is nearly there when we are asked to stop still opens, so that it can end in order.
-        session = asyncio.create_task(opening)
+        session = asyncio.create_task(begun)
         await stop.spares(session)
         yield await session, listener
     finally:

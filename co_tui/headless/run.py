@@ -14,7 +14,7 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
 )
-from co_tui.headless.opening import Place, in_session
+from co_tui.headless.opening import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import Piece, as_json, word
 from co_tui.inert import inert
@@ -27,7 +27,7 @@ SETTLE_S = 30.0
 _EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
 
-def run(place: Place, prompt: str, *, json: bool) -> int:
+def run(opening: SessionOpening, prompt: str, *, json: bool) -> int:
     """Returns the exit code; failures are told in a sentence on standard error."""
 
     async def work(session: Session) -> int:
@@ -35,9 +35,9 @@ def run(place: Place, prompt: str, *, json: bool) -> int:
         await session.settle(SETTLE_S)
         return _EXIT_CODES[outcome]
 
-    if not place.session_id:
-        place = place._replace(model=_chosen(place.context, place.environ))
-    return in_session(place, work, as_json if json else Prose().show, "run")
+    if not opening.session_id:
+        opening = opening._replace(model=_chosen(opening.context, opening.environ))
+    return in_session(opening, work, as_json if json else Prose().show, "run")
 
 
 def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
