@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 
-class Piece(NamedTuple):
+class DraftPiece(NamedTuple):
     """Some more of one part of the reply."""
 
     part: int
@@ -14,9 +14,9 @@ class Piece(NamedTuple):
     tool_call_id: str = ""
 
 
-def joined(pieces: Iterable[Piece]) -> list[Piece]:
+def joined(pieces: Iterable[DraftPiece]) -> list[DraftPiece]:
     """The same pieces, those of one part that follow each other as one."""
-    runs: list[tuple[Piece, list[str]]] = []
+    runs: list[tuple[DraftPiece, list[str]]] = []
     for piece in pieces:
         if runs and runs[-1][0].part == piece.part:
             runs[-1][1].append(piece.text)
@@ -25,18 +25,18 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
     return [first._replace(text="".join(texts)) for first, texts in runs]
 
 
-def read_pieces(stored: object) -> list[Piece]:
+def read_pieces(stored: object) -> list[DraftPiece]:
     """The pieces of a stored row; what is none is left out."""
     found = []
     for each in stored if isinstance(stored, list) else ():
-        if isinstance(each, list) and len(each) == len(Piece._fields):
+        if isinstance(each, list) and len(each) == len(DraftPiece._fields):
             part, *texts = each
             if isinstance(part, int) and all(isinstance(text, str) for text in texts):
-                found.append(Piece(part, *texts))
+                found.append(DraftPiece(part, *texts))
     return found
 
 
-def reply_so_far(pieces: Sequence[Piece], model: str, started: str) -> dict[str, Any] | None:
+def reply_so_far(pieces: Sequence[DraftPiece], model: str, started: str) -> dict[str, Any] | None:
     """The reply as a stored message, marked as interrupted; None when nothing came that can be kept."""
     texts: dict[int, list[str]] = {}
     kinds: dict[int, str] = {}

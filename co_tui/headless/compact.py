@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from co_tui.events import Event
 from co_tui.headless.opening import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, say
-from co_tui.headless.printing import Piece, as_json
+from co_tui.headless.printing import PrintedPiece, as_json
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.wording import told_compaction
@@ -30,6 +30,6 @@ def compact(opening: SessionOpening, *, focus: str, json: bool) -> int:
     return in_session(opening, work, as_json if json else _silent, "compact")
 
 
-def _silent(_: Event) -> Sequence[Piece]:
+def _silent(_: Event) -> Sequence[PrintedPiece]:
     """For people the result is one sentence, at the end."""
     return ()

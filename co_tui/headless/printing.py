@@ -16,24 +16,24 @@ from co_tui.headless.output import OutputLost, json_line, spoken
 from co_tui.session.recorder import Listener
 
 
-class Piece(NamedTuple):
+class PrintedPiece(NamedTuple):
     """Something to write: data, or words for people."""
 
     text: str
     data: bool = True
 
 
-Show = Callable[[Event], Sequence[Piece]]
+Show = Callable[[Event], Sequence[PrintedPiece]]
 """What is to be seen of an event."""
 
 
-def as_json(event: Event) -> Sequence[Piece]:
+def as_json(event: Event) -> Sequence[PrintedPiece]:
     """The log as it is written."""
-    return [Piece(f"{json_line(encode(event))}\n")] if event.seq is not None else ()
+    return [PrintedPiece(f"{json_line(encode(event))}\n")] if event.seq is not None else ()
 
 
-def word(text: str) -> Piece:
-    return Piece(spoken(text), data=False)
+def word(text: str) -> PrintedPiece:
+    return PrintedPiece(spoken(text), data=False)
 
 
 async def print_events(listener: Listener, show: Show, output_lost: Callable[[], None]) -> OutputLost | None:
@@ -63,11 +63,11 @@ class _Pen:
             True: (sys.stdout.fileno(), sys.stdout.encoding),
             False: (sys.stderr.fileno(), sys.stderr.encoding),
         }
-        self._pieces: queue.SimpleQueue[tuple[Piece, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._pieces: queue.SimpleQueue[tuple[PrintedPiece, asyncio.Future[None]]] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._work, name="printing", daemon=True).start()
 
-    async def write(self, piece: Piece) -> None:
+    async def write(self, piece: PrintedPiece) -> None:
         """Returns when it was taken. Raises OSError."""
         written: asyncio.Future[None] = self._loop.create_future()
         self._pieces.put((piece, written))

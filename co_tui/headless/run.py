@@ -16,7 +16,7 @@ from co_tui.events import (
 )
 from co_tui.headless.opening import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
-from co_tui.headless.printing import Piece, as_json, word
+from co_tui.headless.printing import PrintedPiece, as_json, word
 from co_tui.inert import inert
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
@@ -37,7 +37,7 @@ def run(opening: SessionOpening, prompt: str, *, json: bool) -> int:
 
     if not opening.session_id:
         opening = opening._replace(model=_chosen(opening.context, opening.environ))
-    return in_session(opening, work, as_json if json else Prose().show, "run")
+    return in_session(opening, work, as_json if json else ProsePrinter().show, "run")
 
 
 def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
@@ -49,20 +49,20 @@ def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
     return choice.model
 
 
-class Prose:
+class ProsePrinter:
     """The reply as text on standard output; what happens around it on standard error."""
 
     def __init__(self) -> None:
         self._line_open = False
 
-    def show(self, event: Event) -> Sequence[Piece]:
+    def show(self, event: Event) -> Sequence[PrintedPiece]:
         return list(self._pieces(event))
 
-    def _pieces(self, event: Event) -> Iterator[Piece]:
+    def _pieces(self, event: Event) -> Iterator[PrintedPiece]:
         match event.fact:
             case StreamDelta(kind="text", text=text):
                 self._line_open = not text.endswith("\n")
-                yield Piece(inert(text))
+                yield PrintedPiece(inert(text))
             case ToolActivity(stage="started", tool_name=name, text=text):
                 yield from self._end_line()
                 yield word(f"{name} {text[:200]}")
@@ -77,7 +77,7 @@ class Prose:
             case _:
                 pass
 
-    def _end_line(self) -> Iterator[Piece]:
+    def _end_line(self) -> Iterator[PrintedPiece]:
         if self._line_open:
             self._line_open = False
-            yield Piece("\n")
+            yield PrintedPiece("\n")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from co_tui.events.drafted import Piece, joined, reply_so_far
+from co_tui.events.drafted import DraftPiece, joined, reply_so_far
 from co_tui.events.event import dump
 from co_tui.store.writer import Writer
 
@@ -20,14 +20,14 @@ class Draft:
     turn: int
     model: str
     writer: Writer
-    _pieces: list[Piece] = field(default_factory=list)
+    _pieces: list[DraftPiece] = field(default_factory=list)
     _worth_saving: bool = False
     _saved_pieces: int = 0
     _saved_rows: int = 0
     _saved_at: float = 0.0
     _started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: DraftPiece) -> None:
         self._pieces.append(piece)
         self._worth_saving = self._worth_saving or piece.kind != "tool_call"
         now = time.monotonic()

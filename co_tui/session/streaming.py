@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.events import StreamDelta, StreamReset, ToolActivity
-from co_tui.events.drafted import Piece
+from co_tui.events.drafted import DraftPiece
 from co_tui.events.messages import text_of
 from co_tui.events.storable import storable, storable_text
 from co_tui.session.draft import Draft
@@ -75,7 +75,7 @@ class Streaming:
                 pass
 
     def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
-        piece = Piece(index, kind, *map(storable_text, (text, tool_name, call_id)))
+        piece = DraftPiece(index, kind, *map(storable_text, (text, tool_name, call_id)))
         self.draft.add(piece)
         self._recorder.announce(
             StreamDelta(

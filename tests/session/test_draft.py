@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from co_tui.events import SessionStart, StreamDelta
-from co_tui.events.drafted import Piece
+from co_tui.events.drafted import DraftPiece
 from co_tui.session import draft as drafts
 from co_tui.session.draft import Draft
 from co_tui.session.recorder import Listener
@@ -32,7 +32,7 @@ def test_every_piece_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counting: Any = Counting()
     draft = Draft("s", 1, "m", counting)
     for n in range(2_000):
-        draft.add(Piece(0, "text", f"word {n} " * 10))
+        draft.add(DraftPiece(0, "text", f"word {n} " * 10))
     assert len(counting.rows) == 2_000
     assert sum(map(len, counting.rows)) < 3 * len(draft.text) + 200 * len(counting.rows)
 
@@ -44,10 +44,10 @@ def test_a_killed_process_loses_only_what_came_since_the_last_save(
     writer = Writer(tmp_path / "db")
     writer.append("s", [SessionStart()]).result()
     draft = Draft("s", 3, "m", writer)
-    draft.add(Piece(0, "tool_call", '{"a":', "poke", "c1"))
+    draft.add(DraftPiece(0, "tool_call", '{"a":', "poke", "c1"))
     for n in range(50):
-        draft.add(Piece(1, "thinking", f"t{n} "))
-        draft.add(Piece(2, "text", f"w{n} "))
+        draft.add(DraftPiece(1, "thinking", f"t{n} "))
+        draft.add(DraftPiece(2, "text", f"w{n} "))
     expected = draft.message()
     message, _ = writer.recover("s").result()
     assert (message.fact.turn, message.fact.message, message.fact.interrupted) == (3, expected, True)

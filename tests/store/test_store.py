@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import Message, SessionRename, SessionStart, StreamDelta, Unknown, UsageInfo
-from co_tui.events.drafted import Piece
+from co_tui.events.drafted import DraftPiece
 from co_tui.events.event import dump
 from co_tui.store.connect import SCHEMA_VERSION
 from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
@@ -124,24 +124,24 @@ def test_deleting_leaves_nothing(writer: Writer, path: Path) -> None:
         writer.delete("s").result()
 
 
-def row(*pieces: Piece) -> str:
+def row(*pieces: DraftPiece) -> str:
     return dump({"turn": 1, "model": "m", "started": "2026-01-01T00:00:00Z", "pieces": pieces})
 
 
 OLD_ROW = '{"turn":1,"message":{"kind":"response","parts":[{"part_kind":"text","content":"half a"}]}}'
 ODD_ROW = '{"pieces": [[0], 7, [0, "text", 5, "", ""]]}'
-HALF = row(Piece(0, "text", "half"), Piece(1, "tool_call", '{"a":', "poke", "c1"))
+HALF = row(DraftPiece(0, "text", "half"), DraftPiece(1, "tool_call", '{"a":', "poke", "c1"))
 
 
 @pytest.mark.parametrize(
     ("rows", "kept"),
     [
         ([OLD_ROW], "half a"),
-        ([HALF, row(Piece(0, "text", " a"))], "half a"),
-        ([HALF, "{damaged", "[" * 30_000, "5", ODD_ROW, row(Piece(0, "text", "!"))], "half!"),
+        ([HALF, row(DraftPiece(0, "text", " a"))], "half a"),
+        ([HALF, "{damaged", "[" * 30_000, "5", ODD_ROW, row(DraftPiece(0, "text", "!"))], "half!"),
         (["{damaged"], None),
         (["null"], None),
-        ([row(Piece(0, "tool_call", "{}", "poke", "c1"))], None),
+        ([row(DraftPiece(0, "tool_call", "{}", "poke", "c1"))], None),
     ],
 )  # fmt: skip
 def test_a_half_reply_left_by_a_crash_is_logged_and_marked(
@@ -163,8 +163,8 @@ def test_a_half_reply_left_by_a_crash_is_logged_and_marked(
 def test_a_new_reply_in_the_making_takes_the_place_of_an_older_one(writer: Writer, path: Path) -> None:
     writer.append("s", [SessionStart()]).result()
     for number, text in enumerate(("the first ", "and more")):
-        writer.save_reply("s", number, row(Piece(0, "text", text))).result()
-    writer.save_reply("s", 0, row(Piece(0, "text", "another"))).result()
+        writer.save_reply("s", number, row(DraftPiece(0, "text", text))).result()
+    writer.save_reply("s", 0, row(DraftPiece(0, "text", "another"))).result()
     (message, _) = writer.recover("s").result()
     assert message.fact.message["parts"][0]["content"] == "another"
 

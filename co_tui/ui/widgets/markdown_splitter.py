@@ -14,7 +14,7 @@ _MAY_CONTINUE = re.compile(r"^(\s*|[-*+]|\d+[.)]?)$")
 """The beginning of a line that may still turn out to be one of those, or not."""
 
 
-class Piece(NamedTuple):
+class MarkdownPiece(NamedTuple):
     """Markdown that will not change any more, or the end that still may."""
 
     text: str
@@ -39,7 +39,7 @@ class Cutter:
         self._fence: tuple[str, str] | None = None
         self._joined = False
 
-    def feed(self, text: str) -> list[Piece]:
+    def feed(self, text: str) -> list[MarkdownPiece]:
         """Add text; returns the pieces that are now final."""
         self.rest += text
         final = []
@@ -48,24 +48,24 @@ class Cutter:
         return final
 
     @property
-    def tail(self) -> Piece | None:
+    def tail(self) -> MarkdownPiece | None:
         """What is left, as it would look if nothing more came."""
         if self._fence is not None:
             before, _, last = self.rest.rpartition("\n")
             # The closing fence, when nothing follows it, is no line of code.
-            return Piece(before if self._closes(last) else self.rest, self._fence[1], self._joined)
-        return Piece(self.rest, None, self._joined) if self.rest.strip() else None
+            return MarkdownPiece(before if self._closes(last) else self.rest, self._fence[1], self._joined)
+        return MarkdownPiece(self.rest, None, self._joined) if self.rest.strip() else None
 
-    def split_tail(self, at: int) -> Piece:
+    def split_tail(self, at: int) -> MarkdownPiece:
         """Make the tail's beginning final; for a paragraph that grew too long."""
-        piece = Piece(self.rest[:at], None, self._joined)
+        piece = MarkdownPiece(self.rest[:at], None, self._joined)
         self.rest, self._scanned, self._joined = self.rest[at:], 0, True
         return piece
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> MarkdownPiece | None:
         return self._next_code() if self._fence is not None else self._next_prose()
 
-    def _next_code(self) -> Piece | None:
+    def _next_code(self) -> MarkdownPiece | None:
         assert self._fence is not None
         _, language = self._fence
         lines = 0
@@ -88,17 +88,17 @@ class Cutter:
         marker, bare = self._fence[0], line.strip()
         return bare.startswith(marker) and not bare.strip(marker[0])
 
-    def _part_of_code(self, upto: int, language: str) -> Piece:
-        piece = Piece(self.rest[:upto], language, self._joined)
+    def _part_of_code(self, upto: int, language: str) -> MarkdownPiece:
+        piece = MarkdownPiece(self.rest[:upto], language, self._joined)
         self.rest, self._joined = self.rest[upto:], True
         return piece
 
-    def _close_code(self, start: int, after: int, language: str) -> Piece:
-        piece = Piece(self.rest[:start], language, self._joined)
+    def _close_code(self, start: int, after: int, language: str) -> MarkdownPiece:
+        piece = MarkdownPiece(self.rest[:start], language, self._joined)
         self.rest, self._fence, self._joined, self._scanned = self.rest[after:], None, False, 0
         return piece
 
-    def _next_prose(self) -> Piece | None:
+    def _next_prose(self) -> MarkdownPiece | None:
         start = self._scanned
         while (end := self.rest.find("\n", start)) >= 0:
             line = self.rest[start:end]
@@ -107,7 +107,7 @@ class Cutter:
                 before = self.rest[:start]
                 self.rest, self._scanned = self.rest[end + 1 :], 0
                 self._fence = (opened[1], opened[2])
-                piece = Piece(before, None, self._joined)
+                piece = MarkdownPiece(before, None, self._joined)
                 self._joined = False
                 if before.strip():
                     return piece
@@ -117,7 +117,7 @@ class Cutter:
                 if _MAY_CONTINUE.match(following.lstrip("\n")):
                     break  # what comes next decides whether the block ends here
                 if not _CONTINUES.match(following.lstrip("\n")):
-                    piece = Piece(self.rest[:start], None, self._joined)
+                    piece = MarkdownPiece(self.rest[:start], None, self._joined)
                     self.rest, self._scanned, self._joined = following, 0, False
                     return piece
             start = end + 1

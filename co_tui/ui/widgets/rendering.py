@@ -14,7 +14,7 @@ from rich.theme import Theme
 from textual.strip import Strip
 
 from co_tui.ui.widgets.blocks import Block
-from co_tui.ui.widgets.markdown_splitter import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, Piece
+from co_tui.ui.widgets.markdown_splitter import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, MarkdownPiece
 
 BAR = "▌ "
 INDENT = "  "
@@ -101,7 +101,7 @@ class Look:
 
         return highlighted(text, language, width, self.palette.code_theme, self.palette.surface)
 
-    def piece(self, piece: Piece, width: int) -> list[Strip]:
+    def piece(self, piece: MarkdownPiece, width: int) -> list[Strip]:
         if piece.language is not None:
             return self.code(piece.text, piece.language, width)
         return self.prose(piece.text, width)
@@ -146,7 +146,7 @@ class Prose:
         piece = self._cutter.split_tail(at)
         self._add(self._final, self._look.piece(piece, self._width), piece)
 
-    def _add(self, lines: list[Strip], more: list[Strip], piece: Piece) -> None:
+    def _add(self, lines: list[Strip], more: list[Strip], piece: MarkdownPiece) -> None:
         if not piece.joined and (self._final or lines) and more:
             lines.append(Strip.blank(0))
         lines.extend(more)
