@@ -9,7 +9,7 @@ import pytest
 from co_tui.paths import PROJECT_FILE, Paths, locate, read_small_text
 from co_tui.session.checkout import repository_of
 from co_tui.settings import Loaded, SettingsError, load, write
-from co_tui.store.learned_numbers import Numbers
+from co_tui.store.learned_numbers import LearnedNumbers
 
 QUICK_S = 3.0
 """Of the processor, so that a busy machine fails nobody; a pipe that is waited for takes for ever."""
@@ -109,12 +109,12 @@ def test_a_branch_is_found_from_below_and_through_a_worktree(project: Path) -> N
 @pytest.mark.parametrize("make", KINDS)
 def test_learnt_numbers_of_another_kind_are_done_without(project: Path, make) -> None:
     make(project / "numbers.json")
-    assert Numbers(project / "numbers.json").get("x") is None
+    assert LearnedNumbers(project / "numbers.json").get("x") is None
 
 
 def test_learnt_numbers_that_are_nested_without_end_are_done_without(project: Path) -> None:
     (project / "numbers.json").write_text("[" * 100_000)
-    assert Numbers(project / "numbers.json").get("x") is None
+    assert LearnedNumbers(project / "numbers.json").get("x") is None
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def estimate_content(content: Any, provider: str = "") -> int:
     if isinstance(content, str):
         return estimate_text(content)
     if isinstance(content, BinaryContent):
-        text = files.text_of(content)
+        text = files.file_text(content)
         return estimate_text(text) if text is not None else files.file_tokens(content, provider)
     if isinstance(content, FileUrl | UploadedFile):
         return files.url_tokens(content, provider)

@@ -27,7 +27,7 @@ _TEXT_TYPES = re.compile(r"text/|application/(?:json|xml|yaml|x-yaml|toml|javasc
 _FRAME_MARKERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
-def text_of(file: BinaryContent) -> str | None:
+def file_text(file: BinaryContent) -> str | None:
     """The text of a file that is text; None for all others."""
     return file.data.decode(errors="replace") if _TEXT_TYPES.match(file.media_type) else None
 

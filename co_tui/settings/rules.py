@@ -43,7 +43,7 @@ def shown(value: object) -> str:
         return f"a value too large to show ({type(value).__name__})"
 
 
-def whole(minimum: int, maximum: int, meaning_of_zero: str = "") -> Rule:
+def whole_number(minimum: int, maximum: int, meaning_of_zero: str = "") -> Rule:
     def read(value: object) -> object:
         if isinstance(value, str):
             value = int(value.replace("_", ""))

@@ -7,7 +7,18 @@ from typing import Annotated, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
-from co_tui.settings.rules import THEMES, Rule, address, hook_table, model_string, number, one_of, shown, text, whole
+from co_tui.settings.rules import (
+    THEMES,
+    Rule,
+    address,
+    hook_table,
+    model_string,
+    number,
+    one_of,
+    shown,
+    text,
+    whole_number,
+)
 
 NO_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {}
 MOST_TOKENS: Final = 1_000_000_000
@@ -25,23 +36,23 @@ class Governing(Record):
 
     policy: Annotated[str, text("the name of a policy")] = "balanced"
     """Which policy governs the context."""
-    context_window: Annotated[int, whole(0, MOST_TOKENS, "asks the model")] = 0
+    context_window: Annotated[int, whole_number(0, MOST_TOKENS, "asks the model")] = 0
     """The model's window in tokens, when its provider is wrong about it."""
-    max_prompt_tokens: Annotated[int, whole(0, MOST_TOKENS, "leaves it to the window")] = 0
+    max_prompt_tokens: Annotated[int, whole_number(0, MOST_TOKENS, "leaves it to the window")] = 0
     """The longest request that is sent, when the model takes less than its window as a prompt."""
-    tool_output_trim_chars: Annotated[int, whole(0, MOST_CHARS, "switches trimming off")] = 2000
+    tool_output_trim_chars: Annotated[int, whole_number(0, MOST_CHARS, "switches trimming off")] = 2000
     """Tool results longer than this are clipped once they are no longer recent."""
-    max_history_messages: Annotated[int, whole(0, MOST_MESSAGES, "switches the window off")] = 0
+    max_history_messages: Annotated[int, whole_number(0, MOST_MESSAGES, "switches the window off")] = 0
     """More messages than this, and the middle is summarised."""
     background_compaction_threshold: Annotated[float, number(0, 1)] = 0.8
     """Share of the window at which compaction starts beside the turn."""
     buffer_exhaustion_threshold: Annotated[float, number(0, 1)] = 0.95
     """Share of the window at which a request waits for compaction."""
-    min_compaction_messages: Annotated[int, whole(2, MOST_MESSAGES)] = 4
+    min_compaction_messages: Annotated[int, whole_number(2, MOST_MESSAGES)] = 4
     """Fewer messages than this are not compacted."""
-    agent_max_context_tokens: Annotated[int, whole(0, MOST_TOKENS, "leaves it to the window")] = 0
+    agent_max_context_tokens: Annotated[int, whole_number(0, MOST_TOKENS, "leaves it to the window")] = 0
     """A budget for the context below the model's window."""
-    agent_max_context_turns: Annotated[int, whole(0, MOST_MESSAGES, "switches turn trimming off")] = 0
+    agent_max_context_turns: Annotated[int, whole_number(0, MOST_MESSAGES, "switches turn trimming off")] = 0
     """More turns than this, and the oldest half is summarised."""
     compaction: Annotated[str, one_of("none", "window", "compress", "turns", "background")] = "background"
     """Which rule decides when and what is summarised."""
@@ -51,15 +62,15 @@ class Governing(Record):
     """The same after a compaction that was asked for; `as set` follows `summary_form`."""
     summary_fallback: Annotated[str, one_of("offline", "marker", "limits")] = "offline"
     """What serves when no model can summarise: the offline summariser, a marker alone, or fixed limits."""
-    considered_messages: Annotated[int, whole(0, MOST_MESSAGES, "considers all of them")] = 0
+    considered_messages: Annotated[int, whole_number(0, MOST_MESSAGES, "considers all of them")] = 0
     """The newest so many messages are read for a summary."""
     summary_share: Annotated[float, number(0.01, 0.5)] = 0.1
     """How much of the window a summary may take."""
     keep_recent_share: Annotated[float, number(0, 0.9)] = 0.25
     """How much of the window the newest messages keep, word for word, through a compaction."""
-    head_tail_chars: Annotated[int, whole(0, MOST_CHARS, "switches it off")] = 0
+    head_tail_chars: Annotated[int, whole_number(0, MOST_CHARS, "switches it off")] = 0
     """Results of earlier turns longer than this keep their beginning and end."""
-    archive_over_chars: Annotated[int, whole(0, MOST_CHARS, "switches it off")] = 0
+    archive_over_chars: Annotated[int, whole_number(0, MOST_CHARS, "switches it off")] = 0
     """Results of earlier turns longer than this are stored whole and stand as a reference."""
     compression_threshold: Annotated[float, number(0, 1)] = 0.5
     """Share of the window at which the conversation is compressed, under `compress`."""
@@ -67,11 +78,11 @@ class Governing(Record):
     """Share of a small window at which the results of the running turn are compressed, under `compress`."""
     run_compression_high: Annotated[float, number(0, 1)] = 0.91
     """The same for the largest windows; in between it grows with the window."""
-    fallback_messages: Annotated[int, whole(1, MOST_MESSAGES)] = 50
+    fallback_messages: Annotated[int, whole_number(1, MOST_MESSAGES)] = 50
     """Messages kept when nothing can summarise, under the fallback `limits`."""
-    fallback_tokens: Annotated[int, whole(1, MOST_TOKENS)] = 8000
+    fallback_tokens: Annotated[int, whole_number(1, MOST_TOKENS)] = 8000
     """Tokens of them kept."""
-    few_turns: Annotated[int, whole(1, MOST_MESSAGES)] = 5
+    few_turns: Annotated[int, whole_number(1, MOST_MESSAGES)] = 5
     """With fewer turns than this, a token budget keeps texts instead of summarising, under `turns`."""
     compaction_asks: Annotated[str, one_of("on", "off")] = "off"
     """Whether automatic compaction asks first."""
@@ -101,15 +112,15 @@ class Settings(Governing):
     """Who writes the summaries of automatic compaction."""
     compaction_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
     """How long one summary may take before the offline summariser steps in."""
-    memory_limit_mb: Annotated[int, whole(0, 1_000_000_000, "switches it off")] = 2048
+    memory_limit_mb: Annotated[int, whole_number(0, 1_000_000_000, "switches it off")] = 2048
     """Above so much memory of this process, garbage is collected and then the conversation compacted."""
-    agent_max_steps: Annotated[int, whole(1, 10_000)] = 200
+    agent_max_steps: Annotated[int, whole_number(1, 10_000)] = 200
     """Model decisions in one turn before it stops with a notice."""
-    retention_days: Annotated[int, whole(0, 36_500, "keeps sessions for ever")] = 0
+    retention_days: Annotated[int, whole_number(0, 36_500, "keeps sessions for ever")] = 0
     """Sessions older than this move to the trash."""
     request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0
     """How long a provider may stay silent."""
-    max_retries: Annotated[int, whole(0, 20, "gives up at once")] = 4
+    max_retries: Annotated[int, whole_number(0, 20, "gives up at once")] = 4
     """How often a request that failed for a passing reason is sent again."""
     hooks: Annotated[Mapping[str, tuple[str, ...]], hook_table()] = NO_HOOKS
     """Commands that run at certain moments; `preCompact` may veto a compaction or add to its focus."""

@@ -26,7 +26,7 @@ from co_tui.ui.themes import DARK, LIGHT, palette_of
 from co_tui.ui.widgets.rendering import Look
 
 if TYPE_CHECKING:
-    from co_tui.ui.screens.compaction import Wish
+    from co_tui.ui.screens.compaction import DetailWish
 
 
 class CoTui(App[None]):
@@ -156,7 +156,7 @@ class CoTui(App[None]):
 
         self.push_screen(EditScreen(f"Pasted: {marker}", text), edited)
 
-    def _wished(self, wish: "Wish | None") -> None:
+    def _wished(self, wish: "DetailWish | None") -> None:
         """What was asked for in an opened compaction."""
         if wish is None:
             return

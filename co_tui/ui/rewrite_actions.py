@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from co_tui.events import Ref
     from co_tui.session.session import Session
     from co_tui.ui.app import CoTui
-    from co_tui.ui.screens.compaction import Wish
+    from co_tui.ui.screens.compaction import DetailWish
 
 NO_SESSION = "There is no session yet: the first prompt starts one."
 
@@ -131,7 +131,7 @@ class RewriteActions:
         await session.pin([ref], pinned=pinned)
         self._say("Pinned: it stays in the context, whatever is compacted." if pinned else "Unpinned.")
 
-    async def fulfil(self, wish: "Wish") -> None:
+    async def fulfil(self, wish: "DetailWish") -> None:
         """What was asked for in an opened compaction."""
         session = self._control.session
         if session is None:

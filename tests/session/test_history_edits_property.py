@@ -21,8 +21,8 @@ from co_tui.events import (
     Ref,
     Rewind,
     SessionFork,
+    event_json,
     from_json,
-    message_json,
 )
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
@@ -184,7 +184,7 @@ def test_any_order_of_rewrites_keeps_all_that_was_said(steps: list[tuple[Any, in
     for act, first, second in steps:
         act(log, first, second)
         check_whole(log.state, said_in(log.events))
-    stored = [message_json(event) for event in log.events]
+    stored = [event_json(event) for event in log.events]
     for seq, state in enumerate(log.states):
         assert replay(from_json(line) for line in stored[:seq]) == state, seq
 

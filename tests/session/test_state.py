@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Message, Rewind, from_json, message_json
+from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Message, Rewind, event_json, from_json
 from co_tui.session.state.append_only import AppendOnly
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState, apply
@@ -29,7 +29,7 @@ def test_live_state_equals_replayed_state_at_every_seq(facts) -> None:
     stored = []
     for event in events:
         live = apply(live, event)
-        stored.append(message_json(event))
+        stored.append(event_json(event))
         assert replay(from_json(line) for line in stored) == live
     assert len(live.transcript) == sum(isinstance(fact, Message) for fact in facts)
 

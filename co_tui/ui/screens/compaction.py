@@ -21,7 +21,7 @@ from co_tui.ui.widgets.blocks import clock
 TABS = ("summary", "replaced", "kept", "cost")
 
 
-class Wish(NamedTuple):
+class DetailWish(NamedTuple):
     """What the user wants done with the compaction."""
 
     action: Literal["undo", "edit", "pin"]
@@ -29,7 +29,7 @@ class Wish(NamedTuple):
     ref: Ref | None = None
 
 
-class CompactionScreen(Dialog[Wish | None]):
+class CompactionScreen(Dialog[DetailWish | None]):
     """Four tabs; the keys at the bottom act on the compaction as a whole."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -109,14 +109,14 @@ class CompactionScreen(Dialog[Wish | None]):
         self.app.push_screen(WholeMessage(row, _whole(entry) if entry is not None else row.text))
 
     def action_wish(self, action: Literal["undo", "edit"]) -> None:
-        self.answer(Wish(action, self._event.seq or 0))
+        self.answer(DetailWish(action, self._event.seq or 0))
 
     def action_pin(self) -> None:
         highlighted = self.query_one("#replaced-list", OptionList).highlighted
         if self._tab != "replaced" or highlighted is None:
             self.notify("Choose a message under Replaced first (2).", timeout=3)
             return
-        self.answer(Wish("pin", self._event.seq or 0, self._shown[highlighted].ref))
+        self.answer(DetailWish("pin", self._event.seq or 0, self._shown[highlighted].ref))
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard(self._fact.summary)
