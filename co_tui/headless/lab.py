@@ -11,9 +11,9 @@ from pathlib import Path
 from co_tui.agent.messages import read_messages
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.offline_summary import Summarise, summarise_offline
+from co_tui.exchange.chat import BadInput, Conversation, load, to_chat
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
-from co_tui.lab.chat import BadInput, Conversation, load, to_chat
 from co_tui.lab.replay import ReplayedRequest, Tally, replay
 from co_tui.paths import ensure_dir
 from co_tui.session.ratios import Ratios

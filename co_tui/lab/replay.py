@@ -11,7 +11,7 @@ from co_tui.context.meter import Meter
 from co_tui.context.offline_summary import Summarise, summarise_offline
 from co_tui.context.request import Governor, Prepared
 from co_tui.context.turns import kept_by_rule
-from co_tui.lab.chat import Conversation
+from co_tui.exchange.chat import Conversation
 from co_tui.lab.check import Inspector
 from co_tui.lab.details import Details
 from co_tui.settings import Settings

@@ -3,7 +3,7 @@
 import time
 
 from co_tui.context.count import Window
-from co_tui.lab.chat import load
+from co_tui.exchange.chat import load
 from co_tui.lab.replay import Tally, replay
 from tests.context.test_request import LOADED, POLICIES
 from tests.support.shared import DATA

@@ -29,7 +29,7 @@ from co_tui.context.tool_outputs import archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.context.turns import STANDS_FOR
 from co_tui.events import CompactionComplete, Event, Message
-from co_tui.lab.chat import to_message
+from co_tui.exchange.chat import to_message
 from co_tui.session.state.replay import replay
 from co_tui.settings import Settings
 from tests.context.test_request import LOADED, asked, talk

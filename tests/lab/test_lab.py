@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelResponse
 
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
-from co_tui.lab.chat import BadInput, load, to_chat, to_message
+from co_tui.exchange.chat import BadInput, load, to_chat, to_message
 from co_tui.lab.replay import Tally, replay
 from co_tui.paths import locate
 from co_tui.session.ratios import Ratios

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from co_tui.append_only import AppendOnly
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Message, Rewind, event_json, from_json
-from co_tui.session.state.append_only import AppendOnly
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState, apply
 from tests.support.events import durable_facts

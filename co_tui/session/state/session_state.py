@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
+from co_tui.append_only import AppendOnly
 from co_tui.events import (
     ArtifactStored,
     Clear,
@@ -41,7 +42,6 @@ from co_tui.events import (
 from co_tui.events.facts import Place
 from co_tui.events.messages import prompt_of, title_of
 from co_tui.record import Record
-from co_tui.session.state.append_only import AppendOnly
 
 PACE_TURNS = 6
 """How many turns back the pace is measured."""

@@ -1,0 +1,1 @@
+"""In and out: conversations in other programs' formats."""
