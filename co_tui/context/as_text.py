@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.count import estimate_text
 from co_tui.context.tool_outputs import ends_of
-from co_tui.context.turns import content_text
+from co_tui.events.content import content_text
 from co_tui.events.messages import STANDS_FOR, SUMMARY
 
 CLIPS: Final = ((12_000, 20_000), (4_000, 8_000), (1_200, 3_000), (400, 1_200))

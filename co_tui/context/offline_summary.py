@@ -16,7 +16,8 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import estimate_text
-from co_tui.context.turns import EARLIER, content_text
+from co_tui.context.turns import EARLIER
+from co_tui.events.content import content_text
 from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
-from co_tui.context.turns import content_text, latest_prompt
+from co_tui.context.turns import latest_prompt
+from co_tui.events.content import content_text
 
 RECENT_MESSAGES = 2
 """The current exchange: never trimmed."""

@@ -11,7 +11,6 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_core import to_json
 
 from co_tui.events.messages import STANDS_FOR
 
@@ -89,13 +88,6 @@ def step_around(messages: Sequence[ModelMessage], index: int) -> range:
         while stop < len(messages) and answers_calls(messages[stop]):
             stop += 1
     return range(start, stop)
-
-
-def content_text(content: object) -> str:
-    """A tool result as the text it is sent as: itself, or JSON."""
-    if isinstance(content, str):
-        return content
-    return to_json(content, fallback=str, bytes_mode="base64").decode(errors="replace")
 
 
 def steps(messages: Sequence[ModelMessage], start: int, end: int) -> list[tuple[int, int]]:

@@ -12,7 +12,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from co_tui.context.count import estimate_text
 from co_tui.context.offline_summary import sentences, states_rule
-from co_tui.context.turns import content_text, is_prompt
+from co_tui.context.turns import is_prompt
+from co_tui.events.content import content_text
 from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY, UNSAID
 
 QUOTE_CHARS: Final = 600

@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.context.turns import content_text
+from co_tui.events.content import content_text
 from co_tui.events.storable import storable
 from co_tui.inert import one_line
 

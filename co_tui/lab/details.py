@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 
-from co_tui.context.turns import content_text
+from co_tui.events.content import content_text
 
 # Nothing is looked at twice: no run gives back what it took, and plain words are stepped over at once.
 _DETAIL = re.compile(

@@ -12,8 +12,9 @@ from co_tui.context.offline_summary import summarise_offline
 from co_tui.context.overflow import Overflow
 from co_tui.context.request import Measured
 from co_tui.context.tool_outputs import ends_of
-from co_tui.context.turns import content_text, holds_system, latest_prompt, stands_in, step_around, turn_starts
+from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
+from co_tui.events.content import content_text
 from co_tui.session.compaction.apply import since
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.limits import Limits

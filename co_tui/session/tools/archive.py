@@ -5,8 +5,8 @@ import re
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ToolReturnPart
 
-from co_tui.context.turns import content_text
 from co_tui.events import ArtifactStored
+from co_tui.events.content import content_text
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 
