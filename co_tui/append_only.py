@@ -1,6 +1,7 @@
-"""An immutable sequence that grows in constant time."""
+"""Immutable sequences that grow without copying what they hold already."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -10,8 +11,8 @@ class AppendOnly(Sequence[T], Generic[T]):
     """A frozen sequence whose `append` shares storage with the original.
 
     Each instance sees only its own first `len` items, so an older one never changes. Appending to the
-    newest costs O(1); appending to an older one copies. This is what lets `apply` stay pure without a
-    session's length showing in the cost of an event.
+    newest costs O(1); appending to an older one copies. This is what lets a pure function add to a history
+    without the history's length showing in its cost.
     """
 
     __slots__ = ("_items", "_length")
@@ -22,11 +23,17 @@ class AppendOnly(Sequence[T], Generic[T]):
 
     def append(self, item: T) -> "AppendOnly[T]":
         """A sequence with `item` at its end; this one stays as it is."""
-        items = self._items if self._length == len(self._items) else self._items[: self._length]
-        items.append(item)
+        return self.extend((item,))
+
+    def extend(self, more: Sequence[T]) -> "AppendOnly[T]":
+        """A sequence with all of `more` at its end; this one stays as it is."""
+        # An empty one may be the default of many: each that grows from it gets storage of its own.
+        is_newest = self._length and self._length == len(self._items)
+        items = self._items if is_newest else self._items[: self._length]
+        items.extend(more)
         grown: AppendOnly[T] = AppendOnly.__new__(AppendOnly)
         grown._items = items
-        grown._length = self._length + 1
+        grown._length = self._length + len(more)
         return grown
 
     @property
@@ -51,15 +58,54 @@ class AppendOnly(Sequence[T], Generic[T]):
         return self._length
 
     def __iter__(self) -> Iterator[T]:
-        for index in range(self._length):
-            yield self._items[index]
+        return islice(self._items, self._length)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, AppendOnly | list | tuple):
-            return NotImplemented
-        return self._length == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return _equal(self, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # compared by content, and too long to hash
 
     def __repr__(self) -> str:
         return f"AppendOnly({self._items[: self._length]!r})"
+
+
+class Joined(Sequence[T], Generic[T]):
+    """A beginning that is shared with other sequences and an end of its own, as one frozen sequence."""
+
+    __slots__ = ("_beginning", "_end")
+
+    def __init__(self, beginning: AppendOnly[T], end: Iterable[T]) -> None:
+        self._beginning = beginning
+        self._end = tuple(end)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        border = len(self._beginning)
+        return self._beginning[index] if index < border else self._end[index - border]
+
+    def __len__(self) -> int:
+        return len(self._beginning) + len(self._end)
+
+    def __iter__(self) -> Iterator[T]:
+        return chain(self._beginning, self._end)
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content, and too long to hash
+
+    def __repr__(self) -> str:
+        return f"Joined({list(self)!r})"
+
+
+def _equal(one: Sequence[object], other: object) -> bool:
+    if not isinstance(other, AppendOnly | Joined | list | tuple):
+        return False
+    return len(one) == len(other) and all(a == b for a, b in zip(one, other, strict=True))

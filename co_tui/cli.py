@@ -264,27 +264,22 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
             return WRONG_USAGE
         policies.append((name, loaded))
     _hush_libraries(environ)
+    from co_tui.agent.models import config_for
     from co_tui.headless.lab import lab, ratio_of, recorded, window_of
 
     window = window_of(options.window or context.loaded.settings.context_window, options.as_model)
     ratio = ratio_of(options.as_model, context)
     conversations = recorded(options.input, options.id, context)
-    dump = options.dump
-    if not options.summariser:
-        return lab(conversations, policies, window, ratio=ratio, dump=dump, as_json=options.json)
-    from co_tui.agent.errors import ModelUnusable
-    from co_tui.headless.lab_model import ModelSummariser
-
-    try:
-        model = ModelSummariser(options.summariser, context, environ, window.tokens, ratio)
-    except ModelUnusable as error:
-        say(str(error))
-        return FAILED
-    try:
-        return lab(conversations, policies, window, ratio=ratio, summarise=model, dump=dump, as_json=options.json)
-    finally:
-        say(model.told())
-        model.close()
+    return lab(
+        conversations,
+        policies,
+        window,
+        ratio=ratio,
+        model=options.summariser or "",
+        config=config_for(context.loaded.settings, environ, context.paths.models),
+        dump=options.dump,
+        as_json=options.json,
+    )
 
 
 def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":

@@ -16,6 +16,7 @@ from co_tui.context.turns import (
     steps,
     turn_starts,
 )
+from co_tui.events.triggers import Trigger
 
 SMALLEST_TAIL = 4
 
@@ -26,7 +27,7 @@ class Cut(NamedTuple):
     """Messages to be replaced by a summary: their indexes, in order, and why."""
 
     replaced: tuple[int, ...]
-    trigger: str
+    trigger: Trigger
 
 
 def window_cut(messages: Sequence[ModelMessage], max_messages: int, pinned: Collection[int] = ()) -> Cut | None:
@@ -34,11 +35,11 @@ def window_cut(messages: Sequence[ModelMessage], max_messages: int, pinned: Coll
     if not max_messages or len(messages) <= max_messages:
         return None
     tail = cut_before(messages, len(messages) - max(SMALLEST_TAIL, max_messages // 2))
-    return _cut(messages, range(_first_run_end(messages), tail), "window", pinned)
+    return _cut(messages, range(_first_run_end(messages), tail), Trigger.WINDOW, pinned)
 
 
 def share_cut(
-    messages: Sequence[ModelMessage], trigger: str, *, keep_from: int | None = None, pinned: Collection[int] = ()
+    messages: Sequence[ModelMessage], trigger: Trigger, *, keep_from: int | None = None, pinned: Collection[int] = ()
 ) -> Cut | None:
     """Everything before the current turn, or before `keep_from`."""
     start = latest_prompt(messages) if keep_from is None else keep_from
@@ -63,11 +64,11 @@ def turns_cut(messages: Sequence[ModelMessage], max_turns: int, pinned: Collecti
     starts = turn_starts(messages)
     if not max_turns or len(starts) <= max_turns:
         return None
-    return oldest_turns(messages, len(starts) // 2, "turns", pinned)
+    return oldest_turns(messages, len(starts) // 2, Trigger.TURNS, pinned)
 
 
 def oldest_turns(
-    messages: Sequence[ModelMessage], count: int, trigger: str, pinned: Collection[int] = ()
+    messages: Sequence[ModelMessage], count: int, trigger: Trigger, pinned: Collection[int] = ()
 ) -> Cut | None:
     """So many whole turns from the oldest on; the current one is never among them."""
     starts = turn_starts(messages)
@@ -76,7 +77,7 @@ def oldest_turns(
     return _cut(messages, range(starts[0], starts[count]), trigger, pinned)
 
 
-def run_cut(messages: Sequence[ModelMessage], trigger: str, pinned: Collection[int] = ()) -> Cut | None:
+def run_cut(messages: Sequence[ModelMessage], trigger: Trigger, pinned: Collection[int] = ()) -> Cut | None:
     """The steps of the run that is under way, but the newest: task and earlier conversation stay (G3c)."""
     prompt = latest_prompt(messages)
     done = steps(messages, prompt + 1 if prompt is not None else 0, len(messages))[:-1]
@@ -84,7 +85,7 @@ def run_cut(messages: Sequence[ModelMessage], trigger: str, pinned: Collection[i
 
 
 def whole_cut(
-    messages: Sequence[ModelMessage], trigger: str, *, upto: int | None = None, pinned: Collection[int] = ()
+    messages: Sequence[ModelMessage], trigger: Trigger, *, upto: int | None = None, pinned: Collection[int] = ()
 ) -> Cut | None:
     """All that was said before `upto`, or to the end; a prompt that nobody answered yet stays."""
     end = len(messages) if upto is None else cut_before(messages, upto)
@@ -110,7 +111,7 @@ def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]
 
 
 def _cut(
-    messages: Sequence[ModelMessage], reach: range, trigger: str, pinned: Collection[int], *, prompt: bool = True
+    messages: Sequence[ModelMessage], reach: range, trigger: Trigger, pinned: Collection[int], *, prompt: bool = True
 ) -> Cut | None:
     kept = kept_by_rule(messages, pinned, prompt=prompt)
     replaced = tuple(index for index in reach if index not in kept)

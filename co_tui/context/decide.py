@@ -10,9 +10,10 @@ from co_tui.context import cuts
 from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut, Tokens
 from co_tui.context.marks import Marks, marks
+from co_tui.context.policy import CompactionRule, Policy, SummaryFallback
 from co_tui.context.replacement import difference
 from co_tui.context.turns import stands_in, turn_starts
-from co_tui.settings import Settings
+from co_tui.events.triggers import Trigger
 
 LEAST_FREED = 0.1
 """A compaction that frees less of the conversation than this is not worth its loss."""
@@ -39,11 +40,9 @@ class Situation(NamedTuple):
 
     history: Sequence[ModelMessage]
     reading: Reading
-    settings: Settings
+    policy: Policy
     tokens: Tokens
     pinned: Collection[int] = ()
-    summarises: bool = True
-    """False when nobody can: then the fallback serves from the start."""
 
     @property
     def window_tokens(self) -> int:
@@ -55,7 +54,7 @@ class Situation(NamedTuple):
 
     @property
     def marks(self) -> Marks:
-        return marks(self.settings, self.window_tokens)
+        return marks(self.policy, self.window_tokens)
 
     @property
     def is_past_mark(self) -> bool:
@@ -65,28 +64,23 @@ class Situation(NamedTuple):
 
 def decide(situation: Situation) -> Plan | None:
     """What the policy wants now; None when all is well or a compaction could not free enough."""
-    settings = situation.settings
-    if len(situation.history) < settings.min_compaction_messages:
+    if len(situation.history) < situation.policy.min_compaction_messages:
         return None
-    found: Plan | None = None
-    match settings.compaction:
-        case "window":
-            cut = cuts.window_cut(situation.history, settings.max_history_messages, situation.pinned)
-            # A long first run leaves little between it and the tail: then not for every message or two.
-            new = sum(not stands_in(situation.history[index]) for index in cut.replaced) if cut else 0
-            worth = new >= settings.max_history_messages * LEAST_SLIDE
-            found = Plan(cut, waits=True) if cut and worth else None
-        case "compress":
-            found = _compress(situation)
-        case "turns":
-            found = _turns(situation)
-        case "background":
-            found = _background(situation)
-        case _:
-            pass
-    return (
-        found if found and (settings.compaction in ("window", "turns") or frees_enough(situation, found.cut)) else None
-    )
+    match situation.policy.rule:
+        case CompactionRule.WINDOW:
+            return _window(situation)
+        case CompactionRule.TURNS:
+            return _turns(situation)
+        case CompactionRule.COMPRESS:
+            return _worth_it(situation, _compress(situation))
+        case CompactionRule.BACKGROUND:
+            return _worth_it(situation, _background(situation))
+        case CompactionRule.NONE:
+            return None
+
+
+def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
+    return plan if plan and frees_enough(situation, plan.cut) else None
 
 
 def frees_enough(situation: Situation, cut: Cut) -> bool:
@@ -97,67 +91,73 @@ def frees_enough(situation: Situation, cut: Cut) -> bool:
 
 def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:
     """What of a cut goes without a summary: under fixed limits, only what is beyond them."""
-    if situation.settings.summary_fallback != "limits":
+    if situation.policy.fallback is not SummaryFallback.LIMITS:
         return cut
-    settings = situation.settings
-    start = cuts.newest_start(situation.history, settings.fallback_messages, settings.fallback_tokens, situation.tokens)
+    policy = situation.policy
+    start = cuts.newest_start(situation.history, policy.fallback_messages, policy.fallback_tokens, situation.tokens)
     beyond = tuple(index for index in cut.replaced if index < start)
     return Cut(beyond, cut.trigger) if beyond else None
 
 
-def before_tail(situation: Situation, trigger: str) -> Cut | None:
+def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
     """Everything but the newest messages that fit into the share kept word for word."""
-    room = situation.settings.keep_recent_share * situation.window_tokens
+    room = situation.policy.keep_recent_share * situation.window_tokens
     if not room:
         return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
     start = cuts.recent_start(situation.history, room, situation.tokens)
     return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=situation.pinned)
 
 
+def _window(situation: Situation) -> Plan | None:
+    most = situation.policy.max_history_messages
+    cut = cuts.window_cut(situation.history, most, situation.pinned)
+    # A long first run leaves little between it and the tail: then not for every message or two.
+    new = sum(not stands_in(situation.history[index]) for index in cut.replaced) if cut else 0
+    return Plan(cut, waits=True) if cut and new >= most * LEAST_SLIDE else None
+
+
 def _compress(situation: Situation) -> Plan | None:
-    settings = situation.settings
+    policy = situation.policy
     if not situation.is_past_mark:
         return None
-    cut = cuts.share_cut(situation.history, "blocking", pinned=situation.pinned)
-    if not situation.summarises and cut is not None:
-        cut = fallback_cut(situation, cut)
+    cut = cuts.share_cut(situation.history, Trigger.BLOCKING, pinned=situation.pinned)
     if (cut is None or not frees_enough(situation, cut)) and situation.share >= run_threshold(
-        settings, situation.window_tokens
+        policy, situation.window_tokens
     ):
-        cut = cuts.run_cut(situation.history, "blocking", situation.pinned)
+        cut = cuts.run_cut(situation.history, Trigger.BLOCKING, situation.pinned)
     return Plan(cut, waits=True) if cut else None
 
 
-def run_threshold(settings: Settings, window_tokens: int) -> float:
+def run_threshold(policy: Policy, window_tokens: int) -> float:
     """The share of the window at which a run's own results are compressed: the larger the model, the later."""
-    low, high = settings.run_compression_low, settings.run_compression_high
+    low, high = policy.run_compression_low, policy.run_compression_high
     reach = math.log(max(1, window_tokens) / SMALL_WINDOW) / math.log(LARGE_WINDOW / SMALL_WINDOW)
     return low + (high - low) * min(1.0, max(0.0, reach))
 
 
 def _turns(situation: Situation) -> Plan | None:
     """Too many turns, then too many tokens: one after the other, in one pass (G3e, G3f)."""
-    settings = situation.settings
-    by_turns = cuts.turns_cut(situation.history, settings.agent_max_context_turns, situation.pinned)
+    policy = situation.policy
+    by_turns = cuts.turns_cut(situation.history, policy.agent_max_context_turns, situation.pinned)
     held = sum(situation.tokens(situation.history[index]) for index in by_turns.replaced) if by_turns else 0
-    if not settings.agent_max_context_tokens or situation.reading.current_tokens - held <= budget_tokens(situation):
+    if not policy.agent_max_context_tokens or situation.reading.current_tokens - held <= budget_tokens(situation):
         return Plan(by_turns, waits=False) if by_turns else None
     starts = turn_starts(situation.history)
     gone = len(starts) // 2 if by_turns else 0
     # Texts alone would lose which message is which, and with it what is pinned.
-    if len(starts) - gone < settings.few_turns and not situation.pinned:
+    if len(starts) - gone < policy.few_turns and not situation.pinned:
         if by_turns:
             return Plan(by_turns, waits=True)  # what is left is looked at again before the request goes out
-        cut = cuts.share_cut(situation.history, "budget", pinned=situation.pinned)
+        cut = cuts.share_cut(situation.history, Trigger.BUDGET, pinned=situation.pinned)
         shorter = difference(situation.history, cuts.first_and_last_texts(situation.history)).replaced
         return Plan(cut, waits=True, texts_only=True) if cut and shorter else None
-    cut = cuts.oldest_turns(situation.history, gone + (len(starts) - gone) // 2, "budget", situation.pinned)
+    cut = cuts.oldest_turns(situation.history, gone + (len(starts) - gone) // 2, Trigger.BUDGET, situation.pinned)
     return Plan(cut, waits=True) if cut else None
 
 
 def budget_tokens(situation: Situation) -> int:
     """The policy's budget, and never more than the window."""
-    return min(situation.settings.agent_max_context_tokens, situation.window_tokens)
+    return min(situation.policy.agent_max_context_tokens, situation.window_tokens)
 
 
 def _background(situation: Situation) -> Plan | None:
@@ -165,5 +165,5 @@ def _background(situation: Situation) -> Plan | None:
         return None
     waiting_share = situation.marks.waiting_share
     waits = waiting_share is not None and situation.share >= waiting_share
-    cut = before_tail(situation, "blocking" if waits else "background")
+    cut = before_tail(situation, Trigger.BLOCKING if waits else Trigger.BACKGROUND)
     return Plan(cut, waits) if cut else None

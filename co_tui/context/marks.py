@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from co_tui.settings import Settings
+from co_tui.context.policy import CompactionRule, Policy
 
 
 class Marks(NamedTuple):
@@ -18,18 +18,18 @@ class Marks(NamedTuple):
     """More turns than this are too many."""
 
 
-def marks(settings: Settings, window_tokens: int) -> Marks:
-    match settings.compaction:
-        case "background":
-            waiting = settings.buffer_exhaustion_threshold
-            return Marks(share=min(settings.background_compaction_threshold, waiting), waiting_share=waiting)
-        case "compress":
-            return Marks(share=settings.compression_threshold)
-        case "window":
-            return Marks(messages=settings.max_history_messages or None)
-        case "turns":
-            budget = settings.agent_max_context_tokens
+def marks(policy: Policy, window_tokens: int) -> Marks:
+    match policy.rule:
+        case CompactionRule.BACKGROUND:
+            waiting = policy.buffer_exhaustion_threshold
+            return Marks(share=min(policy.background_compaction_threshold, waiting), waiting_share=waiting)
+        case CompactionRule.COMPRESS:
+            return Marks(share=policy.compression_threshold)
+        case CompactionRule.WINDOW:
+            return Marks(messages=policy.max_history_messages or None)
+        case CompactionRule.TURNS:
+            budget = policy.agent_max_context_tokens
             share = min(1.0, budget / window_tokens) if budget and window_tokens > 0 else None
-            return Marks(share=share, turns=settings.agent_max_context_turns or None)
-        case _:
+            return Marks(share=share, turns=policy.agent_max_context_turns or None)
+        case CompactionRule.NONE:
             return Marks()

@@ -115,6 +115,12 @@ class Meter:
         tools = learnt.get("tools")
         return Scaffold(tools_estimate=tools if isinstance(tools, int) and tools > 0 else 0)
 
+    def release(self, messages: Sequence[ModelMessage]) -> None:
+        """Let go of the counts of messages that are not among these; what was measured last is measured anew."""
+        live = {id(message) for message in (*messages, *self._sent)}
+        self._counts = {key: counted for key, counted in self._counts.items() if key in live}
+        self._measured, self._levels = [], []
+
     def _use(self, calibration: Calibration) -> None:
         self._calibration, self._line = calibration, calibration.line()
 

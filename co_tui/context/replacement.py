@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 from co_tui.context import user_words
 from co_tui.context.cuts import Cut
+from co_tui.context.policy import SummaryForm
 from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.messages import STANDS_FOR, SUMMARY
 
@@ -36,7 +37,7 @@ class Replacement(NamedTuple):
 
 
 def build(
-    form: str,
+    form: SummaryForm,
     history: Sequence[ModelMessage],
     cut: Cut,
     summary: str | None,
@@ -50,15 +51,15 @@ def build(
     if summary is None:
         return _one(history, cut, window_marker(count, None))
     match form:
-        case "marker":
+        case SummaryForm.MARKER:
             return _one(history, cut, window_marker(count, summary), {SUMMARY: summary})
-        case "pair":
+        case SummaryForm.PAIR:
             said = _said(history, cut, f"{COMPACTED}\n{summary}", {SUMMARY: summary})
             reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
             return Replacement(cut.replaced, [said, reply])
-        case "prompt":
+        case SummaryForm.PROMPT:
             return _into_first_prompt(history, cut, summary, pinned)
-        case _:
+        case SummaryForm.FULL:
             words = words or user_words.UserWords()
             text = "\n\n".join(filter(None, (f"{EARLIER}\n{summary}", user_words.written(words, extras))))
             return _one(history, cut, text, words.as_metadata(summary))

@@ -1,5 +1,6 @@
 """`co-tui lab`: what each policy would have done to recorded conversations."""
 
+import asyncio
 import json
 import re
 import sys
@@ -7,15 +8,19 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
+from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.messages import read_messages
+from co_tui.agent.models import ModelConfig
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
-from co_tui.context.offline_summary import Summarise, summarise_offline
+from co_tui.context.policy import policy_of
 from co_tui.exchange.chat import BadInput, Conversation, load, to_chat
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
 from co_tui.lab.replay import ReplayedRequest, Tally, replay
 from co_tui.paths import ensure_dir
+from co_tui.session.compaction.job import SummaryWriter
 from co_tui.session.ratios import Ratios
 from co_tui.settings import Loaded
 
@@ -57,18 +62,20 @@ def lab(
     window: Window,
     *,
     ratio: float = 1.0,
-    summarise: Summarise = summarise_offline,
+    model: str = "",
+    config: ModelConfig | None = None,
     dump: Path | None,
     as_json: bool,
 ) -> int:
-    """Replay every conversation under every policy, and tell what came of it."""
+    """Replay every conversation under every policy, and tell what came of it; `model` writes the summaries, if any."""
     try:
         recordings = list(conversations)
         if not recordings:
             say("There is no conversation in the input.")
             return FAILED
-        tallies = [_run(name, loaded, recordings, window, ratio, summarise, dump) for name, loaded in policies]
-    except BadInput as error:
+        replays = _Replays(recordings, window, ratio, dump)
+        tallies = asyncio.run(_tallies(replays, policies, model, config))
+    except (BadInput, ModelUnusable) as error:
         say(str(error))
         return FAILED
     except OSError as error:
@@ -80,6 +87,30 @@ def lab(
     else:
         put(table(_HEADER, map(_row, tallies)))
     return DONE
+
+
+class _Replays(NamedTuple):
+    """What is replayed, and as if by which model."""
+
+    recordings: list[Conversation]
+    window: Window
+    ratio: float
+    dump: Path | None
+
+
+async def _tallies(
+    replays: _Replays, policies: list[tuple[str, Loaded]], model: str, config: ModelConfig | None
+) -> list[Tally]:
+    if not model or config is None:
+        return [await _run(name, loaded, replays) for name, loaded in policies]
+    from co_tui.headless.lab_model import CountedSummaries
+
+    summaries = await CountedSummaries.open(model, config, policies[0][1].settings.compaction_timeout_s)
+    try:
+        return [await _run(name, loaded, replays, summaries) for name, loaded in policies]
+    finally:
+        say(summaries.in_words())
+        await summaries.close()
 
 
 _HEADER = ("POLICY", "REQUESTS", "PEAK", "TOTAL", "COMPACTIONS", "TRUNCATIONS", "WAITS", "DETAILS KEPT", "BREACHES")
@@ -99,23 +130,16 @@ def _row(tally: Tally) -> tuple[str, ...]:
     )
 
 
-def _run(
-    name: str,
-    loaded: Loaded,
-    recordings: list[Conversation],
-    window: Window,
-    ratio: float,
-    summarise: Summarise,
-    dump: Path | None,
-) -> Tally:
-    tally = Tally(name)
+async def _run(name: str, loaded: Loaded, replays: _Replays, summaries: SummaryWriter | None = None) -> Tally:
+    tally, policy = Tally(name), policy_of(loaded.settings)
+    recordings, window = replays.recordings, replays.window
     told = time.monotonic()
     for number, conversation in enumerate(recordings, 1):
         tally.conversations += 1
-        for request in replay(conversation, loaded.settings, window, ratio=ratio, summarise=summarise):
+        async for request in replay(conversation, policy, window, ratio=replays.ratio, summaries=summaries):
             tally.add(request)
-            if dump is not None:
-                _write(dump, name, number, conversation.id, request, window)
+            if replays.dump is not None:
+                _write(replays.dump, name, number, conversation.id, request, window)
         if sys.stderr.isatty() and time.monotonic() - told > PROGRESS_EVERY_S:
             told = time.monotonic()
             say(f"{name}: {number} of {len(recordings)} conversations, {tally.requests:,} requests")

@@ -1,20 +1,21 @@
 """One recorded conversation under one policy, request by request."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelResponse
 
-from co_tui.context.count import Scaffold, Window
+from co_tui.context.count import Window
 from co_tui.context.meter import Meter
-from co_tui.context.offline_summary import Summarise, summarise_offline
-from co_tui.context.request import Governor, Prepared
+from co_tui.context.policy import Policy
+from co_tui.context.request import Prepared
 from co_tui.context.turns import kept_by_rule
 from co_tui.exchange.chat import Conversation
 from co_tui.lab.check import Inspector
 from co_tui.lab.details import Details
-from co_tui.settings import Settings
+from co_tui.lab.engine import ReplayEngine
+from co_tui.session.compaction.job import SummaryWriter
 
 
 class ReplayedRequest(NamedTuple):
@@ -24,6 +25,9 @@ class ReplayedRequest(NamedTuple):
     input_messages: int
     prepared: Prepared
     compactions: int
+    """All until now."""
+    new_compactions: int
+    waits: int
     needed: int
     kept: int
     breaches: list[str]
@@ -51,8 +55,8 @@ class Tally:
         self.requests += 1
         self.peak_tokens = max(self.peak_tokens, prepared.reading.current_tokens)
         self.total_tokens += prepared.reading.current_tokens
-        self.compactions += prepared.compaction is not None
-        self.waits += prepared.compaction is not None and prepared.compaction.waited
+        self.compactions += request.new_compactions
+        self.waits += request.waits
         self.truncations += prepared.truncation is not None
         self.details_needed += request.needed
         self.details_kept += request.kept
@@ -64,41 +68,39 @@ class Tally:
         return self.details_kept / self.details_needed if self.details_needed else 1.0
 
 
-def replay(
+async def replay(
     conversation: Conversation,
-    settings: Settings,
+    policy: Policy,
     window: Window,
     *,
     ratio: float = 1.0,
-    summarise: Summarise = summarise_offline,
-) -> Iterator[ReplayedRequest]:
+    summaries: SummaryWriter | None = None,
+) -> AsyncIterator[ReplayedRequest]:
     """A request before every reply of the recording, from what was said until then."""
-    governor = Governor(settings, window, summarise=summarise, meter=Meter(ratio, margin=1.0))
+    engine = ReplayEngine(policy, window, meter=Meter(ratio, margin=1.0), summaries=summaries)
     details, inspector = Details(), Inspector()
-    history: list[ModelMessage] = []
-    lineage = object()
     seen: set[str] = set()
     number = compactions = 0
     for index, message in enumerate(conversation.messages):
         if isinstance(message, ModelResponse) and index:
-            prepared = governor.prepare(history, Scaffold(), lineage)
-            if prepared.compaction is not None:
-                history, lineage = list(prepared.history), object()
+            prepared, done, waits = await engine.request()
             number += 1
-            compactions += prepared.compaction is not None
+            compactions += len(done)
             needed = details.of(message) & seen
             # Without truncation nothing promises to fit; a prompt that alone is too long is said, not hidden.
-            fits = prepared.overshoot_tokens == 0 or settings.truncation == "off" or _is_smallest(prepared)
+            fits = prepared.overshoot_tokens == 0 or not policy.truncates or _is_smallest(prepared)
             yield ReplayedRequest(
                 number=number,
                 input_messages=index,
                 prepared=prepared,
                 compactions=compactions,
+                new_compactions=len(done),
+                waits=waits,
                 needed=len(needed),
                 kept=details.kept(needed, prepared.messages),
                 breaches=inspector.breaches(prepared.messages, fits=fits),
             )
-        history.append(message)
+        await engine.say(message)
         inspector.said(message)
         seen |= details.of(message)
 

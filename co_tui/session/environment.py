@@ -58,10 +58,11 @@ class Environment:
     def limits(self) -> Limits:
         return Limits(self.paths.state / "learnt-limits.json")
 
-    async def window(self, model_handle: ModelHandle) -> Window:
+    async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:
         """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""
-        if self.settings.context_window:
-            return Window(tokens=self.settings.context_window, known=True)
+        set_tokens = (settings or self.settings).context_window
+        if set_tokens:
+            return Window(tokens=set_tokens, known=True)
         told = await model_handle.window_tokens()
         learnt = self.limits.of(model_handle.asked)
         known = min((tokens for tokens in (told, learnt) if tokens), default=None)

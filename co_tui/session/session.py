@@ -9,56 +9,43 @@ from typing import Any
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-from co_tui.agent.catalogue import EMBEDDED
-from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import Window
-from co_tui.context.meter import Meter
-from co_tui.context.request import Governor
 from co_tui.events import (
-    Clear,
     CompactionComplete,
-    CompactionUndone,
     Event,
     Message,
     ModelChange,
-    Pin,
     PolicyChange,
     PromptReturned,
     QueueChanged,
     Ref,
-    Rewind,
     SessionEnd,
-    SessionError,
     SessionFork,
     SessionRename,
     SessionResume,
     SessionStart,
 )
-from co_tui.events.messages import prompt_of
 from co_tui.events.storable import storable_text
+from co_tui.events.triggers import Trigger
 from co_tui.inert import shell_text
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
-from co_tui.session.compaction.apply import Applier
-from co_tui.session.compaction.compactor import CompactionRefused, Compactor
-from co_tui.session.compaction.prepare import Preparer
+from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.compaction.pressure import pressed
 from co_tui.session.environment import Environment, new_session_id
+from co_tui.session.history_editor import HistoryEditor
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime
+from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.state import history_edits
-from co_tui.session.state.parsed_messages import ParsedMessages, message_json
+from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.tools.archive import Archive
-from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
-from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
 from co_tui.store.lock import SessionLock
-from co_tui.store.memory import DailyMemory
 from co_tui.store.reader import Reader
 
 LEAST_RESTORED_TURNS = 3
@@ -85,7 +72,6 @@ class Session:
         self._environment = environment
         self._lock = lock
         self._recorder = recorder
-        self._history = ParsedMessages()
         self._relieved_at = -RELIEVED_FOR_MESSAGES
         """How much had been said when memory was last made free."""
         self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._close_retired)
@@ -93,13 +79,10 @@ class Session:
         self._stop_next = False
         self._retired: list[ModelHandle] = []
         """Models that were replaced while they may still be answering."""
-        self._archive = Archive(recorder, self._history)
-        self._runtime = self._new_runtime(model_handle, environment.settings, window)
-        applier = Applier(
-            Checkpoints(environment.paths.session(recorder.session_id)), DailyMemory(environment.paths.memory)
-        )
-        self._compactor = Compactor(applier, Preparer(environment.cwd, environment.asker, environment.environ))
-        self._tools = OwnTools(self._archive, self._compactor, lambda: recorder.state)
+        self._factory = RuntimeFactory(environment, recorder)
+        self._compactor = self._factory.compactor
+        self._runtime = self._factory.make(model_handle, environment.settings, window)
+        self._editor = HistoryEditor(self._factory.keeping, self._settle_history, self._state_at)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
@@ -141,7 +124,7 @@ class Session:
             recorder = Recorder(session_id, environment.writer, state)
             recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
-            await asyncio.to_thread(session._history.messages, state)  # a long one takes a while to parse
+            await asyncio.to_thread(session._factory.parsed.messages, state)  # a long one takes a while to parse
             before = state.usage.token_limit if state.usage else None
             place = {**session._place(), "model": state.model}
             await session._recorder.record(SessionResume(**place))
@@ -156,9 +139,9 @@ class Session:
 
     async def _restore(self) -> None:
         """Begin with as much as the policy restores."""
-        settings = self._runtime.settings
-        if settings.restored == "texts":
-            turns = max(LEAST_RESTORED_TURNS, settings.agent_max_context_turns // 6)
+        policy = self._runtime.history.policy
+        if policy.restores_texts_only:
+            turns = max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6)
             if (fact := history_edits.restored(self.state, turns)) is not None:
                 await self._recorder.record(fact)
 
@@ -175,12 +158,7 @@ class Session:
             writer.append(target, [SessionRename(title=history_edits.fork_title(self.state.title), **place)])
         )
         forked = await asyncio.to_thread(_replayed, self._environment.paths.database, target)
-        try:
-            await asyncio.to_thread(self._compactor.applier.carry, self._environment.paths.session(target), forked)
-        except CheckpointFailed as failed:
-            await self._recorder.record(
-                SessionError(what=str(failed), kind="checkpoint", outcome="forked without them")
-            )
+        await self._factory.keeping.carry(self._environment.paths.session(target), forked)
         return target
 
     @property
@@ -191,6 +169,11 @@ class Session:
     def state(self) -> SessionState:
         """What all events so far add up to."""
         return self._recorder.state
+
+    @property
+    def settings(self) -> Settings:
+        """Those that govern the context now."""
+        return self._runtime.settings
 
     @property
     def busy(self) -> bool:
@@ -246,7 +229,7 @@ class Session:
             raise CompactionRefused("A compaction is already under way.")
 
         def work() -> Awaitable[CompactionComplete]:
-            return self._compactor.compact(self._runtime, focus=focus, upto=upto)
+            return self._compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
 
         done: CompactionComplete = await self._in_turn(work)
         return done
@@ -273,58 +256,37 @@ class Session:
 
     async def clear(self) -> None:
         """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
-        await self._settle_history("the context was cleared")
-        await self._rewrite(Clear(messages_removed=len(self.state.history)))
+        await self._editor.clear(self._runtime.history)
 
     async def undo(self, seq: int | None = None) -> Event:
         """Take back the latest compaction, clearing or rewind; what was said since then stays.
 
         Returns the event that was undone. Raises `NothingToUndo`.
         """
-        history_edits.undoable(self.state, seq)
-        await self._settle_history("an earlier change was undone")
-        last = history_edits.undoable(self.state, seq)
-        await self._rewrite(history_edits.undone(self.state, last))
-        await self._compactor.applier.align(self._runtime)
-        self._runtime.governor.resist(len(self.state.history))  # it is not to be compacted again at once
-        return last.event
+        return await self._editor.undo(self._runtime.history, seq)
 
     async def rewind(self, turn: int) -> str:
         """Let the model see the conversation as it was before that turn; returns the turn's prompt.
 
         Raises `NothingToUndo` when there is no such turn.
         """
-        first = history_edits.beginning_of(self.state, turn)
-        await self._settle_history("the conversation was rewound")
-        then = await asyncio.to_thread(_replayed, self._environment.paths.database, self.id, first.seq - 1)
-        history = tuple(entry.ref for entry in then.history)
-        await self._rewrite(Rewind(to_seq=first.seq - 1, history=history))
-        await self._compactor.applier.align(self._runtime)
-        return prompt_of(first.message) or ""
+        return await self._editor.rewind(self._runtime.history, turn)
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
         """Let every stage keep these messages, or no longer. One that a compaction replaced comes back in."""
-        fact = history_edits.pinned(self.state, refs, pinned)
-        if fact.history:
-            await self._settle_history("a message was brought back")
-            fact = history_edits.pinned(self.state, refs, pinned)
-        await self._rewrite(fact)
+        await self._editor.pin(self._runtime.history, refs, pinned)
 
     async def edit_summary(self, seq: int, text: str) -> None:
         """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
-        history_edits.edited(self.state, seq, text)
-        await self._settle_history("a summary was edited")
-        await self._rewrite(await self._runtime.with_figures(history_edits.edited(self.state, seq, text)))
+        await self._editor.edit_summary(self._runtime.history, seq, text)
 
     async def _settle_history(self, reason: str) -> None:
         """Nothing may be under way while the history is rewritten."""
         await self._stop_turns()
-        await self._compactor.discard(self._runtime, reason)
+        await self._compactor.discard(reason)
 
-    async def _rewrite(self, fact: CompactionComplete | CompactionUndone | Rewind | Clear | Pin) -> None:
-        await self._recorder.record(fact)
-        measured = await self._runtime.measure()
-        await self._runtime.report(measured.reading)
+    async def _state_at(self, seq: int) -> SessionState:
+        return await asyncio.to_thread(_replayed, self._environment.paths.database, self.id, seq)
 
     async def rename(self, title: str) -> None:
         await self._recorder.record(SessionRename(title=title, **self._place()))
@@ -339,24 +301,23 @@ class Session:
         try:
             window = await self._environment.window(model_handle)
             # In the tokens of the model it shall go on with.
-            measured = await self._new_runtime(model_handle, self._runtime.settings, window).measure()
+            measured = await self._factory.make(model_handle, self._runtime.settings, window).history.measure()
             await self._make_fit(model_handle.name, window, measured.reading.most_tokens, compact)
         except BaseException:
             await model_handle.close()
             raise
-        await self._compactor.discard(self._runtime, "another model answers from now on")
+        await self._compactor.discard("another model answers from now on")
         before = self._runtime
         self._learn()
-        self._runtime = self._new_runtime(model_handle, before.settings, window)
+        self._runtime = self._factory.make(model_handle, before.settings, window)
         self._retired.append(before.model_handle)
         if not self.busy:
             await self._close_retired()
-        await self._record_model_change(before.model_handle.name, before.governor.window.tokens)
-        measured = await self._runtime.measure()
-        await self._runtime.report(measured.reading)
+        await self._record_model_change(before.model_handle.name, before.history.governor.window.tokens)
+        await self._runtime.history.report_now()
 
     async def _make_fit(self, name: str, window: Window, tokens: int, compact: bool) -> None:
-        if tokens <= window.tokens * self._runtime.settings.buffer_exhaustion_threshold or not self.state.history:
+        if tokens <= window.tokens * self._runtime.history.policy.buffer_exhaustion_threshold or not self.state.history:
             return
         if not compact:
             raise WindowTooSmall(name, tokens, window.tokens)
@@ -366,21 +327,22 @@ class Session:
 
     async def _compact_for(self, window: Window) -> CompactionComplete:
         """By the model that still answers, but so that the result fits another one's window."""
-        governor = self._runtime.governor
+        governor = self._runtime.history.governor
         own = governor.window
-        await self._compactor.discard(self._runtime, "the model changes")
-        governor.window = Window(tokens=min(own.tokens, window.tokens), known=window.known)
+        await self._compactor.discard("the model changes")
+        governor.use_window(Window(tokens=min(own.tokens, window.tokens), known=window.known))
         try:
-            return await self._compactor.compact(self._runtime, trigger="model_switch")
+            return await self._compactor.compact(self._runtime.compactable, trigger=Trigger.MODEL_SWITCH)
         finally:
-            governor.window = own
+            governor.use_window(own)
 
     async def switch_policy(self, settings: Settings) -> None:
         """Let another policy govern the context from the next request on."""
         before = self._runtime
-        await self._compactor.discard(before, "another policy governs from now on")
-        self._runtime = self._new_runtime(before.model_handle, settings, before.governor.window, before.governor.meter)
-        tokens = before.governor.window.tokens
+        await self._compactor.discard("another policy governs from now on")
+        governor = before.history.governor
+        self._runtime = self._factory.make(before.model_handle, settings, governor.window, governor.meter)
+        tokens = governor.window.tokens
         await self._recorder.record(
             PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
         )
@@ -388,36 +350,16 @@ class Session:
     async def apply_settings(self, settings: Settings) -> None:
         """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
         before = self._runtime
-        await self._compactor.discard(before, "the settings changed")
-        window = await self._environment.window(before.model_handle)
-        self._runtime = self._new_runtime(before.model_handle, settings, window, before.governor.meter)
-        self._runtime.scaffold = before.scaffold
+        await self._compactor.discard("the settings changed")
+        window = await self._environment.window(before.model_handle, settings)
+        self._runtime = self._factory.make(before.model_handle, settings, window, before.history.governor.meter)
+        self._runtime.history.scaffold = before.history.scaffold
         if not self.busy and self.state.usage is not None:
-            measured = await self._runtime.measure()
-            await self._runtime.report(measured.reading)
-
-    def _new_runtime(
-        self, model_handle: ModelHandle, settings: Settings, window: Window, meter: Meter | None = None
-    ) -> Runtime:
-        meter = meter or Meter(
-            self._environment.ratios.of(model_handle.name), provider=model_handle.name.partition(":")[0]
-        )
-        return Runtime(
-            recorder=self._recorder,
-            parsed=self._history,
-            model_handle=model_handle,
-            governor=Governor(settings, window, meter=meter, keep=self._archive.keep),
-            settings=settings,
-            instructions=EMBEDDED_INSTRUCTIONS if model_handle.name == EMBEDDED else INSTRUCTIONS,
-            toolsets=lambda: self._tools.beside(self._environment.toolsets, self._runtime),
-            archive=self._archive,
-            open_model=self._environment.open_model,
-            first_backoff_s=self._environment.first_backoff_s,
-        )
+            await self._runtime.history.report_now()
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for a compaction beside the conversation, so long at most; then it is discarded."""
-        await self._compactor.settle(self._runtime, timeout_s)
+        await self._compactor.settle(self._runtime.history, timeout_s)
 
     async def close(self, reason: str = "closed") -> list[str]:
         """End the session in this process: stop its turns, log the end, let go of everything.
@@ -427,7 +369,7 @@ class Session:
         unsaid = await self._stop_turns()
         self._learn()
         try:
-            await self._compactor.close(self._runtime)
+            await self._factory.close()
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
         finally:
             self._recorder.close()
@@ -436,7 +378,8 @@ class Session:
         return unsaid
 
     def _learn(self) -> None:
-        self._environment.ratios.learn(self._runtime.model_handle.name, self._runtime.governor.meter.learnt_ratio)
+        history = self._runtime.history
+        self._environment.ratios.learn(history.model, history.governor.meter.learnt_ratio)
 
     async def _close_retired(self) -> None:
         while self._retired:
@@ -447,19 +390,19 @@ class Session:
         number = self.state.turn + 1
         runtime = self._runtime
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
-        self._turn = Turn(runtime, self._compactor, self._environment.limits, number)
+        self._turn = Turn(runtime, self._compactor, lambda: self._factory.new_recovery(runtime), number)
         if self._stop_next:
             self._turn.interrupt()
         self._stop_next = False
-        runtime.in_turn = True
+        runtime.history.in_turn = True
         try:
             await self._recorder.record(Message(turn=number, message=message_json(request)))
             outcome = await self._turn.run()
         finally:
             self._turn = None
-            runtime.in_turn = False
+            runtime.history.in_turn = False
         if runtime is self._runtime:
-            await self._compactor.after_turn(runtime)
+            await self._compactor.after_turn(runtime.compactable)
             await self._relieve(runtime)
         return outcome
 
@@ -471,7 +414,7 @@ class Session:
         if pressed(runtime.settings.memory_limit_mb):
             self._relieved_at = said
             with contextlib.suppress(CompactionRefused):
-                await self._compactor.compact(runtime, trigger="memory_pressure")
+                await self._compactor.compact(runtime.compactable, trigger=Trigger.MEMORY_PRESSURE)
 
     async def _stop_turns(self) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""
@@ -487,7 +430,7 @@ class Session:
     async def _record_model_change(self, before: str, window_before: int | None) -> None:
         name = self._runtime.model_handle.name
         if before and before != name:
-            window_after = self._runtime.governor.window.tokens
+            window_after = self._runtime.history.governor.window.tokens
             await self._recorder.record(
                 ModelChange(from_=before, to=name, window_before=window_before, window_after=window_after)
             )

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -24,22 +24,19 @@ from pydantic_ai.usage import UsageLimits
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Failure
-from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Scaffold
+from co_tui.context.count import Scaffold
 from co_tui.context.overflow import Overflow
 from co_tui.context.repair import repair
-from co_tui.context.request import Truncated
 from co_tui.events import (
     CompactionComplete,
     Message,
     SessionError,
     SessionInterrupted,
-    Truncation,
 )
-from co_tui.events.messages import pieces
+from co_tui.events.triggers import Trigger
 from co_tui.session.classify import classify
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.limits import Limits
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.streaming import Streaming
@@ -84,16 +81,19 @@ class StepsUsedUp(Exception):
 class Turn:
     """Asks the model until the turn is over; every message is logged as soon as it is whole."""
 
-    def __init__(self, runtime: Runtime, compactor: Compactor, limits: Limits, number: int) -> None:
+    def __init__(
+        self, runtime: Runtime, compactor: Compactor, new_recovery: Callable[[], Recovery], number: int
+    ) -> None:
         self._runtime = runtime
+        self._history = runtime.history
         self._compactor = compactor
-        self._limits = limits
-        self._recovery = Recovery(runtime, compactor, limits)
-        self._recorder = runtime.recorder
+        self._new_recovery = new_recovery
+        self._recovery = new_recovery()
+        self._recorder = runtime.history.recorder
         self._number = number
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
-        self._live = Streaming(runtime.recorder, number, runtime.model_handle.name)
+        self._live = Streaming(self._recorder, number, runtime.model_handle.name)
         self._steps = 0
         self._kept = 0
         """Replies that are in the log; an empty one is a step, too, but leads nowhere."""
@@ -130,7 +130,7 @@ class Turn:
                 failure, overflow = classify(error, self._runtime.model_handle.asked)
             await self._keep_results()
             if self._kept > kept_before:
-                self._recovery = Recovery(self._runtime, self._compactor, self._limits)  # what was tried before, helped
+                self._recovery = self._new_recovery()  # what was tried before, helped
             if overflow is not None:
                 if await self._recovered(failure, overflow):
                     continue
@@ -145,7 +145,7 @@ class Turn:
 
     def _is_answered(self) -> bool:
         """Whether the history ends with a reply, however useless: there is nothing to ask again."""
-        history = self._runtime.parsed.messages(self._recorder.state)
+        history = self._history.messages
         return bool(history) and isinstance(history[-1], ModelResponse)
 
     async def _recovered(self, failure: Failure, overflow: Overflow | None) -> bool:
@@ -163,7 +163,7 @@ class Turn:
     def _size_of_prompt(self) -> str:
         """How far the smallest request was from fitting, as far as that is known."""
         usage = self._recorder.state.usage
-        limit = self._runtime.governor.window.tokens
+        limit = self._history.governor.window.tokens
         if usage is None or usage.current_tokens <= limit:
             return "Nothing that could be left out is left."
         return f"Even alone the prompt is about {usage.current_tokens - limit:,} tokens too long; shorten it."
@@ -179,7 +179,7 @@ class Turn:
             capabilities=[RequestHook(self)],
             model_settings=runtime.model_handle.settings,
         )
-        history = runtime.parsed.messages(runtime.state)
+        history = self._history.messages
         run = agent.run_stream_events(
             message_history=repair(history),
             conversation_id=self._recorder.session_id,
@@ -200,35 +200,17 @@ class Turn:
             await self.log(message)
         self._in_log = len(run_messages)
         self._live.begin()
-        runtime = self._runtime
-        if self._steps >= runtime.settings.agent_max_steps:
+        if self._steps >= self._runtime.settings.agent_max_steps:
             raise StepsUsedUp(self._steps)
-        runtime.scaffold = scaffold
-        await self._count_exactly()
+        self._history.scaffold = scaffold
+        await self._history.count_exactly(self._runtime.model_handle.count_tokens)
         # The log's own history, not the run's: the library joins requests that stand side by side.
-        measured = await self._compactor.before_request(runtime)
-        prepared = await asyncio.to_thread(runtime.governor.fit, measured, scaffold)
-        if runtime.archive.new:
-            stored, runtime.archive.new = runtime.archive.new, []
-            await self._recorder.record(*stored)
-        if prepared.truncation is not None:
-            await self._recorder.record(_truncation(prepared.truncation))
-        await runtime.report(prepared.reading)
-        if prepared.overshoot_tokens and runtime.settings.truncation == "on":
-            raise PromptTooLong(prepared.overshoot_tokens, runtime.governor.window.tokens)
+        measured = await self._compactor.before_request(self._runtime.compactable)
+        await self._runtime.archive.tell()
+        prepared = await self._history.fit(measured)
+        if prepared.overshoot_tokens and self._history.policy.truncates:
+            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens)
         return prepared.messages
-
-    async def _count_exactly(self) -> None:
-        """What came since the last reply, by the model's own count where its server offers one."""
-        runtime = self._runtime
-        for message in reversed(runtime.parsed.messages(runtime.state)):
-            if isinstance(message, ModelResponse):
-                break
-            text = "\n".join(text for _, text, _ in pieces(message_json(message)))
-            counted = await runtime.model_handle.count_tokens(text)
-            if counted is None:
-                break
-            runtime.governor.meter.know(message, counted + MESSAGE_OVERHEAD_TOKENS)
 
     async def after_response(
         self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
@@ -241,19 +223,20 @@ class Turn:
             await self.log(response)
         self._live.begin()
         await self._note_compaction(response)
-        governor = self._runtime.governor
-        governor.meter.reported(response)
-        await self._runtime.report(governor.meter.read_reply(response, scaffold, governor.window), response)
+        await self._history.heard(response)
 
     async def _note_compaction(self, response: ModelResponse) -> None:
         """A provider may compact by itself, and says so in its reply; nothing of our history goes."""
         for part in response.parts:
             if isinstance(part, CompactionPart):
                 by = part.provider_name or response.provider_name or "the provider"
-                name = self._runtime.model_handle.name
                 await self._recorder.record(
                     CompactionComplete(
-                        success=True, trigger="provider", summary=part.content or "", summarised_by=by, model=name
+                        success=True,
+                        trigger=Trigger.PROVIDER,
+                        summary=part.content or "",
+                        summarised_by=by,
+                        model=self._history.model,
                     )
                 )
 
@@ -299,7 +282,7 @@ class Turn:
                     await self.log(message)
             else:
                 returns.append(message)
-        history = self._runtime.parsed.messages(self._recorder.state)
+        history = self._history.messages
         if history and isinstance(history[-1], ModelResponse):
             for message in repair([history[-1], *returns])[1:]:
                 await self.log(message)
@@ -349,15 +332,3 @@ class RequestHook(AbstractCapability[Any]):
     ) -> ModelResponse:
         await self._turn.after_response(request_context.messages, self._scaffold, response)
         return response
-
-
-def _truncation(truncation: Truncated) -> Truncation:
-    return Truncation(
-        pre_tokens=truncation.pre_tokens,
-        post_tokens=truncation.post_tokens,
-        pre_messages=truncation.pre_messages,
-        post_messages=truncation.post_messages,
-        tokens_removed=truncation.pre_tokens - truncation.post_tokens,
-        messages_removed=truncation.pre_messages - truncation.post_messages,
-        performed_by="truncator",
-    )

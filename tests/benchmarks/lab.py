@@ -1,14 +1,23 @@
 """Every policy, and plain truncation, on the real conversations at three windows."""
 
+import asyncio
 import time
 
 from co_tui.context.count import Window
-from co_tui.exchange.chat import load
+from co_tui.context.policy import policy_of
+from co_tui.exchange.chat import Conversation, load
 from co_tui.lab.replay import Tally, replay
+from co_tui.settings import Settings
 from tests.context.test_request import LOADED, POLICIES
 from tests.support.shared import DATA
 
 WINDOWS = (8_000, 32_000, 128_000)
+
+
+async def _add_all(tally: Tally, conversations: list[Conversation], settings: Settings, window: int) -> None:
+    for conversation in conversations:
+        async for request in replay(conversation, policy_of(settings), Window(tokens=window, known=True)):
+            tally.add(request)
 
 
 def main() -> None:
@@ -22,9 +31,7 @@ def main() -> None:
         print(f"  window {window:,}")
         for name in (*POLICIES, "truncation alone"):
             tally, start = Tally(name), time.perf_counter()
-            for conversation in conversations:
-                for request in replay(conversation, settings[name], Window(tokens=window, known=True)):
-                    tally.add(request)
+            asyncio.run(_add_all(tally, conversations, settings[name], window))
             pace = messages / (time.perf_counter() - start)
             print(
                 f"    {name:16}  sent {tally.total_tokens / 1e6:6.1f}M  compactions {tally.compactions:4}  "

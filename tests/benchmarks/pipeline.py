@@ -5,6 +5,7 @@ import time
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from co_tui.context.count import Scaffold, Window
+from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
 from co_tui.settings import Settings
 from tests.benchmarks.figures import median, print_table
@@ -26,20 +27,26 @@ def history(count: int) -> list:
     return messages[:count]
 
 
+def _request(governor: Governor, live: list) -> None:
+    measured = governor.measure(live, Scaffold(), live)
+    governor.decide(measured)
+    governor.fit(measured, Scaffold())
+
+
 def main() -> None:
     rows = []
     next_ms = {}
     for size in SIZES:
-        governor = Governor(Settings(), Window(tokens=10_000_000, known=True))
+        governor = Governor(policy_of(Settings()), Window(tokens=10_000_000, known=True))
         live = [*history(size), ModelRequest(parts=[UserPromptPart("And now?")])]
         start = time.perf_counter()
-        governor.prepare(live, Scaffold(), live)
+        _request(governor, live)
         first = (time.perf_counter() - start) * 1000
         later = []
         for n in range(15):
             live += [ModelResponse(parts=[TextPart("An answer.")]), ModelRequest(parts=[UserPromptPart(f"More {n}?")])]
             start = time.perf_counter()
-            governor.prepare(live, Scaffold(), live)
+            _request(governor, live)
             later.append((time.perf_counter() - start) * 1000)
         next_ms[size] = median(later)
         rows.append((f"{size:,} live messages", f"first {first:.1f} ms, next {next_ms[size]:.2f} ms"))

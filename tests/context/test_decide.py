@@ -6,8 +6,11 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.cuts import Cut
 from co_tui.context.decide import frees_enough
+from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
+from co_tui.events.triggers import Trigger
 from co_tui.settings import Settings
+from tests.support.governed import Governed
 
 WORDS = 4_000
 
@@ -32,9 +35,8 @@ def compacted(share_of_older: float, summary: str = "in short"):
 
     settings = Settings(keep_recent_share=0.0, summary_form="pair")
     history = conversation(share_of_older)
-    used = Governor(settings, Window(tokens=10**6, known=True)).measure(history, Scaffold()).reading.current_tokens
-    governor = Governor(settings, Window(tokens=int(used * 1.01), known=True), summarise=summarise)
-    return governor.prepare(history, Scaffold()).compaction
+    used = Governed(settings, 10**6).measure(history).reading.current_tokens
+    return Governed(settings, int(used * 1.01), summarise=summarise).prepare(history).compaction
 
 
 @pytest.mark.parametrize("share", [0.03, 0.05, 0.08])
@@ -53,10 +55,10 @@ def test_what_the_summary_itself_takes_is_counted(words: int, worth: bool) -> No
 
 
 def test_nothing_to_free_is_never_enough() -> None:
-    governor = Governor(Settings(keep_recent_share=0.0), Window(tokens=10_000, known=True))
+    governor = Governor(policy_of(Settings(keep_recent_share=0.0)), Window(tokens=10_000, known=True))
     measured = governor.measure(conversation(0.5), Scaffold())
     assert governor.decide(measured) is None, "it is far from full"
     situation = governor.situation(measured)
-    assert not frees_enough(situation, Cut((), "background")) and frees_enough(
-        situation, Cut((0, 1, 2, 3), "background")
+    assert not frees_enough(situation, Cut((), Trigger.BACKGROUND)) and frees_enough(
+        situation, Cut((0, 1, 2, 3), Trigger.BACKGROUND)
     )

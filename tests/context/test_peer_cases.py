@@ -24,7 +24,8 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.context import overflow
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
-from co_tui.context.request import Governor, Prepared
+from co_tui.context.policy import SummaryForm, policy_of
+from co_tui.context.request import Governor
 from co_tui.context.tool_outputs import archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.context.turns import STANDS_FOR
@@ -33,6 +34,7 @@ from co_tui.exchange.chat import to_message
 from co_tui.session.state.replay import replay
 from co_tui.settings import Settings
 from tests.context.test_request import LOADED, asked, talk
+from tests.support.governed import Governed, Request
 from tests.support.shared import DATA
 
 FILE = DATA / "peer_cases.json"
@@ -118,19 +120,19 @@ def compressing(threshold: float) -> Settings:
 
 
 def compacts(settings: Settings, window: int, history: list[ModelMessage], meter: Meter) -> bool:
-    governor = Governor(settings, Window(tokens=window, known=True), meter=meter)
+    governor = Governor(policy_of(settings), Window(tokens=window, known=True), meter=meter)
     return governor.decide(governor.measure(history, Scaffold())) is not None
 
 
-def compacted(history: list[ModelMessage], summary: str = "Summary") -> tuple[Governor, Prepared]:
+def compacted(history: list[ModelMessage], summary: str = "Summary") -> tuple[Governed, Request]:
     """The request after a compaction that it had to wait for."""
-    governor = Governor(
+    governed = Governed(
         LOADED["copilot"],
-        Window(tokens=10_000, known=True),
+        10_000,
         summarise=lambda messages, budget, **_: summary,
         meter=weighed(history, 9_900),
     )
-    return governor, governor.prepare(history, Scaffold())
+    return governed, governed.prepare(history)
 
 
 # When
@@ -227,17 +229,16 @@ def too_big(given: dict[str, Any], expected: dict[str, Any]) -> None:
 def nothing_to_compact(given: dict[str, Any], expected: dict[str, Any]) -> None:
     history = chats(given["messages"])
     for name in ("balanced", "copilot", "inkeep", "co-cli", "cowagent"):
-        governor = Governor(LOADED[name], Window(tokens=1_000, known=True), meter=weighed(history, 990))
-        done = governor.prepare(history, Scaffold())
+        done = Governed(LOADED[name], 1_000, meter=weighed(history, 990)).prepare(history)
         assert done.compaction is None and done.history == history, name
 
 
 @holds("cline-no-retrigger")
 def not_again_at_once(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    governor, done = compacted(asked(talk(10)))
+    governed, done = compacted(asked(talk(10)))
     assert done.compaction is not None
     later = [*done.history, say("answer"), ask("next")]
-    assert governor.prepare(later, Scaffold()).compaction is None
+    assert governed.prepare(later).compaction is None
 
 
 # How much
@@ -257,15 +258,15 @@ def usage_sum(given: dict[str, Any], expected: dict[str, Any]) -> None:
 @holds("pi-skip-aborted")
 def aborted_usage(given: dict[str, Any], expected: dict[str, Any]) -> None:
     def read(*usages: dict[str, Any]) -> int:
-        governor = Governor(LOADED["off"], Window(tokens=10_000, known=True))
+        governed = Governed(LOADED["off"], 10_000)
         history: list[ModelMessage] = []
         for usage in usages:
             history.append(ask("go on"))
-            governor.prepare(history, Scaffold())
+            governed.prepare(history)
             state = "interrupted" if usage.get("stop") == "aborted" else "complete"
             counted = RequestUsage(input_tokens=usage["input"], output_tokens=1)
             history.append(say("well", usage=counted, state=state))
-        return governor.measure([*history, ask("and?")], Scaffold()).reading.current_tokens
+        return governed.measure([*history, ask("and?")]).reading.current_tokens
 
     first, aborted = given["assistant_usages_in_order"]
     assert read(first, aborted) == read(first, {**aborted, "input": 0})
@@ -277,7 +278,7 @@ def tools_count(given: dict[str, Any], expected: dict[str, Any]) -> None:
     tool = ToolDefinition(name="grep", description="Search files.", parameters_json_schema={"type": "object"})
 
     def count(**parts: Any) -> int:
-        governor = Governor(LOADED["off"], Window(tokens=10_000, known=True))
+        governor = Governor(policy_of(LOADED["off"]), Window(tokens=10_000, known=True))
         return governor.measure([ask("hi")], Scaffold(instructions="Be nice.", **parts)).reading.current_tokens
 
     assert count(tools=[tool]) > count() == count(tools=[])
@@ -321,8 +322,9 @@ def typed_prompts_survive(given: dict[str, Any], expected: dict[str, Any]) -> No
 @holds("codex-drop-injected")
 def only_the_user_speaks(given: dict[str, Any], expected: dict[str, Any]) -> None:
     *injected, real = given["user_role_messages"]
-    governor = Governor(LOADED["copilot"], Window(tokens=10_000, known=True))
-    kept = governor.words_of([*(ask(text, **{STANDS_FOR: 1}) for text in injected), ask(real)])
+    governor = Governor(policy_of(LOADED["copilot"]), Window(tokens=10_000, known=True))
+    said = [*(ask(text, **{STANDS_FOR: 1}) for text in injected), ask(real)]
+    kept = governor.words_of(said, SummaryForm.FULL)
     assert kept is not None and list(kept.said) == expected["kept_as_user_words"]
 
 
@@ -369,8 +371,7 @@ def result_in(messages: list[ModelMessage]) -> str:
 def pruned(given: dict[str, Any], expected: dict[str, Any]) -> None:
     history = chats(given["messages"])
     long = ModelRequest(parts=[ToolReturnPart("bash", "x" * 200_000, "b1")])
-    governor = Governor(LOADED["balanced"], Window(tokens=1_000_000, known=True))
-    sent = governor.prepare([*history[:2], long, *history[3:]], Scaffold()).messages
+    sent = Governed(LOADED["balanced"], 1_000_000).prepare([*history[:2], long, *history[3:]]).messages
     assert any(isinstance(part, ToolCallPart) and part.tool_call_id == "b1" for m in sent for part in m.parts)
     assert len(result_in(sent)) <= 30_000 and "left out" in result_in(sent)
 
@@ -381,8 +382,8 @@ def cannot_be_stored(given: dict[str, Any], expected: dict[str, Any]) -> None:
     content = "d" * 170_000
     history = [*talk(10), *with_result(content)[:3], say("done"), ask("now?")]
     settings = LOADED["inkeep"].but(compaction="none")
-    governor = Governor(settings, Window(tokens=1_000_000, known=True), keep=lambda part, text: text)
-    assert result_in(governor.prepare(history, Scaffold()).messages) == content
+    governed = Governed(settings, 1_000_000, keep=lambda part, text: text)
+    assert result_in(governed.prepare(history).messages) == content
     _, done = compacted(history)
     assert done.compaction is not None
 

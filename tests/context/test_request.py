@@ -20,15 +20,18 @@ from co_tui.context.count import Scaffold, Window
 from co_tui.context.cuts import Cut, first_and_last_texts
 from co_tui.context.decide import run_threshold
 from co_tui.context.meter import Meter
+from co_tui.context.policy import SummaryForm, policy_of
 from co_tui.context.repair import INTERRUPTED, repair
 from co_tui.context.replacement import build
 from co_tui.context.request import Governor
 from co_tui.context.tool_outputs import keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.context.turns import kept_by_rule, latest_prompt
+from co_tui.events.triggers import Trigger
 from co_tui.lab.check import breaches
 from co_tui.paths import locate
 from co_tui.settings import Settings, load
+from tests.support.governed import Governed
 from tests.support.histories import histories, paired_histories, pins_on
 
 POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent")
@@ -46,17 +49,19 @@ LOADED = {name: policy(name) for name in POLICIES}
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories, st.sampled_from(POLICIES), st.sampled_from([4_000, 16_000, 1_000_000]))
 def test_a_growing_history_gives_the_same_requests_as_one_looked_at_anew(history, name, window) -> None:
-    growing = Governor(LOADED[name], Window(tokens=window, known=True))
-    anew = Governor(LOADED[name], Window(tokens=window, known=True))
+    growing = Governor(policy_of(LOADED[name]), Window(tokens=window, known=True))
     live: list = []
-    lineage = object()
+    lineage, given_out = object(), []
     for message in history:
         live.append(message)
         if isinstance(message, ModelRequest):
-            fast, slow = growing.prepare(live, Scaffold(), lineage), anew.prepare(live, Scaffold())
-            assert fast.messages == slow.messages and fast.reading == slow.reading
-            if fast.compaction is not None:
-                live, lineage = list(fast.history), object()
+            anew = Governor(policy_of(LOADED[name]), Window(tokens=window, known=True))
+            fast, slow = growing.measure(live, Scaffold(), lineage), anew.measure(live, Scaffold())
+            assert fast == slow
+            assert growing.fit(fast, Scaffold()) == anew.fit(slow, Scaffold())
+            given_out.append((fast, [*fast.live], [*fast.origins], [*fast.request]))
+    for measured, messages, origins, request in given_out:
+        assert (measured.live, measured.origins, measured.request) == (messages, origins, request), "a value stays"
 
 
 def smallest(messages) -> bool:
@@ -68,12 +73,12 @@ def smallest(messages) -> bool:
 @given(histories, st.sampled_from(POLICIES), st.sampled_from([1_000, 4_000, 16_000, 128_000, 1_000_000]))
 def test_every_policy_keeps_the_invariants(history, name, window) -> None:
     before = ModelMessagesTypeAdapter.dump_json(history)
-    governor = Governor(LOADED[name], Window(tokens=window, known=True))
+    governor = Governed(LOADED[name], window)
     live = []
     for message in history:
         live.append(message)
         if isinstance(message, ModelRequest):
-            prepared = governor.prepare(live, Scaffold())
+            prepared = governor.prepare(live)
             fits = prepared.overshoot_tokens == 0 or name == "off" or smallest(prepared.messages)
             assert breaches(repair(live), prepared.messages, fits=fits) == []
             live = list(prepared.history)
@@ -118,7 +123,7 @@ def asked(messages: list, prompt: str = "and now?") -> list:
 
 
 def prepared(name: str, history: list, window: int = 128_000, **changes):
-    return Governor(LOADED[name].but(**changes), Window(tokens=window, known=True)).prepare(history, Scaffold())
+    return Governed(LOADED[name].but(**changes), window).prepare(history)
 
 
 def test_co_cli_trims_old_results_with_its_marker() -> None:
@@ -180,20 +185,20 @@ def test_inkeep_compresses_at_half_of_the_window() -> None:
 
 
 def test_inkeep_without_a_summariser_keeps_fifty_messages_and_eight_thousand_tokens() -> None:
-    many = Governor(LOADED["inkeep"], Window(tokens=5_000, known=True), summarise=None)
-    done = many.prepare(asked(talk(200)), Scaffold())
+    many = Governed(LOADED["inkeep"], 5_000, summarise=None)
+    done = many.prepare(asked(talk(200)))
     assert done.compaction is not None and len(done.messages) == 50 + 1
     marker = done.messages[0].parts[0].content
     assert marker == "[Earlier conversation trimmed — 351 messages removed to stay within context budget]"
-    few = Governor(LOADED["inkeep"], Window(tokens=80_000, known=True), summarise=None)
-    done = few.prepare(asked(talk(60, "some output words " * 250)), Scaffold())
-    kept = sum(map(few.meter.tokens, done.messages[1:]))
+    few = Governed(LOADED["inkeep"], 80_000, summarise=None)
+    done = few.prepare(asked(talk(60, "some output words " * 250)))
+    kept = sum(map(few.governor.meter.tokens, done.messages[1:]))
     assert done.compaction is not None and 6_000 < kept <= 8_000 and len(done.messages) < 50
 
 
 def test_inkeep_compresses_a_run_by_itself_the_later_the_larger_the_model() -> None:
     numbers = LOADED["inkeep"]
-    shares = [run_threshold(numbers, window) for window in (1_000, 8_000, 128_000, 1_000_000, 10_000_000)]
+    shares = [run_threshold(policy_of(numbers), window) for window in (1_000, 8_000, 128_000, 1_000_000, 10_000_000)]
     assert shares == sorted(shares) and (shares[0], shares[-1]) == (0.75, 0.91)
     steps = []
     for n in range(12):
@@ -203,7 +208,7 @@ def test_inkeep_compresses_a_run_by_itself_the_later_the_larger_the_model() -> N
     used = prepared("off", history).reading.current_tokens
     assert prepared("inkeep", history, window=int(used / 0.70)).compaction is None
     done = prepared("inkeep", history, window=int(used / 0.85))
-    assert done.compaction is not None and done.compaction.waited
+    assert done.compaction is not None and done.waited
     texts = [part.content for m in done.messages for part in m.parts if isinstance(part, UserPromptPart)]
     assert texts[:2] == ["question 0", "question 1"] and texts[2] == "look at all modules", "the conversation stays"
     assert "src/module_3.py" in texts[3] and done.messages[-2:] == history[-2:], "and the newest step"
@@ -213,8 +218,8 @@ def test_a_summariser_that_fails_leaves_a_marker() -> None:
     def broken(messages, budget_tokens, *, user_words=True) -> str:
         raise RuntimeError("no model")
 
-    governor = Governor(LOADED["co-cli"], Window(tokens=128_000, known=True), summarise=broken)
-    done = governor.prepare(asked(talk(20)), Scaffold())
+    governor = Governed(LOADED["co-cli"], 128_000, summarise=broken)
+    done = governor.prepare(asked(talk(20)))
     assert done.messages[2].parts[0].content == (
         "[Earlier conversation trimmed — 19 messages removed to stay within context budget]"
     )
@@ -235,11 +240,11 @@ def made_up(messages) -> int:
 )
 def test_what_is_pinned_is_kept_by_every_stage_with_its_pair(history, name, window, data) -> None:
     pins = data.draw(pins_on(history))
-    governor = Governor(LOADED[name], Window(tokens=window, known=True))
+    governor = Governed(LOADED[name], window)
     live, pinned = list(history), [history[index] for index in sorted(pins)]
     for _ in range(3):
         places = {index for index, message in enumerate(live) if any(message is pin for pin in pinned)}
-        done = governor.prepare(live, Scaffold(), pinned=places)
+        done = governor.prepare(live, places)
         assert all(any(message is pin for message in done.messages) for pin in pinned)
         assert made_up(done.messages) <= made_up(live), "a call that is kept keeps its own result"
         assert breaches(live, done.messages, fits=True) == []
@@ -256,14 +261,14 @@ def test_copilot_starts_beside_the_turn_at_80_and_waits_at_95_percent() -> None:
     assert numbers.min_compaction_messages == 4
     history = asked(talk(40, "some output words " * 10))
     used = prepared("off", history).reading.current_tokens
-    governor = Governor(numbers, Window(tokens=int(used / 0.85), known=True))
-    first = governor.prepare(history, Scaffold())
+    governor = Governed(numbers, int(used / 0.85))
+    first = governor.prepare(history)
     assert first.compaction is None
     later = [*first.history, ModelResponse(parts=[TextPart("meanwhile")]), ModelRequest(parts=[UserPromptPart("next")])]
-    second = governor.prepare(later, Scaffold())
-    assert second.compaction is not None and not second.compaction.waited and second.compaction.trigger == "background"
-    blocked = Governor(numbers, Window(tokens=int(used / 0.97), known=True)).prepare(history, Scaffold())
-    assert blocked.compaction is not None and blocked.compaction.waited
+    second = governor.prepare(later)
+    assert second.compaction is not None and not second.waited and second.compaction.trigger == "background"
+    blocked = Governed(numbers, int(used / 0.97)).prepare(history)
+    assert blocked.compaction is not None and blocked.waited
 
 
 def test_cowagent_turns_budget_and_ends() -> None:
@@ -271,8 +276,11 @@ def test_cowagent_turns_budget_and_ends() -> None:
     assert (numbers.agent_max_context_turns, numbers.agent_max_context_tokens, numbers.few_turns) == (20, 50_000, 5)
     assert (numbers.head_tail_chars, numbers.agent_max_steps, numbers.retention_days) == (20_000, 15, 30)
     assert prepared("cowagent", asked(talk(19))).compaction is None  # 20 turns
-    done = prepared("cowagent", asked(talk(20)))
-    assert done.compaction is not None and done.compaction.trigger == "turns"
+    governed = Governed(numbers, 128_000)
+    first = governed.prepare(asked(talk(20)))
+    assert first.compaction is None, "it is summarised beside the turn"
+    done = governed.prepare(asked([*first.history, ModelResponse(parts=[TextPart("meanwhile")])], "next"))
+    assert done.compaction is not None and done.compaction.trigger == "turns" and not done.waited
     first = done.messages[0]
     assert [part.content for part in first.parts][-1] == "question 10" and "summarised" in first.parts[0].content
     long = "a" * 15_000 + "b" * 15_000
@@ -301,8 +309,8 @@ def test_a_prompt_that_alone_does_not_fit_is_told_with_its_overshoot() -> None:
 
 def test_a_compaction_that_frees_too_little_is_not_tried_again_and_again() -> None:
     history = asked([ModelRequest(parts=[UserPromptPart("x")]), *talk(2)], "word " * 3000)
-    governor = Governor(LOADED["copilot"], Window(tokens=3_300, known=True))
-    assert all(governor.prepare(history, Scaffold()).compaction is None for _ in range(3))
+    governor = Governed(LOADED["copilot"], 3_300)
+    assert all(governor.prepare(history).compaction is None for _ in range(3))
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -317,15 +325,15 @@ def test_a_rule_survives_a_pasted_specification_and_many_compactions(window: int
     clauses = " ".join(f"Clause {n}: the server must answer request kind {n} within {n} ms." for n in range(150))
     rule = "From now on always write commit messages in French, and never push to main without asking me first."
     history = [*asked([], clauses), ModelResponse(parts=[TextPart("ok")]), *asked([], rule)]
-    governor = Governor(LOADED["balanced"], Window(tokens=window, known=True))
+    governor = Governed(LOADED["balanced"], window).governor
     for _ in range(4):
-        cut = Cut(tuple(range(len(history))), "manual")
-        done = build("full", history, cut, "A summary.", words=governor.words_of(history))
+        cut = Cut(tuple(range(len(history))), Trigger.MANUAL)
+        done = build(SummaryForm.FULL, history, cut, "A summary.", words=governor.words_of(history, SummaryForm.FULL))
         assert rule in done.messages[0].parts[0].content
         history = [*done.messages, *talk(30, "words " * 20)]
 
 
 def test_a_prompt_joined_with_a_summary_keeps_the_users_own_text() -> None:
     history = asked(talk(4))
-    joined = build("prompt", history, Cut((0, 1), "turns"), "the summary").applied(history)
+    joined = build(SummaryForm.PROMPT, history, Cut((0, 1), Trigger.TURNS), "the summary").applied(history)
     assert "the summary" in str(joined[0]) and "question 1" in str(first_and_last_texts(joined)[0])

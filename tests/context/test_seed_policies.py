@@ -14,13 +14,14 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Scaffold, Window
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS
 from co_tui.context.decide import run_threshold
-from co_tui.context.request import Governor, Prepared
+from co_tui.context.policy import policy_of
 from co_tui.session.compaction import recovery
 from co_tui.session.session import LEAST_RESTORED_TURNS
 from co_tui.settings import Settings
 from tests.context.test_request import LOADED, asked, talk
+from tests.support.governed import Governed, Request
 
 NUMBERS = [
     ("co-cli", "G2a", "tool_output_trim_chars", 2_000),
@@ -60,13 +61,12 @@ def test_numbers_that_are_no_setting() -> None:
     assert LEAST_RESTORED_TURNS == 3, "cowagent, S4"
 
 
-def governor(policy: str, window: int = 1_000_000, summarise: Any = "offline", **changes: Any) -> Governor:
-    options = {} if summarise == "offline" else {"summarise": summarise}
-    return Governor(LOADED[policy].but(**changes), Window(tokens=window, known=True), **options)
+def governed(policy: str, window: int = 1_000_000, summarise: Any = "offline", **changes: Any) -> Governed:
+    return Governed(LOADED[policy].but(**changes), window, summarise=summarise)
 
 
-def prepared(policy: str, history: list[ModelMessage], **options: Any) -> Prepared:
-    return governor(policy, **options).prepare(history, Scaffold())
+def prepared(policy: str, history: list[ModelMessage], **options: Any) -> Request:
+    return governed(policy, **options).prepare(history)
 
 
 def fails(messages: Any, budget_tokens: int, *, user_words: bool = True) -> str:
@@ -91,11 +91,23 @@ def test_co_cli_g2a_a_result_over_2000_characters_is_cut(chars: int, cut: bool) 
     assert result.content == ("r" * 2_000 + "\n[…truncated, 2001 chars total]" if cut else "r" * 2_000)
 
 
+def wordy(turns: int) -> list[ModelMessage]:
+    """Long enough for a summary to be shorter."""
+    return [
+        message
+        for n in range(turns)
+        for message in (
+            ModelRequest(parts=[UserPromptPart(f"question {n} " + "more words " * 100)]),
+            ModelResponse(parts=[TextPart(f"answer {n}")]),
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("limit", "messages", "tail"), [(40, 41, 20), (40, 39, None), (6, 15, 4), (0, 301, None)], ids=str
 )
 def test_co_cli_g3a_the_window_and_its_tail(limit: int, messages: int, tail: int | None) -> None:
-    done = prepared("co-cli", asked(talk(messages // 2)), max_history_messages=limit)
+    done = prepared("co-cli", asked(wordy(messages // 2)), max_history_messages=limit)
     if tail is None:
         assert done.compaction is None
         return
@@ -114,7 +126,7 @@ def test_co_cli_c14_a_failing_summariser_gives_the_static_marker(summarise: Call
 # inkeep
 
 
-def inkeep(history: list[ModelMessage], share: float, **options: Any) -> Prepared:
+def inkeep(history: list[ModelMessage], share: float, **options: Any) -> Request:
     """With a window of which the history takes such a share."""
     used = prepared("off", history).reading.current_tokens
     return prepared("inkeep", history, window=int(used / share), **options)
@@ -136,7 +148,7 @@ def test_inkeep_g3b_without_a_summary_the_last_50_messages_stay(summarise: Calla
 def test_inkeep_g3b_and_at_most_8000_tokens_of_them(summarise: Callable[..., str] | None) -> None:
     history = asked(talk(60, "some output words " * 250))
     done = inkeep(history, 0.6, summarise=summarise)
-    tokens = governor("inkeep").meter.tokens
+    tokens = governed("inkeep").governor.meter.tokens
     assert done.compaction is not None and 6_000 < sum(map(tokens, done.messages[1:])) <= 8_000
 
 
@@ -153,7 +165,7 @@ def test_inkeep_g3b_considers_the_newest_10000_messages() -> None:
 
 
 def test_inkeep_g3c_a_run_is_compressed_between_75_and_91_percent() -> None:
-    shares = [run_threshold(LOADED["inkeep"], window) for window in (8_000, 128_000, 1_000_000)]
+    shares = [run_threshold(policy_of(LOADED["inkeep"]), window) for window in (8_000, 128_000, 1_000_000)]
     assert shares[0] == 0.75 and shares[-1] == 0.91 and shares == sorted(shares)
 
 
@@ -164,8 +176,8 @@ def test_inkeep_g3c_a_run_is_compressed_between_75_and_91_percent() -> None:
 def test_copilot_g3d_the_two_marks(share: float, waits: bool | None) -> None:
     history = asked(talk(40, "some output words " * 10))
     used = prepared("off", history).reading.current_tokens
-    governing = governor("copilot", window=int(used / share))
-    found = governing.decide(governing.measure(history, Scaffold()))
+    governing = governed("copilot", window=int(used / share))
+    found = governing.governor.decide(governing.measure(history))
     assert (found.waits if found else None) == waits
 
 
@@ -195,12 +207,15 @@ def test_cowagent_g2b_results_of_earlier_turns_over_20000_characters(chars: int,
     assert (len(result.content) < chars) == cut and result.content[:100] == result.content[-100:] == "r" * 100
 
 
-@pytest.mark.parametrize(("turns", "left"), [(20, 20), (21, 11)])
-def test_cowagent_g3e_over_20_turns_the_oldest_half_goes(turns: int, left: int) -> None:
-    done = prepared("cowagent", asked(talk(turns - 1)))
+@pytest.mark.parametrize(("turns", "left"), [(20, 21), (21, 12)])
+def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_from_the_next_turn_on(turns: int, left: int) -> None:
+    governing = governed("cowagent")
+    within = governing.prepare(asked(talk(turns - 1)))
+    assert within.compaction is None
+    done = governing.prepare(asked([*within.history, ModelResponse(parts=[TextPart("meanwhile")])], "next"))
     prompts = [m for m in done.messages if isinstance(m, ModelRequest)]
     assert len(prompts) == left
-    assert (done.compaction is not None) == (left < turns)
+    assert (done.compaction is not None) == (left < turns) and not done.waited
 
 
 def long_turns(count: int, tokens_each: int) -> list[ModelMessage]:
@@ -218,14 +233,14 @@ def long_turns(count: int, tokens_each: int) -> list[ModelMessage]:
 
 def test_cowagent_g3f_over_50000_tokens_with_five_turns_or_more_the_first_half_goes() -> None:
     done = prepared("cowagent", asked(long_turns(7, 9_000)))
-    assert done.compaction is not None and done.compaction.trigger == "budget" and done.compaction.waited
+    assert done.compaction is not None and done.compaction.trigger == "budget" and done.waited
     assert sum(isinstance(m, ModelRequest) and isinstance(m.parts[0], UserPromptPart) for m in done.messages) == 4
     assert prepared("cowagent", asked(long_turns(7, 5_000))).compaction is None
 
 
 def test_cowagent_g3f_with_fewer_turns_each_keeps_its_first_and_last_text() -> None:
     done = prepared("cowagent", asked(long_turns(3, 20_000)))
-    assert done.compaction is not None and done.compaction.waited
+    assert done.compaction is not None and done.waited
     assert not any(isinstance(part, ToolCallPart | ToolReturnPart) for m in done.messages for part in m.parts)
     assert len(done.messages) == 3 * 2 + 1
 
@@ -234,7 +249,7 @@ def test_cowagent_g3f_turns_and_budget_go_in_one_pass() -> None:
     """24 turns of 5,500 tokens: twelve go for their number, and half of the rest for its size, before the request."""
     done = prepared("cowagent", asked(long_turns(23, 5_500)))
     prompts = [m for m in done.messages if isinstance(m, ModelRequest) and isinstance(m.parts[0], UserPromptPart)]
-    assert len(prompts) == 6 and done.compaction is not None and done.compaction.waited
+    assert len(prompts) == 6 and done.compaction is not None and done.waited
     assert done.reading.current_tokens <= 50_000
 
 

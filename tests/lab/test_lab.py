@@ -8,6 +8,7 @@ from pydantic_ai.messages import ModelResponse
 
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
+from co_tui.context.policy import policy_of
 from co_tui.exchange.chat import BadInput, load, to_chat, to_message
 from co_tui.lab.replay import Tally, replay
 from co_tui.paths import locate
@@ -45,9 +46,10 @@ def test_chat_messages_come_back_as_they_were() -> None:
     assert back == [{key: value for key, value in message.items() if key != "usage"} for message in CHAT]
 
 
-def test_every_reply_gets_a_request_and_is_judged_by_what_it_needed(recording: Path) -> None:
+async def test_every_reply_gets_a_request_and_is_judged_by_what_it_needed(recording: Path) -> None:
     (conversation,) = load(recording)
-    requests = list(replay(conversation, LOADED["off"], Window(tokens=8000, known=True)))
+    off = policy_of(LOADED["off"])
+    requests = [request async for request in replay(conversation, off, Window(tokens=8000, known=True))]
     assert [request.input_messages for request in requests] == [2, 4, 6]
     assert requests[-1].needed >= 2 and requests[-1].kept == requests[-1].needed
     assert all(request.breaches == [] for request in requests)
@@ -132,14 +134,14 @@ def test_a_model_may_summarise(served: Command, provider: Provider, tmp_path: Pa
 
 @needs_data
 @pytest.mark.parametrize("window", [8_000, 32_000])
-def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) -> None:
+async def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) -> None:
     """Every sixteenth conversation; the benchmark `lab` runs them all."""
     conversations = list(load(DATA / "conversations.jsonl"))[::16]
     tallies = {}
     for name in POLICIES:
         tally = tallies[name] = Tally(name)
         for conversation in conversations:
-            for request in replay(conversation, LOADED[name], Window(tokens=window, known=True)):
+            async for request in replay(conversation, policy_of(LOADED[name]), Window(tokens=window, known=True)):
                 tally.add(request)
         assert tally.breaches == 0, name
     assert tallies["off"].kept_share == 1.0

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai.messages import CompactionPart, ModelResponse, TextPart
 
-from co_tui.context.count import Scaffold, Window
+from co_tui.context.count import Scaffold
 from co_tui.events import (
     CompactionStart,
     CompactionWait,
@@ -34,7 +34,7 @@ from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.reader import Reader
 from tests.support.environments import facts
 from tests.support.provider import REFUSALS, Provider, Reply
-from tests.support.talks import LONG, MODEL, compactions, served_environment, talk, talking
+from tests.support.talks import LONG, MODEL, compactions, served_environment, talk, talking, use_window
 from tests.support.waiting import next_fact, until
 
 GOOD = Reply(
@@ -217,7 +217,7 @@ async def test_the_summary_request_always_fits_its_model(home: Path, provider: P
     async with talking(home, provider) as session:
         await talk(session, 12, words=400)
         provider.real_window = 2_500
-        session._runtime.governor.window = session._runtime.governor.window.__class__(tokens=2_500, known=True)
+        await use_window(session, 2_500)
         done = await session.compact()
         assert done.success and done.summarised_by == MODEL
         assert len(provider.summary_requests) > 1, "in parts"
@@ -248,9 +248,8 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
 
 
 async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, provider: Provider) -> None:
-    async with talking(home, provider) as session:
+    async with talking(home, provider, backoff_s=30) as session:
         await talk(session, 3)
-        session._runtime.first_backoff_s = 30
         asked = provider.answered
         provider.summaries = [Reply(status=503, body="busy")]
         running = asyncio.create_task(session.compact())
@@ -565,7 +564,8 @@ async def test_a_request_that_is_too_long_is_made_smaller_and_sent_again(
             assert len(provider.requests) == asked + 1, "the limit was learnt"
     if refusal == "openai":
         again = await Session.resume(served_environment(home, provider), session.id)
-        assert again._runtime.governor.window.tokens == 1_800, "and kept for that model and endpoint"
+        assert await again.submit("and?") is Outcome.DONE and again.state.usage is not None
+        assert again.state.usage.token_limit == 1_800, "and kept for that model and endpoint"
         await again.close()
 
 
@@ -688,7 +688,7 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
     async with talking(home, provider) as session:
         await talk(session, 1)
         history = list(session.state.history)
-        turn = Turn(session._runtime, session._compactor, session._environment.limits, 2)
+        turn = Turn(session._runtime, session._compactor, lambda: session._factory.new_recovery(session._runtime), 2)
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
         await turn.after_response([], Scaffold(), ModelResponse(parts=[part, TextPart("so")]))
         done = compactions(session.state)[-1]
@@ -712,7 +712,7 @@ async def test_telemetry_tells_numbers_and_no_words(home: Path, provider: Provid
     told = dict(span.attributes or {})
     assert told["co_tui.trigger"] == "manual" and told["co_tui.tokens_removed"] == done.tokens_removed
     assert told["co_tui.checkpoint_number"] == 1 and told["co_tui.model"] == MODEL
-    assert "secret focus" not in span.message_json() and "src/module.py" not in span.message_json()
+    assert "secret focus" not in span.to_json() and "src/module.py" not in span.to_json()
 
 
 async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting(
@@ -723,7 +723,7 @@ async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting
         await session.pin([entry.ref for entry in session.state.history])
         usage = session.state.usage
         assert usage is not None
-        session._runtime.governor.window = Window(tokens=int(usage.current_tokens * 1.04), known=True)
+        await use_window(session, int(usage.current_tokens * 1.04))
         await session.submit("and now?")
         told = [error for error in facts(list(session.state.timeline), SessionError) if error.kind == "fixed_part"]
         assert len(told) == 1 and "pinned messages nearly fill the context" in told[0].what

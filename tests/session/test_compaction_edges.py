@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from co_tui.context.count import Window
 from co_tui.events import CompactionStart, CompactionWait, SessionError, StreamDelta, Truncation
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
+from co_tui.store.checkpoints import Checkpoints
 from tests.session.test_compaction import GOOD, TOO_MUCH, Person, long_answers, replayed, texts  # noqa: F401
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import MODEL, compactions, served_environment, talk, talking
+from tests.support.talks import MODEL, compactions, served_environment, talk, talking, use_window
 from tests.support.waiting import next_fact, until
 
 RULE = "From now on always answer in French."
@@ -55,17 +55,16 @@ BLOCKS_EARLY = {"background_compaction_threshold": 0.5, "buffer_exhaustion_thres
 class Writing:
     """A checkpoint that is being written until told otherwise."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.may_end = threading.Event(), threading.Event()
-        applier = session._compactor.applier
-        real: Callable[..., Any] = applier._checkpointed
+        real: Callable[..., Any] = Checkpoints.write
 
-        def held(*arguments: Any) -> Any:
+        def held(*arguments: Any, **more: Any) -> Any:
             self.begun.set()
             assert self.may_end.wait(30)
-            return real(*arguments)
+            return real(*arguments, **more)
 
-        applier._checkpointed = held  # type: ignore[method-assign]
+        monkeypatch.setattr(Checkpoints, "write", held)
 
 
 # Stopping
@@ -102,10 +101,12 @@ async def test_escape_behind_a_compaction_lets_the_turn_go_on(home: Path, provid
 
 
 @pytest.mark.parametrize("late", [False, True])
-async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(home: Path, provider: Provider, late: bool) -> None:
+async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(
+    monkeypatch: pytest.MonkeyPatch, home: Path, provider: Provider, late: bool
+) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
-        writing = Writing(session)
+        writing = Writing(monkeypatch)
         running = asyncio.create_task(session.compact())
         await until(writing.begun.is_set if late else lambda: session.busy)
         session.interrupt()
@@ -115,11 +116,13 @@ async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(home: Path, pr
         assert await session.submit("a prompt later on") is Outcome.DONE
 
 
-async def test_once_it_is_being_applied_it_is_whoever_waits(home: Path, provider: Provider) -> None:
+async def test_once_it_is_being_applied_it_is_whoever_waits(
+    monkeypatch: pytest.MonkeyPatch, home: Path, provider: Provider
+) -> None:
     provider.window = 3_000
     async with talking(home, provider, **BLOCKS_EARLY) as session:
         await about_to_block(session, provider)
-        writing = Writing(session)
+        writing = Writing(monkeypatch)
         turn = asyncio.create_task(session.submit("the next one " + "more words " * 30))
         await until(writing.begun.is_set)
         session.interrupt()
@@ -156,7 +159,7 @@ async def test_a_wait_that_ends_without_a_compaction_is_told_as_over(home: Path,
 async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 12, words=400)
-        session._runtime.governor.window = Window(tokens=2_500, known=True)
+        await use_window(session, 2_500)
         provider.summaries = [GOOD, Reply(text=GOOD.text, wait_s=20)]
         running = asyncio.create_task(session.compact())
         await until(lambda: len(provider.summary_requests) == 2)
@@ -377,12 +380,16 @@ async def test_a_summariser_that_cannot_be_opened_gives_way_and_no_secret_is_tol
     home: Path, provider: Provider
 ) -> None:
     provider.window = 3_000
-    async with talking(home, provider, summarization_model="openai-chat:other") as session:
+    environment = served_environment(home, provider, summarization_model="openai-chat:other")
+    reachable = environment.open_model
 
-        async def broken(_: str) -> Any:
+    async def open_model(name: str) -> Any:
+        if name == "openai-chat:other":
             raise OSError("no such server, key sk-secret-123456")
+        return await reachable(name)
 
-        session._runtime.open_model = broken
+    environment.open_model = open_model
+    async with talking(home, provider, environment=environment) as session:
         await talk(session, 16)
         await session.settle(5)
         done = compactions(session.state)[-1]

@@ -104,7 +104,7 @@ async def test_a_reply_to_another_request_teaches_nothing(talking: Callable[...,
             talk.provider.script = [Reply(status=400, body="{}")]
             await session.submit("This one fails.")
             await undo()
-            ratio = session._runtime.governor.meter.ratio
+            ratio = session._runtime.history.governor.meter.ratio
             assert ratio == pytest.approx(1.7, rel=0.03)
         await talk.short(1)
         assert abs(talk.seen[-1].error) <= NEAR

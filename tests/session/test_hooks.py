@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import HookRun
-from co_tui.session.compaction.hooks import HookOutcome, run_hooks
+from co_tui.session.compaction.hooks import HookOutcome, Hooks
 
 PAYLOAD = {"hook": "preCompact", "trigger": "manual", "session": {"id": "s1", "title": "Zoë"}}
 
 
 async def run(folder: Path, *commands: str, timeout_s: float = 20.0, secrets: tuple[str, ...] = ()) -> HookOutcome:
-    return await run_hooks("preCompact", commands, PAYLOAD, cwd=folder, timeout_s=timeout_s, secrets=secrets)
+    return await Hooks("preCompact", commands, folder, timeout_s, secrets).run(PAYLOAD)
 
 
 def outcomes(outcome: HookOutcome) -> list[str]:
@@ -57,7 +57,7 @@ async def test_without_hooks_nothing_is_decided(tmp_path: Path) -> None:
 
 async def test_a_hook_gets_the_payload_and_runs_in_the_session_s_folder(tmp_path: Path) -> None:
     outcome = await run(tmp_path, "cat > given.json")
-    assert json.loads((tmp_path / "given.json").read_text()) == PAYLOAD
+    assert json.loads((tmp_path / "given.json").read_text()) == {**PAYLOAD, "cwd": str(tmp_path)}
     run_ = HookRun(what="preCompact hook", where="cat > given.json", outcome="It had no objection.")
     assert outcome == HookOutcome(False, "", "", (run_,))
 
@@ -154,7 +154,7 @@ async def test_children_that_keep_the_output_open_are_not_waited_for(tmp_path: P
 @pytest.mark.parametrize("command", ["exec <&-; sleep 0.2", "true", "head -c 1 > first"])
 async def test_a_hook_need_not_read_what_it_is_given(tmp_path: Path, command: str) -> None:
     large = {"text": "x" * 2_000_000}
-    outcome = await run_hooks("preCompact", [command], large, cwd=tmp_path, timeout_s=20)
+    outcome = await Hooks("preCompact", [command], tmp_path, 20).run(large)
     assert outcomes(outcome) == ["It had no objection."]
 
 
@@ -174,7 +174,7 @@ async def test_a_noisy_hook_is_heard_to_its_end(tmp_path: Path) -> None:
 
 async def test_a_hook_gets_the_environment_without_its_keys(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "CO_TUI_HOME": "/x", "OPENAI_API_KEY": "abcdef", "MY_TOKEN": "abcdef"}
-    outcome = await run_hooks("preCompact", ["env > given"], PAYLOAD, cwd=tmp_path, timeout_s=20, environ=environ)
+    outcome = await Hooks("preCompact", ["env > given"], tmp_path, 20, environ=environ).run(PAYLOAD)
     assert outcomes(outcome) == ["It had no objection."]
     given = (tmp_path / "given").read_text()
     assert "CO_TUI_HOME=/x" in given and "abcdef" not in given

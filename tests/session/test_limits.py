@@ -39,10 +39,11 @@ async def test_a_refusal_that_names_a_larger_window_makes_ours_no_larger(home: P
         await talk(session, 4)
         provider.script = [refusal(50_000)]
         assert await session.submit("and now?") is Outcome.DONE
-        assert session._runtime.governor.window.tokens <= 4_000
+        assert session.state.usage is not None and session.state.usage.token_limit <= 4_000
         provider.script = [refusal(1_500)]
         assert await session.submit("and now?") is Outcome.DONE
-        assert session._runtime.governor.window.tokens == 1_500
+        assert session.state.usage.token_limit == 1_500
     again = await Session.resume(served_environment(home, provider), session.id)
-    assert again._runtime.governor.window.tokens == 1_500, "what was named last and least"
+    assert await again.submit("and?") is Outcome.DONE and again.state.usage is not None
+    assert again.state.usage.token_limit == 1_500, "what was named last and least"
     await again.close()

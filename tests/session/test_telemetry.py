@@ -64,7 +64,7 @@ def test_no_text_of_the_conversation_leaves(collected: InMemorySpanExporter) -> 
     span = telemetry.start("manual", {"focus": words, "session_id": None, "pre_tokens": [words]})
     span.end({"summary": words, "success": False, "error": words}, error=f"Provider said: {words}")
     (kept,) = collected.get_finished_spans()
-    assert words not in kept.message_json()
+    assert words not in kept.to_json()
     assert kept.status.status_code is StatusCode.ERROR
     assert told(kept)["error.type"] == "_OTHER"
     assert "co_tui.session_id" not in told(kept)
@@ -87,7 +87,7 @@ def test_only_the_first_end_counts(collected: InMemorySpanExporter) -> None:
 
 def test_off_means_no_span_and_no_import() -> None:
     code = (
-        "import sys; from co_tui.session import telemetry as t; assert t.configure('off') == '';"
+        "import sys; from co_tui.session.compaction import telemetry as t; assert t.configure('off') == '';"
         "t.start('manual', {'pre_tokens': 1}).end({'success': False}, error='x');"
         "print(*(name for name in sys.modules if name.startswith('opentelemetry')))"
     )

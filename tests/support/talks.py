@@ -21,17 +21,20 @@ LONG = Reply(text="An answer about src/module.py and the function. " * 10, promp
 def served_environment(home: Path, provider: Provider, **settings: Any) -> Environment:
     tools = settings.pop("tools", None)
     asker = settings.pop("asker", None)
+    backoff_s = settings.pop("backoff_s", None)
     environment = environment_for(home, tools=tools, **settings)
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
     environment.open_model = lambda name: open_model(name, config)
     environment.asker = asker
+    if backoff_s is not None:
+        environment.first_backoff_s = backoff_s
     return environment
 
 
 @asynccontextmanager
 async def talking(home: Path, provider: Provider, **settings: Any) -> AsyncIterator[Session]:
     """A session whose model is the local provider, closed at the end."""
-    environment = served_environment(home, provider, **settings)
+    environment = settings.pop("environment", None) or served_environment(home, provider, **settings)
     session = await Session.start(environment, MODEL)
     try:
         yield session
@@ -46,6 +49,11 @@ async def talk(session: Session, turns: int, words: int = 30) -> None:
         number = session.state.turn + 1
         prompt = f"Question {number}: what about function_{number}? " + "more words " * words
         assert await session.submit(prompt) is Outcome.DONE, n
+
+
+async def use_window(session: Session, tokens: int) -> None:
+    """Set the window, as its user would."""
+    await session.apply_settings(session.settings.but(context_window=tokens))
 
 
 def compactions(state: SessionState) -> list[CompactionComplete]:

@@ -19,6 +19,7 @@ from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.talks import use_window
 
 SUMMARY = (
     "Title: Cities\n## Decisions and outcomes\n- Paris answers the question about the capital, in atlas/europe.md."
@@ -226,9 +227,7 @@ async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, 
     async with talked(home, provider, turns=1) as (app, pilot):
         provider.summary = Reply(text=SUMMARY, until=written)
         assert app.controller.session is not None
-        app.controller.session._runtime.governor.window = type(app.controller.session._runtime.governor.window)(
-            tokens=900, known=True
-        )
+        await use_window(app.controller.session, 900)
         for n in range(6):
             if app.controller.state.compacting:
                 break

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.context.marks import marks
+from co_tui.context.policy import policy_of
 from co_tui.events import UsageInfo
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
@@ -43,7 +44,7 @@ def test_each_policy_has_its_own_mark(policy: str, outlook: str) -> None:
         tokens_per_turn=2_400,
         messages_per_turn=4,
         turns=16,
-        marks=marks(LOADED[policy], LIMIT),
+        marks=marks(policy_of(LOADED[policy]), LIMIT),
     )
     if policy == "inkeep":
         reading = reading._replace(tokens_per_turn=3_000)
@@ -51,9 +52,10 @@ def test_each_policy_has_its_own_mark(policy: str, outlook: str) -> None:
 
 
 def test_the_nearest_mark_is_named() -> None:
-    reading = GaugeReading(usage(49_000), tokens_per_turn=1_000, turns=3, marks=marks(LOADED["cowagent"], LIMIT))
+    cowagent = policy_of(LOADED["cowagent"])
+    reading = GaugeReading(usage(49_000), tokens_per_turn=1_000, turns=3, marks=marks(cowagent, LIMIT))
     assert reading.outlook == "compacts at 50 %, ≈ 1 turns"
-    small = marks(LOADED["cowagent"], 20_000)
+    small = marks(cowagent, 20_000)
     assert small.share == 1.0, "a budget beyond the window is the window"
 
 

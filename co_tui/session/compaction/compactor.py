@@ -12,15 +12,18 @@ from typing import Any, TypeVar
 
 from co_tui.context import cuts
 from co_tui.context.decide import Plan, frees_enough
+from co_tui.context.policy import CompactionRule
 from co_tui.context.request import Measured
 from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
+from co_tui.events.triggers import Trigger
 from co_tui.session.classify import classify
-from co_tui.session.compaction.apply import Applier, Job, since
+from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.background import Background, Move, Stage, Wanted
-from co_tui.session.compaction.prepare import Preparer, Stopped
-from co_tui.session.compaction.scope import is_fixed, wished_cut
-from co_tui.session.runtime import Runtime
+from co_tui.session.compaction.job import Compactable, Job, job_for, since
+from co_tui.session.compaction.prepare import Asker, Stopped, prepare
+from co_tui.session.compaction.scope import cut_up_to, is_fixed, wished_cut
+from co_tui.session.governed_history import GovernedHistory
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
@@ -43,9 +46,9 @@ class _Run:
 class Compactor:
     """A session's compactions."""
 
-    def __init__(self, applier: Applier, preparer: Preparer) -> None:
+    def __init__(self, applier: Applier, asker: Asker | None = None) -> None:
         self._applier = applier
-        self._preparer = preparer
+        self._asker = asker
         self._background: Background[Job] = Background()
         self._task: asyncio.Task[None] | None = None
         self._blocking: asyncio.Task[None] | None = None
@@ -67,85 +70,84 @@ class Compactor:
     # What asks for it
 
     async def compact(
-        self, runtime: Runtime, *, trigger: str = "manual", focus: str = "", upto: Ref | None = None
+        self, on: Compactable, *, trigger: Trigger = Trigger.MANUAL, focus: str = "", upto: Ref | None = None
     ) -> CompactionComplete:
         """Compact now. Raises `CompactionRefused`; a failure is told in what is returned."""
         if self.running:
             raise CompactionRefused("A compaction is already under way; Esc stops it.")
-        if runtime.state.usage is None:
+        if on.history.state.usage is None:
             raise CompactionRefused("There is nothing to compact yet: this session has not sent anything.")
-        if len(runtime.state.history) < LEAST_MESSAGES:
+        if len(on.history.state.history) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
-        return await self._now(runtime, lambda: self._wished(runtime, trigger, focus, upto))
+        return await self._now(lambda: _wished(on, trigger, focus, upto))
 
-    async def _wished(self, runtime: Runtime, trigger: str, focus: str, upto: Ref | None) -> Job:
-        measured = await runtime.measure()
-        cut = wished_cut(runtime, measured, trigger, upto)
-        if cut is None:
-            raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
-        job = self._job(runtime, measured, Plan(cut, waits=True, focus=focus))
-        job.with_primary = trigger in ("manual", "model_switch")
-        return job
-
-    async def before_request(self, runtime: Runtime) -> Measured:
+    async def before_request(self, on: Compactable) -> Measured:
         """The compaction stage of the pipeline: apply what is ready, begin what is due, wait where that must be."""
         async with self._rewriting:
             pass  # what is being applied right now is applied first
-        measured = await runtime.measure()
-        await self._discard_stale(runtime)
+        measured = await on.history.measure()
+        await self._discard_stale(on.history)
         for _ in range(MOST_PASSES):
-            if not await self._made_smaller(runtime, measured):
+            if not await self._made_smaller(on, measured):
                 break
-            measured = await runtime.measure()
+            measured = await on.history.measure()
         return measured
 
-    async def _made_smaller(self, runtime: Runtime, measured: Measured) -> bool:
+    async def _made_smaller(self, on: Compactable, measured: Measured) -> bool:
         """One pass before a request; False when it may go out as it was measured."""
-        found = self._wanted(runtime, measured)
-        if is_fixed(runtime, measured):
-            await self._tell_fixed(runtime, measured)
-            found = found if found and found.texts_only else None
-        urgency = _urgency(found)
-        match self._background.next_move(runtime.version, urgency):
+        history = on.history
+        plan = self._wanted(history, measured)
+        if is_fixed(history.governor, measured):
+            await self._tell_fixed(history, measured)
+            plan = plan if plan and plan.texts_only else None
+        urgency = _urgency(plan)
+        match self._background.next_move(history.version, urgency):
             case Move.GO_ON:
                 return False
             case Move.START:
-                assert found is not None
-                self._begin(self._job(runtime, measured, found, blocks=False))
+                assert plan is not None
+                self._begin(job_for(on, measured, plan, blocks=False))
                 return False
             case Move.COMPACT:
-                assert found is not None
-                job = self._job(runtime, measured, found)
-                await self._now(runtime, lambda: _already(job))
+                assert plan is not None
+                job = job_for(on, measured, plan)
+                await self._now(lambda: _already(job))
             case Move.WAIT:
-                await self._wait(runtime, measured)
+                await self._wait(history, measured)
             case Move.APPLY:
-                if urgency != "now" and _within_loop(runtime, measured):
+                if urgency != "now" and _within_loop(history, measured):
                     return False
-                await self._apply_ready(runtime)
+                await self._apply_ready(history)
         return True
 
-    async def after_turn(self, runtime: Runtime) -> None:
+    async def after_turn(self, on: Compactable) -> None:
         """Use the time in which the user reads: what is ready is applied, what is due begins."""
-        await self._discard_stale(runtime)
+        await self._discard_stale(on.history)
         if self._background.stage is Stage.READY:
-            await self._apply_ready(runtime)
-        if self.running or not runtime.state.history:
+            await self._apply_ready(on.history)
+        if self.running or not on.history.state.history:
             return
-        measured = await runtime.measure()
-        found = self._wanted(runtime, measured, turn_ended=True)
-        if found is None or found.texts_only or found.cut.trigger == "window" or is_fixed(runtime, measured):
+        measured = await on.history.measure()
+        plan = self._wanted(on.history, measured, turn_ended=True)
+        if plan is None or plan.texts_only or is_fixed(on.history.governor, measured):
+            return
+        if plan.cut.trigger is Trigger.WINDOW:
             return  # the window of messages slides at the request, by its own count
-        self._begin(self._job(runtime, measured, found, blocks=False))
+        self._begin(job_for(on, measured, plan, blocks=False))
 
-    async def catch_up(self, runtime: Runtime) -> bool:
+    async def catch_up(self, history: GovernedHistory) -> bool:
         """Wait for what runs beside the conversation; whether that made the history smaller."""
-        before = runtime.version
+        before = history.version
         if self._background.stage is Stage.READY:
-            await self._apply_ready(runtime)
+            await self._apply_ready(history)
         elif self._task is not None:
-            await self._wait(runtime, await runtime.measure())
-        return runtime.version is not before
+            await self._wait(history, await history.measure())
+        return history.version is not before
+
+    async def finish(self) -> None:
+        """Wait until nothing runs beside the conversation; what is ready then waits to be applied."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
 
     def request(self, focus: str) -> None:
         """The model asks for a compaction: it begins beside its next request."""
@@ -166,56 +168,52 @@ class Compactor:
         if self._task is not None:
             self._task.cancel("stopped")
 
-    @property
-    def applier(self) -> Applier:
-        return self._applier
-
-    async def discard(self, runtime: Runtime, reason: str) -> None:
+    async def discard(self, reason: str) -> None:
         """Throw away what runs beside the conversation or is ready: the history it was made for goes."""
         if self._task is not None:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
         if (job := self._background.discard()) is not None:
-            await self._applier.end(runtime, job, _failed(job, f"discarded: {reason}", cancelled=True))
+            await self._applier.end(job, job.failed(f"discarded: {reason}", cancelled=True))
         async with self._rewriting:
             pass  # what is being applied right now still is
 
-    async def settle(self, runtime: Runtime, timeout_s: float) -> None:
+    async def settle(self, history: GovernedHistory, timeout_s: float) -> None:
         """Wait for what runs beside the conversation, then apply it; after the time given, discard it."""
         if self._task is not None:
             await asyncio.wait([self._task], timeout=timeout_s)
         if self._background.stage is Stage.RUNNING:
-            await self.discard(runtime, f"it took longer than {timeout_s:.0f} s")
+            await self.discard(f"it took longer than {timeout_s:.0f} s")
         elif self._background.stage is Stage.READY:
-            await self._apply_ready(runtime)
+            await self._apply_ready(history)
 
-    async def close(self, runtime: Runtime) -> None:
+    async def close(self) -> None:
         self.cancel()
-        await self.discard(runtime, "the session was left")
-        await self._preparer.close()
+        await self.discard("the session was left")
 
     # Deciding
 
-    def _wanted(self, runtime: Runtime, measured: Measured, *, turn_ended: bool = False) -> Plan | None:
+    def _wanted(self, history: GovernedHistory, measured: Measured, *, turn_ended: bool = False) -> Plan | None:
+        governor = history.governor
         if self._requested is not None:
             focus, self._requested = self._requested, None
-            cut = cuts.share_cut(measured.live, "model_request", pinned=measured.pinned)
-            if cut is not None and frees_enough(runtime.governor.situation(measured), cut):
+            cut = cuts.share_cut(measured.live, Trigger.MODEL_REQUEST, pinned=measured.pinned)
+            if cut is not None and frees_enough(governor.situation(measured), cut):
                 return Plan(cut, waits=False, focus=focus)
-        found = runtime.governor.decide(measured)
-        if found is None:
+        plan = governor.decide(measured)
+        if plan is None:
             return None
         fits = measured.reading.current_tokens <= measured.reading.window.tokens
-        held = runtime.settings.compaction_waits == "turn" and not turn_ended and fits
-        return None if held else found
+        held = governor.policy.holds_to_turn_end and not turn_ended and fits
+        return None if held else plan
 
-    async def _tell_fixed(self, runtime: Runtime, measured: Measured) -> None:
+    async def _tell_fixed(self, history: GovernedHistory, measured: Measured) -> None:
         if self._told_fixed:
             return
         self._told_fixed = True
         reading = measured.reading
         share = share_of(reading.system_tokens + reading.tool_definition_tokens, reading.window.tokens)
-        await runtime.recorder.record(
+        await history.recorder.record(
             SessionError(
                 what=f"Instructions, tools ({share:.0%} of the window) and pinned messages nearly fill the context; "
                 "compacting the conversation does not help. Unpin messages, or choose a model with a larger window.",
@@ -224,27 +222,11 @@ class Compactor:
             )
         )
 
-    def _job(self, runtime: Runtime, measured: Measured, found: Plan, *, blocks: bool = True) -> Job:
-        history = runtime.state.history
-        gone = (measured.origins[index] for index in found.cut.replaced)
-        trigger = found.cut.trigger
-        return Job(
-            runtime=runtime,
-            plan=found,
-            refs=frozenset(history[index].ref for index in gone if index is not None),
-            messages=[measured.live[index] for index in found.cut.replaced],
-            reading=measured.reading,
-            history_messages=len(history),
-            trigger="background" if trigger == "blocking" and not blocks else trigger,
-            focus=found.focus,
-            blocks=blocks,
-        )
-
     # Doing
 
     def _begin(self, job: Job) -> None:
-        ticket = self._background.begin(job.runtime.version)
-        task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.runtime.session_id}")
+        ticket = self._background.begin(job.on.history.version)
+        task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.on.history.session_id}")
         # One that is cancelled before its first step never runs: nobody else would tell.
         task.add_done_callback(lambda done: self._background.fail(ticket) if done.cancelled() else None)
         self._task = task
@@ -253,22 +235,22 @@ class Compactor:
         """A compaction beside the conversation; when no turn runs it is applied as soon as it is ready."""
         ended: CompactionComplete | None = None
         try:
-            await self._preparer.prepare(job)
+            await prepare(job, self._asker)
         except asyncio.CancelledError as stopped:
-            ended = _failed(job, f"discarded: {stopped or 'stopped'}", cancelled=True)
+            ended = job.failed(f"discarded: {stopped or 'stopped'}", cancelled=True)
         except Exception as error:
-            ended = _failed(job, _words(error, job))
+            ended = job.failed(_words(error, job))
         if self._task is asyncio.current_task():
             self._task = None
         if ended is not None:
             self._background.fail(ticket)
-            await self._applier.end(job.runtime, job, ended)
+            await self._applier.end(job, ended)
             return
         self._background.finish(ticket, job)
-        if not job.runtime.in_turn:
-            await self._apply_ready(job.runtime)
+        if not job.on.history.in_turn:
+            await self._apply_ready(job.on.history)
 
-    async def _now(self, runtime: Runtime, wish: Callable[[], Awaitable[Job]]) -> CompactionComplete:
+    async def _now(self, wish: Callable[[], Awaitable[Job]]) -> CompactionComplete:
         """A compaction somebody waits for. Until it is applied, cancelling leaves everything as it was."""
         run = _Run(wish)
         task = self._blocking = asyncio.create_task(self._prepared(run), name="compaction that is waited for")
@@ -278,76 +260,85 @@ class Compactor:
             task.cancel()
             await asyncio.wait([task])
             if run.job is not None:
-                await self._applier.end(runtime, run.job, _failed(run.job, cancelled=True))
+                await self._applier.end(run.job, run.job.failed(cancelled=True))
             raise
         finally:
             self._blocking = None
         if run.job is None:
             return _unheard(task)
         if task.cancelled():
-            return await self._applier.end(runtime, run.job, _failed(run.job, cancelled=True))
+            return await self._applier.end(run.job, run.job.failed(cancelled=True))
         if (error := task.exception()) is not None:
-            return await self._applier.end(runtime, run.job, _failed(run.job, _words(error, run.job)))
-        return await _to_the_end(self._applier.apply(runtime, run.job))
+            return await self._applier.end(run.job, run.job.failed(_words(error, run.job)))
+        return await _to_the_end(self._applier.apply(run.job))
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
-        await self._preparer.prepare(run.job)
+        await prepare(run.job, self._asker)
 
-    async def _wait(self, runtime: Runtime, measured: Measured) -> None:
+    async def _wait(self, history: GovernedHistory, measured: Measured) -> None:
         """The request cannot go on without what runs beside it."""
         task = self._task
         if task is None:
             return
         share = measured.reading.share
-        runtime.recorder.announce(CompactionWait(share=share))
+        history.recorder.announce(CompactionWait(share=share))
         began = time.monotonic()
         self._blocking = task
         try:
             await asyncio.wait([task])
         finally:
             self._blocking = None
-            runtime.recorder.announce(CompactionWait(share=share, over=True))
+            history.recorder.announce(CompactionWait(share=share, over=True))
         if self._background.stage is Stage.READY:
-            await self._apply_ready(runtime, waited_ms=since(began))
+            await self._apply_ready(history, waited_ms=since(began))
 
     # Rewriting the history
 
-    async def _discard_stale(self, runtime: Runtime) -> None:
-        if self._background.is_stale(runtime.version):
-            await self.discard(runtime, "the history changed meanwhile")
+    async def _discard_stale(self, history: GovernedHistory) -> None:
+        if self._background.is_stale(history.version):
+            await self.discard("the history changed meanwhile")
 
-    async def _apply_ready(self, runtime: Runtime, waited_ms: int = 0) -> None:
+    async def _apply_ready(self, history: GovernedHistory, waited_ms: int = 0) -> None:
         async with self._rewriting:
-            job = self._background.take(runtime.version)
+            job = self._background.take(history.version)
             if job is not None:
-                await _to_the_end(self._applier.apply(runtime, job, waited_ms=waited_ms))
+                await _to_the_end(self._applier.apply(job, waited_ms=waited_ms))
 
 
-def _within_loop(runtime: Runtime, measured: Measured) -> bool:
+async def _wished(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Job:
+    """Raises `CompactionRefused` when there is nothing to replace."""
+    history = on.history
+    measured = await history.measure()
+    if upto is not None:
+        cut = cut_up_to(history.state.history, measured, trigger, upto)
+    else:
+        cut = wished_cut(history.governor, measured, trigger)
+    if cut is None:
+        raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
+    return job_for(on, measured, Plan(cut, waits=True, focus=focus))
+
+
+def _within_loop(history: GovernedHistory, measured: Measured) -> bool:
     """Whether what is ready waits for the next turn: by turns, it takes effect from the next one on (G3e)."""
-    return runtime.settings.compaction == "turns" and bool(measured.live) and not is_prompt(measured.live[-1])
+    return history.policy.rule is CompactionRule.TURNS and bool(measured.live) and not is_prompt(measured.live[-1])
 
 
-def _urgency(found: Plan | None) -> Wanted:
-    if found is None:
+def _urgency(plan: Plan | None) -> Wanted:
+    if plan is None:
         return ""
-    return "now" if found.waits or found.texts_only else "beside"
+    return "now" if plan.waits or plan.texts_only else "beside"
 
 
 async def _already(job: Job) -> Job:
     return job
 
 
-def _failed(job: Job, error: str = "", *, cancelled: bool = False) -> CompactionComplete:
-    return CompactionComplete(success=False, cancelled=cancelled, error=error, trigger=job.trigger)
-
-
 def _words(error: BaseException, job: Job) -> str:
     """What went wrong, without anything that must not be told."""
     if isinstance(error, Stopped) or not isinstance(error, Exception):
         return str(error)
-    return classify(error, job.runtime.model_handle.asked)[0].sentence
+    return classify(error, job.on.history.asked)[0].sentence
 
 
 def _unheard(task: asyncio.Task[None]) -> CompactionComplete:

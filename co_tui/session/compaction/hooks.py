@@ -10,6 +10,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,14 +46,6 @@ class _Verdict(NamedTuple):
     focus: str = ""
 
 
-class _Ground(NamedTuple):
-    """Where and for how long a hook runs."""
-
-    cwd: Path
-    timeout_s: float
-    environ: Mapping[str, str]
-
-
 class _Ended(NamedTuple):
     """How one hook ended by itself; the outputs are cut one byte above what is read of them."""
 
@@ -61,42 +54,49 @@ class _Ended(NamedTuple):
     stderr: bytes
 
 
-async def run_hooks(
-    name: str,
-    commands: Sequence[str],
-    payload: Mapping[str, object],
-    *,
-    cwd: Path,
-    timeout_s: float,
-    secrets: Sequence[str] = (),
-    environ: Mapping[str, str] | None = None,
-) -> HookOutcome:
-    """Run the commands in order, each with the payload as JSON on its standard input, until one vetoes.
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The user's commands for one moment, where they run and for how long."""
 
-    A hook vetoes by exit code 2 (its first line on standard error is the reason) or by answering with a JSON
-    object: `{"decision": "veto", "reason": …}`. `{"focus": …}` adds to the focus. Never raises for what a hook
-    does, takes at most `timeout_s` for each, and kills the running one with all its children when cancelled.
-    Of `environ` a hook gets what holds no key: none is meant for it.
-    """
-    environ = without_secrets(environ or {})
-    verdicts: list[_Verdict] = []
-    runs: list[HookRun] = []
-    for command in commands:
-        verdict = await _verdict(command, payload, _Ground(cwd, timeout_s, environ), secrets)
-        verdicts.append(verdict)
-        runs.append(HookRun(what=f"{name} hook", where=_line(command, secrets, COMMAND_CHARS), outcome=verdict.outcome))
-        if verdict.veto:
-            break
-    focus = "\n".join(verdict.focus for verdict in verdicts if verdict.focus)
-    last = verdicts[-1] if verdicts else _Verdict("")
-    return HookOutcome(last.veto, last.reason, focus, tuple(runs))
+    name: str
+    commands: Sequence[str]
+    cwd: Path
+    timeout_s: float
+    secrets: Sequence[str] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    async def run(self, payload: Mapping[str, object]) -> HookOutcome:
+        """Run the commands in order, each with the payload as JSON on its standard input, until one vetoes.
+
+        A hook vetoes by exit code 2 (its first line on standard error is the reason) or by answering with a JSON
+        object: `{"decision": "veto", "reason": …}`. `{"focus": …}` adds to the focus. Never raises for what a hook
+        does, takes at most `timeout_s` for each, and kills the running one with all its children when cancelled.
+        Of `environ` a hook gets what holds no key: none is meant for it.
+        """
+        payload = {"hook": self.name, "cwd": str(self.cwd), **payload}
+        verdicts: list[_Verdict] = []
+        runs: list[HookRun] = []
+        for command in self.commands:
+            verdict = await _verdict(command, payload, self)
+            verdicts.append(verdict)
+            where = _line(command, self.secrets, COMMAND_CHARS)
+            runs.append(HookRun(what=f"{self.name} hook", where=where, outcome=verdict.outcome))
+            if verdict.veto:
+                break
+        focus = "\n".join(verdict.focus for verdict in verdicts if verdict.focus)
+        last = verdicts[-1] if verdicts else _Verdict("")
+        return HookOutcome(last.veto, last.reason, focus, tuple(runs))
 
 
-async def _verdict(command: str, payload: Mapping[str, object], ground: _Ground, secrets: Sequence[str]) -> _Verdict:
+NO_HOOKS = Hooks("", (), Path(), 0.0)
+
+
+async def _verdict(command: str, payload: Mapping[str, object], hooks: Hooks) -> _Verdict:
+    secrets = hooks.secrets
     try:
-        ended = await _run(command, json.dumps(payload, default=str), ground)
+        ended = await _run(command, json.dumps(payload, default=str), hooks)
     except TimeoutError:
-        return _Verdict(f"It took longer than {ground.timeout_s:g} s and was stopped.")
+        return _Verdict(f"It took longer than {hooks.timeout_s:g} s and was stopped.")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         return _Verdict(f"It could not be started: {_line(reason, secrets, REASON_CHARS)}.")
@@ -150,7 +150,7 @@ def _line(text: str, secrets: Sequence[str], limit: int) -> str:
     return one_line(redact(text, secrets), limit)
 
 
-async def _run(command: str, text: str, ground: _Ground) -> _Ended:
+async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
     """The command's end; raises TimeoutError when there is none in time."""
     loop = asyncio.get_running_loop()
     # From a file, not a pipe: a hook that never reads its input cannot block or break the writing of it.
@@ -158,10 +158,15 @@ async def _run(command: str, text: str, ground: _Ground) -> _Ended:
         given.write(text.encode() + b"\n")
         given.seek(0)
         transport, process = await loop.subprocess_shell(
-            lambda: _Process(loop), command, stdin=given, cwd=ground.cwd, env=ground.environ, start_new_session=True
+            lambda: _Process(loop),
+            command,
+            stdin=given,
+            cwd=hooks.cwd,
+            env=without_secrets(hooks.environ),
+            start_new_session=True,
         )
     try:
-        ended, _ = await asyncio.wait({process.exited}, timeout=ground.timeout_s)
+        ended, _ = await asyncio.wait({process.exited}, timeout=hooks.timeout_s)
         if not ended:
             raise TimeoutError
         # Children the hook left running may stay, but are not waited for.

@@ -15,10 +15,11 @@ from co_tui.context.tool_outputs import ends_of
 from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text
-from co_tui.session.compaction.apply import since
+from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
+from co_tui.session.compaction.job import Compactable, since
+from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.limits import Limits
-from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 
 BUFFERS = (0.1, 0.25, 0.5)
@@ -32,12 +33,14 @@ SMALLEST_WINDOW = 128
 class Recovery:
     """The steps of one turn. The prompt stays in the history through all of them, and tools are not run again."""
 
-    def __init__(self, runtime: Runtime, compactor: Compactor, limits: Limits) -> None:
-        self._runtime = runtime
+    def __init__(self, on: Compactable, compactor: Compactor, keeping: Keeping, limits: Limits) -> None:
+        self._on = on
+        self._history = on.history
+        self._keeping = keeping
         self._compactor = compactor
         self._limits = limits
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
-        self._named = runtime.governor.window
+        self._named = on.history.governor.window
         """The window as far as anybody named it: what is guessed beyond that does not outlive a turn that fails."""
         self._shrunk = 0
         self._refused_tokens = 0
@@ -57,98 +60,99 @@ class Recovery:
             done = await self._steps.pop(0)()
             if done:
                 return done
-        self._runtime.governor.window = self._named
+        self._history.governor.use_window(self._named)
         return ""
 
     def _can_clip(self) -> bool:
         """Whether the prompt, or a result that goes with it, is longer than what an emergency leaves of it."""
-        messages = self._runtime.parsed.messages(self._runtime.state)
+        messages = self._history.messages
         return any(a is not b for a, b in zip(messages, _clipped(messages), strict=True))
 
     def _learn(self, found: Overflow) -> None:
         """Take the provider's word for its limit, and for how many tokens the request had."""
-        governor, asked = self._runtime.governor, self._runtime.model_handle.asked
-        usage = self._runtime.state.usage
+        governor, asked = self._history.governor, self._history.asked
+        usage = self._history.state.usage
         self._refused_tokens = usage.current_tokens if usage else governor.window.tokens
         if found.requested_tokens:
             governor.meter.refused(found.requested_tokens)
             self._refused_tokens = found.requested_tokens
         if found.limit_tokens and found.limit_tokens < governor.window.tokens:
-            governor.window = self._named = Window(tokens=found.limit_tokens, known=True)
+            self._named = Window(tokens=found.limit_tokens, known=True)
+            governor.use_window(self._named)
             self._limits.learn(asked, found.limit_tokens)
 
     async def _compact(self) -> str:
-        if self._compactor.running and await self._compactor.catch_up(self._runtime):
+        if self._compactor.running and await self._compactor.catch_up(self._history):
             return "compacted"
         try:
-            done = await self._compactor.compact(self._runtime, trigger="context_limit")
+            done = await self._compactor.compact(self._on, trigger=Trigger.CONTEXT_LIMIT)
         except CompactionRefused:
             return ""
         return "compacted" if done.success else ""
 
     async def _shrink(self) -> str:
         """A smaller budget for this session: the truncator keeps within it."""
-        governor = self._runtime.governor
+        governor = self._history.governor
         buffer = BUFFERS[self._shrunk]
         self._shrunk += 1
         tokens = int(min(governor.window.tokens, self._refused_tokens) * (1 - buffer))
         if tokens < SMALLEST_WINDOW:
             return ""
-        governor.window = Window(tokens=tokens, known=False)
+        governor.use_window(Window(tokens=tokens, known=False))
         return f"trying with at most {tokens:,} tokens"
 
     async def _emergency(self) -> str:
         """The last turns only, their texts and results clipped; what leaves goes into a summary and the memory."""
-        runtime = self._runtime
-        measured = await runtime.measure()
+        history = self._history
+        measured = await history.measure()
         if not measured.live:
             return ""
-        began, history, before = time.monotonic(), runtime.state.history, measured.reading
-        await runtime.recorder.record(
+        began, entries, before = time.monotonic(), history.state.history, measured.reading
+        await history.recorder.record(
             CompactionStart(
-                trigger="context_limit",
+                trigger=Trigger.CONTEXT_LIMIT,
                 system_tokens=before.system_tokens,
                 conversation_tokens=before.conversation_tokens,
                 tool_definition_tokens=before.tool_definition_tokens,
-                messages=len(history),
+                messages=len(entries),
             )
         )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS)
-        await self._compactor.applier.remember(runtime, summary, "Left the context in an emergency")
+        await self._keeping.remember(summary, "Left the context in an emergency")
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])
-        after = await runtime.measure_as(kept)
+        after = await history.measure_as(kept)
         pre, post = before.current_tokens, after.reading.current_tokens
         fact = CompactionComplete(
             success=True,
-            trigger="context_limit",
+            trigger=Trigger.CONTEXT_LIMIT,
             note=f"Emergency: results and texts, the latest prompt included, were clipped to "
             f"{EMERGENCY_CHARS:,} characters, and {EMERGENCY_TURNS} turns kept.",
             pre_tokens=pre,
             post_tokens=post,
-            pre_messages=len(history),
+            pre_messages=len(entries),
             post_messages=len(kept),
             tokens_removed=pre - post,
-            messages_removed=len(history) - len(kept),
-            replaced=tuple(entry.ref for entry in history),
+            messages_removed=len(entries) - len(kept),
+            replaced=tuple(entry.ref for entry in entries),
             replacement=tuple(message_json(message) for message in kept),
             summary=summary,
             summarised_by="offline",
-            model=runtime.model_handle.name,
+            model=history.model,
             duration_ms=since(began),
             waited_ms=since(began),
         )
-        fact = await self._compactor.applier.with_checkpoint(runtime, fact)
-        (done,) = await runtime.recorder.record(fact)
+        fact = await self._keeping.with_checkpoint(fact)
+        (done,) = await history.recorder.record(fact)
         # What was pinned is a copy now, and stays pinned.
         copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)
         if copies:
-            await runtime.recorder.record(Pin(messages=copies))
+            await history.recorder.record(Pin(messages=copies))
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
     async def _clear(self) -> str:
         """Nothing but summaries, what is pinned, and the latest prompt."""
-        standing = [index for index, message in enumerate(self._messages) if stands_in(message)]
+        standing = [index for index, message in enumerate(self._history.messages) if stands_in(message)]
         return await self._clear_but(standing, "cleared the context, but for the summary and the prompt")
 
     async def _clear_all(self) -> str:
@@ -156,21 +160,17 @@ class Recovery:
         return await self._clear_but([], "cleared the context, but for the prompt")
 
     async def _clear_but(self, kept_too: Sequence[int], told: str) -> str:
-        runtime, messages = self._runtime, self._messages
-        history = runtime.state.history
-        pinned = [index for index, entry in enumerate(history) if entry.ref in runtime.state.pins]
+        messages, state = self._history.messages, self._history.state
+        history = state.history
+        pinned = [index for index, entry in enumerate(history) if entry.ref in state.pins]
         kept = {*kept_too, *(near for pin in pinned for near in step_around(messages, pin))}
         if (place := latest_prompt(messages)) is not None:
             kept.add(place)
         if not kept or len(kept) == len(history):
             return ""
         refs = tuple(history[index].ref for index in sorted(kept))
-        await runtime.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
+        await self._history.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
         return told
-
-    @property
-    def _messages(self) -> list[ModelMessage]:
-        return self._runtime.parsed.messages(self._runtime.state)
 
 
 def _kept_in_an_emergency(measured: Measured) -> list[int]:

@@ -22,10 +22,20 @@ class ParsedMessages:
         if missing:
             parsed = read_messages([entry.message for entry in missing])
             for entry, message in zip(missing, parsed, strict=True):
-                self._parsed[entry.ref] = message
-                for index, part in enumerate(message.parts):
-                    self._places[id(part)] = (part, entry.ref, index)
+                self.remember(entry.ref, message)
         return [self._parsed[entry.ref] for entry in state.history]
+
+    def remember(self, ref: Ref, message: ModelMessage) -> None:
+        """What the message of the log is, for whoever has it parsed already."""
+        self._parsed[ref] = message
+        for index, part in enumerate(message.parts):
+            self._places[id(part)] = (part, ref, index)
+
+    def release(self, state: SessionState) -> None:
+        """Let go of messages that are no longer in the history."""
+        live = {entry.ref for entry in state.history}
+        self._parsed = {ref: message for ref, message in self._parsed.items() if ref in live}
+        self._places = {key: place for key, place in self._places.items() if place[1] in live}
 
     def place_of(self, part: object) -> tuple[int, int, int] | None:
         """Where in the log a part is: seq, message, part. None for a part that is not of the log."""

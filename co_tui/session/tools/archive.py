@@ -22,7 +22,7 @@ class Archive:
         self._recorder = recorder
         self._history = history
         self._known: set[str] = set()
-        self.new: list[ArtifactStored] = []
+        self._new: list[ArtifactStored] = []
         """Archived since the last request, to be told as events."""
 
     def keep(self, part: ToolReturnPart, text: str) -> str:
@@ -34,11 +34,17 @@ class Archive:
         if reference not in self._known:
             self._known.add(reference)
             what = f"{part.tool_name}: {len(text)} characters"
-            self.new.append(ArtifactStored(what=what, where=reference, outcome="replaced by a reference"))
+            self._new.append(ArtifactStored(what=what, where=reference, outcome="replaced by a reference"))
         return (
             f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) opens them again]\n"
             f"{text[:SHOWN_CHARS]}"
         )
+
+    async def tell(self) -> None:
+        """Log what was archived since the last request."""
+        if self._new:
+            stored, self._new = self._new, []
+            await self._recorder.record(*stored)
 
     async def read_artifact(self, reference: str, page: int = 1, pattern: str = "") -> str:
         """Open an archived tool result again.

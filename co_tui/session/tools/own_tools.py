@@ -7,7 +7,7 @@ from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.session.compaction.compactor import Compactor
-from co_tui.session.runtime import Runtime
+from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.recall import Recall
@@ -25,12 +25,14 @@ class OwnTools:
         self._state = state
         self._recall = Recall(state)
 
-    def beside(self, others: Sequence[AbstractToolset[Any]], runtime: Runtime) -> Sequence[AbstractToolset[Any]]:
+    def beside(
+        self, others: Sequence[AbstractToolset[Any]], history: GovernedHistory
+    ) -> Sequence[AbstractToolset[Any]]:
         """The other tools, and ours."""
         ours: list[Tool[Any] | Callable[..., Any]] = []
-        if runtime.settings.archive_over_chars:
+        if history.policy.archive_over_chars:
             ours.append(self._archive.read_artifact)
-        if runtime.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
+        if history.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
             if self._state().rewrites:
                 ours.append(self._recall.recall)
             if ours or others:

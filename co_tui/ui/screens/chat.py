@@ -17,6 +17,7 @@ from textual.widgets import Input, Static, TextArea
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.context.marks import marks
+from co_tui.context.policy import policy_of
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
@@ -182,7 +183,7 @@ class ChatScreen(Screen[None]):
         self._state = state
         settings = self.app.launch.settings
         running = state.compacting.fact if state.compacting else None
-        acts = marks(settings, state.usage.token_limit if state.usage else 0)
+        acts = marks(policy_of(settings), state.usage.token_limit if state.usage else 0)
         reading = GaugeReading(
             usage=state.usage,
             cost=state.total_cost,

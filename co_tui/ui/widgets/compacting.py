@@ -6,19 +6,10 @@ from rich.text import Text
 from textual.timer import Timer
 from textual.widget import Widget
 
+from co_tui.events.triggers import words_for
 from co_tui.ui.activity import FRAME_S, spinner
 
 TITLE = "Compacting conversation history"
-REASONS = {
-    "manual": "you asked for it",
-    "window": "the window of messages is full",
-    "turns": "there are too many turns",
-    "budget": "the token budget is used up",
-    "context_limit": "the model refused the length",
-    "model_switch": "before the model changes",
-    "memory_pressure": "little memory is left",
-    "model_request": "the model asked for it",
-}
 
 
 class CompactingIndicator(Widget):
@@ -42,7 +33,7 @@ class CompactingIndicator(Widget):
     def begin(self, trigger: str, share: float) -> None:
         """Show up; `share` is how full the context is."""
         full = f"{share * 100:.0f} % of the window"
-        self._reason = REASONS.get(trigger, full)
+        self._reason = words_for(trigger) or full
         if not self.display:
             self._began = time.monotonic()
             self.display = True

@@ -1,0 +1,146 @@
+"""The live engine without a model, a screen or a file: what was said is given, what would be sent comes out.
+
+Decisions, summaries and rewrites are those of a session; only whoever summarises answers at once.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple, TypeVar, cast
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.agent.failures import Asked
+from co_tui.agent.messages import message_json
+from co_tui.context.count import Window
+from co_tui.context.meter import Meter
+from co_tui.context.policy import Policy
+from co_tui.context.request import Governor, Prepared
+from co_tui.context.stages import Keep
+from co_tui.context.turns import is_prompt
+from co_tui.events import Clear, CompactionComplete, CompactionStart, Event, Fact, Message, Pin
+from co_tui.events.triggers import Trigger
+from co_tui.session.compaction.apply import Applier
+from co_tui.session.compaction.compactor import Compactor
+from co_tui.session.compaction.job import Compactable, SummaryWriter
+from co_tui.session.compaction.keeping import Keeping
+from co_tui.session.compaction.summaries import OFFLINE, Summary, SummaryRequest, offline_text
+from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.recorder import Recorder
+from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.state.session_state import SessionState
+from co_tui.store.writer import Writer
+
+T = TypeVar("T")
+
+
+class OfflineSummaries:
+    """The offline summariser in place of a model, for every policy."""
+
+    async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
+        return Summary(offline_text(request), OFFLINE)
+
+
+class Sent(NamedTuple):
+    """A request as it would be sent, and the compactions since the one before."""
+
+    prepared: Prepared
+    compactions: tuple[CompactionComplete, ...] = ()
+    waits: int = 0
+    """How many of them the request had to wait for."""
+
+
+class ReplayEngine:
+    """One conversation under one policy."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        window: Window,
+        *,
+        meter: Meter | None = None,
+        summaries: SummaryWriter | None = None,
+        keep: Keep | None = None,
+    ) -> None:
+        self._recorder = Recorder("replayed", cast(Writer, _NoLog()), SessionState())
+        self._parsed = ParsedMessages()
+        governor = Governor(policy, window, meter=meter, keep=keep)
+        self.history = GovernedHistory(self._recorder, self._parsed, governor, Asked("replayed"), beside=_at_once)
+        self._on = Compactable(self.history, summaries or OfflineSummaries())
+        self._compactor = Compactor(Applier(Keeping(self._recorder, None, None)))
+        self._is_answered = True
+        self._told = 0
+
+    async def say(self, message: ModelMessage) -> None:
+        """What comes next in the conversation: a prompt, results, or the reply to the request sent last."""
+        turn = self.history.state.turn
+        if is_prompt(message):
+            await self._end_turn()
+            turn += 1
+        await self.add(message, turn)
+        if isinstance(message, ModelResponse) and not self._is_answered:
+            self._is_answered = True
+            await self.history.heard(message)
+
+    async def add(self, message: ModelMessage, turn: int) -> None:
+        """A message of the past, of which no request was made."""
+        (event,) = await self._recorder.record(Message(turn=turn, message=message_json(message)))
+        self._parsed.remember((event.seq or 0, 0), message)
+
+    async def request(self) -> Sent:
+        """What would be sent now."""
+        self.history.in_turn = True
+        measured = await self._compactor.before_request(self._on)
+        prepared = await self.history.fit(measured)
+        self._is_answered = False
+        await self._compactor.finish()
+        return self._sent(prepared)
+
+    async def pin(self, places: tuple[int, ...]) -> None:
+        """Pin the messages at these places of the history, and no others."""
+        state = self.history.state
+        await self._recorder.record(Pin(messages=tuple(state.pins), pinned=False))
+        await self._recorder.record(Pin(messages=tuple(state.history[place].ref for place in places)))
+
+    async def clear(self) -> None:
+        await self._compactor.discard("the context was cleared")
+        await self._recorder.record(Clear())
+
+    async def _end_turn(self) -> None:
+        self.history.in_turn = False
+        if self.history.state.history:
+            await self._compactor.after_turn(self._on)
+            await self._compactor.finish()
+
+    def _sent(self, prepared: Prepared) -> Sent:
+        timeline = self.history.state.timeline
+        new, self._told = timeline[self._told :], len(timeline)
+        done: list[CompactionComplete] = []
+        waits, blocks = 0, False
+        for event in new:
+            if isinstance(event.fact, CompactionStart):
+                blocks = event.fact.blocks
+            elif isinstance(event.fact, CompactionComplete) and event.fact.success:
+                done.append(event.fact)
+                waits += blocks
+        return Sent(prepared, tuple(done), waits)
+
+
+async def _at_once(work: Callable[..., T], *args: Any) -> T:
+    return work(*args)
+
+
+class _NoLog:
+    """Numbers events and keeps none."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+
+    def append(self, session_id: str, facts: Any, *, ends_draft: bool = False) -> "Future[tuple[Event, ...]]":
+        events = tuple(self._numbered(session_id, fact) for fact in facts)
+        done: Future[tuple[Event, ...]] = Future()
+        done.set_result(events)
+        return done
+
+    def _numbered(self, session_id: str, fact: Fact) -> Event:
+        self._seq += 1
+        return Event(session_id=session_id, seq=self._seq, timestamp="", fact=fact)

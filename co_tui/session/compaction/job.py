@@ -1,0 +1,105 @@
+"""One compaction on its way, and what it works on."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.agent.summariser import Written
+from co_tui.context.count import Reading
+from co_tui.context.decide import Plan
+from co_tui.context.request import Measured
+from co_tui.events import CompactionComplete, Json, Ref
+from co_tui.events.triggers import Trigger
+from co_tui.session.compaction import telemetry
+from co_tui.session.compaction.hooks import NO_HOOKS, Hooks
+from co_tui.session.compaction.summaries import Summary, SummaryRequest
+from co_tui.session.governed_history import GovernedHistory
+
+
+class SummaryWriter(Protocol):
+    """Who writes summaries. A summary without text is none: then the policy's fallback holds."""
+
+    async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary: ...
+
+
+class Compactable(NamedTuple):
+    """A history that can be made smaller, who summarises it, and whose commands are asked first."""
+
+    history: GovernedHistory
+    summaries: SummaryWriter
+    hooks: Hooks = NO_HOOKS
+
+
+@dataclass(slots=True)
+class Job:
+    """What is found out on the way is filled in; the history has not changed until it is applied."""
+
+    on: Compactable
+    plan: Plan
+    refs: frozenset[Ref]
+    """The messages that will be replaced, by their identity in the log."""
+    messages: Sequence[ModelMessage]
+    reading: Reading
+    """Of the history it is about to change."""
+    history_messages: int
+    trigger: Trigger
+    focus: str = ""
+    blocks: bool = True
+    began: float = field(default_factory=time.monotonic)
+    span: telemetry.CompactionSpan = field(default_factory=telemetry.CompactionSpan)
+    started: bool = False
+    """Whether its start is in the log."""
+    summary: Summary | None = None
+    bill: Written = field(default_factory=Written)
+    """What was asked of a model for it."""
+
+    def failed(self, error: str = "", *, cancelled: bool = False) -> CompactionComplete:
+        """One that left everything as it was, with the figures of that."""
+        tokens, messages = self.reading.current_tokens, self.history_messages
+        return CompactionComplete(
+            success=False,
+            cancelled=cancelled,
+            error=error,
+            trigger=self.trigger,
+            pre_tokens=tokens,
+            post_tokens=tokens,
+            pre_messages=messages,
+            post_messages=messages,
+        )
+
+    def described(self) -> Json:
+        """What a hook is told of it."""
+        history = self.on.history
+        return {
+            "trigger": self.trigger,
+            "session_id": history.session_id,
+            "focus": self.focus,
+            "messages": len(self.refs),
+            "share": round(self.reading.share, 4),
+        }
+
+
+def job_for(on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = True) -> Job:
+    """The compaction that a plan asks for."""
+    entries = on.history.state.history
+    gone = (measured.origins[index] for index in plan.cut.replaced)
+    trigger = plan.cut.trigger
+    return Job(
+        on=on,
+        plan=plan,
+        refs=frozenset(entries[index].ref for index in gone if index is not None),
+        messages=[measured.live[index] for index in plan.cut.replaced],
+        reading=measured.reading,
+        history_messages=len(entries),
+        trigger=Trigger.BACKGROUND if trigger is Trigger.BLOCKING and not blocks else trigger,
+        focus=plan.focus,
+        blocks=blocks,
+    )
+
+
+def since(began: float) -> int:
+    """Milliseconds."""
+    return round((time.monotonic() - began) * 1000)

@@ -1,0 +1,110 @@
+"""What compactions leave in files: a checkpoint for each summary, and the daily memory (C7, S6)."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+from co_tui.events import CompactionComplete, Event, MemoryWritten, SessionError
+from co_tui.session.recorder import Recorder
+from co_tui.session.state.history_edits import standing_compactions
+from co_tui.session.state.session_state import SessionState
+from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
+from co_tui.store.memory import DailyMemory, MemoryFailed
+
+
+class Keeping:
+    """The files of one session. What cannot be written is told; the session goes on."""
+
+    def __init__(self, recorder: Recorder, checkpoints: Checkpoints | None, memory: DailyMemory | None) -> None:
+        """Without files nothing is kept: the log has everything anyway."""
+        self._recorder = recorder
+        self._checkpoints = checkpoints
+        self._memory = memory
+
+    async def with_checkpoint(self, fact: CompactionComplete, title: str = "") -> CompactionComplete:
+        """A success with a summary, its checkpoint written; anything else as it is."""
+        if self._checkpoints is None or not fact.success or not fact.summary:
+            return fact
+        return await asyncio.to_thread(self._written, self._checkpoints, fact, title or self._recorder.state.title)
+
+    def _written(self, checkpoints: Checkpoints, fact: CompactionComplete, title: str) -> CompactionComplete:
+        state = self._recorder.state
+        # Numbers are never given out twice: one that was taken back may come back.
+        number = 1 + len(_files(state.compactions))
+        facts = {
+            "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
+            "trigger": fact.trigger,
+            "tokens before": fact.pre_tokens,
+            "tokens after": fact.post_tokens,
+            "messages replaced": len(fact.replaced),
+            "summarised by": fact.summarised_by,
+        }
+        workspace = _workspace(self._recorder.session_id, state)
+        try:
+            checkpoints.align(_standing_files(state), workspace)
+            kept = checkpoints.write(number, title, fact.summary, facts=facts, workspace=workspace)
+        except CheckpointFailed as failed:
+            return fact.but(note=" ".join(filter(None, (fact.note, str(failed)))))
+        return fact.but(checkpoint_number=kept.number, checkpoint_path=str(kept.path))
+
+    async def align(self) -> None:
+        """Bring the checkpoint files in line with the history, after something was taken back."""
+        if self._checkpoints is None:
+            return
+        state = self._recorder.state
+        workspace = _workspace(self._recorder.session_id, state)
+        try:
+            await asyncio.to_thread(self._checkpoints.align, _standing_files(state), workspace)
+        except CheckpointFailed as failed:
+            await self._tell(failed, "checkpoint", "the session goes on")
+
+    async def carry(self, folder: Path, fork: SessionState) -> None:
+        """Give a fork, whose own folder and state these are, the checkpoints it rests on."""
+        if self._checkpoints is None:
+            return
+        try:
+            await asyncio.to_thread(_carry, self._checkpoints, folder, fork)
+        except CheckpointFailed as failed:
+            await self._tell(failed, "checkpoint", "forked without them")
+
+    async def remember(self, text: str, heading: str) -> None:
+        """Write what leaves the context into the daily memory."""
+        if self._memory is None:
+            return
+        session_id, now = self._recorder.session_id, datetime.now().astimezone()
+        try:
+            path = await asyncio.to_thread(self._memory.append, text, session_id=session_id, heading=heading, when=now)
+        except MemoryFailed as failed:
+            await self._tell(failed, "memory", "the session goes on")
+        else:
+            await self._recorder.record(MemoryWritten(what=heading, where=str(path), outcome=f"{len(text)} characters"))
+
+    async def _tell(self, failed: Exception, kind: str, outcome: str) -> None:
+        await self._recorder.record(SessionError(what=str(failed), kind=kind, outcome=outcome))
+
+
+def _carry(checkpoints: Checkpoints, folder: Path, fork: SessionState) -> None:
+    copy = checkpoints.copy_to(folder, _files(fork.compactions))
+    copy.align(_standing_files(fork), _workspace(fork.session_id, fork))
+
+
+def _standing_files(state: SessionState) -> list[str]:
+    """The checkpoints of the compactions on which the history rests, by file name."""
+    return _files(standing_compactions(state))
+
+
+def _files(compactions: Iterable[Event]) -> list[str]:
+    facts = (event.fact for event in compactions)
+    paths = (fact.checkpoint_path for fact in facts if isinstance(fact, CompactionComplete))
+    return [Path(path).name for path in paths if path]
+
+
+def _workspace(session_id: str, state: SessionState) -> dict[str, str]:
+    return {
+        "session_id": session_id,
+        "title": state.title,
+        "cwd": state.cwd,
+        "repository": state.repository,
+        "branch": state.branch,
+    }

@@ -1,0 +1,142 @@
+"""Summaries by a model: who writes them, checked, and replaced by the floor when they are of no use (C14)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.failures import Asked
+from co_tui.agent.models import ModelHandle
+from co_tui.agent.summariser import INSTRUCTIONS, Assignment, write_summary
+from co_tui.context import user_words
+from co_tui.context.as_text import LEAST_ROOM_TOKENS, in_parts
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
+from co_tui.context.summary_checks import objection
+from co_tui.events.triggers import Trigger
+from co_tui.session.classify import classify
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back
+
+ATTEMPTS = 3
+FIRST_PAUSE_S = 0.5
+TIMEOUT_S = 120.0
+MARGIN = 0.9
+"""Of the window: our estimates may be a little low, and a refused summary helps nobody."""
+LARGEST_SHARE = 0.3
+"""Of the summariser's own window: a longer summary would leave no room for what it is made from."""
+
+
+class SummaryModels:
+    """The models opened for summaries alone; each once in a session."""
+
+    def __init__(self, open_model: Callable[[str], Awaitable[ModelHandle]]) -> None:
+        self._open_model = open_model
+        self._opened: dict[str, ModelHandle] = {}
+
+    async def get(self, name: str) -> ModelHandle:
+        """Raises `ModelUnusable`."""
+        if name not in self._opened:
+            self._opened[name] = await self._open_model(name)
+        return self._opened[name]
+
+    async def close(self) -> None:
+        for model_handle in self._opened.values():
+            await model_handle.close()
+        self._opened.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummaries:
+    """On demand the model that answers writes; by itself the one set for summaries, if any. Fails only by being
+    cancelled."""
+
+    answering: ModelHandle
+    models: SummaryModels | None = None
+    model_name: str = ""
+    """Set for summaries; empty leaves them to the model that answers."""
+    timeout_s: float = TIMEOUT_S
+    first_pause_s: float = FIRST_PAUSE_S
+    is_used_meanwhile: bool = True
+    """Whether the model that answers may be answering while it is asked for a summary."""
+
+    async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
+        if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_seat:
+            return await fallen_back(request)  # it would take the only seat from the turn beside it
+        try:
+            model = await self._writer(trigger)
+            window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
+        except ModelUnusable as unusable:
+            return await fallen_back(request, note=str(unusable))
+        except Exception as error:
+            return await fallen_back(request, note=classify(error, Asked("the summariser"))[0].sentence)
+        return await _Attempts(self, request, model, min(window, request.window_tokens)).summary()
+
+    @property
+    def _is_own(self) -> bool:
+        return self.models is None or self.model_name in ("", self.answering.name)
+
+    async def _writer(self, trigger: Trigger) -> ModelHandle:
+        if self.models is None or self._is_own or trigger.is_summarised_by_answering_model:
+            return self.answering
+        return await self.models.get(self.model_name)
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """One summary by one model, tried until it serves or no further try would."""
+
+    by: ModelSummaries
+    request: SummaryRequest
+    model: ModelHandle
+    window_tokens: int
+    earlier: str = field(init=False)
+    budget: int = field(init=False)
+    room: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        request = self.request
+        self.earlier = user_words.earlier_summary(request.messages, user_words=request.user_words)
+        self.budget = min(request.budget_tokens, int(self.window_tokens * LARGEST_SHARE))
+        fixed = sum(map(estimate_text, (INSTRUCTIONS, self.earlier, request.background))) + 60
+        self.room = (self.window_tokens * MARGIN - self.budget) / max(1.0, request.ratio) - fixed
+
+    async def summary(self) -> Summary:
+        note = ""
+        for attempt in range(ATTEMPTS):
+            if self.room < LEAST_ROOM_TOKENS:
+                return await self._fallen_back(f"the window of {self.model.name} is too small to summarise in")
+            parts = await asyncio.to_thread(in_parts, self.request.messages, self.room)
+            if not parts:
+                break
+            try:
+                async with asyncio.timeout(self.by.timeout_s):
+                    written = await write_summary(self.model, self._assignment(parts))
+            except TimeoutError:
+                return await self._fallen_back(f"{self.model.name} took longer than {self.by.timeout_s:.0f} s")
+            except Exception as error:
+                failure, _ = classify(error, self.model.asked)
+                note = failure.sentence
+                if failure.kind == "context_limit":
+                    self.room /= 2
+                elif not failure.retryable:
+                    break
+                else:
+                    await asyncio.sleep(self.by.first_pause_s * 2**attempt)
+                continue
+            return await self._checked(written.text, written.title, parts)
+        return await self._fallen_back(note)
+
+    async def _checked(self, text: str, title: str, parts: list[str]) -> Summary:
+        request, source = self.request, "\n".join((*parts, self.earlier))
+        wrong = await asyncio.to_thread(objection, text, request.held_tokens, source, request.ratio)
+        if wrong:
+            return await self._fallen_back(f"the summary by {self.model.name} was not used: {wrong}")
+        return Summary(text, self.model.name, title)
+
+    def _assignment(self, parts: list[str]) -> Assignment:
+        request = self.request
+        return Assignment(
+            parts, self.earlier, request.focus, self.budget, request.ratio, request.bill, request.background
+        )
+
+    async def _fallen_back(self, note: str) -> Summary:
+        return await fallen_back(self.request, note=note)

@@ -1,0 +1,172 @@
+"""The history of a session as one model gets it under one policy: measured, fitted, reported."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.agent.failures import Asked
+from co_tui.agent.messages import read_messages
+from co_tui.agent.prices import price_of
+from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold
+from co_tui.context.policy import Policy
+from co_tui.context.request import Governor, Measured, Prepared, TruncationFigures
+from co_tui.events import CompactionComplete, Truncation
+from co_tui.events.messages import pieces
+from co_tui.session.recorder import Recorder
+from co_tui.session.state.parsed_messages import ParsedMessages, message_json
+from co_tui.session.state.session_state import SessionState
+
+T = TypeVar("T")
+
+
+class Beside(Protocol):
+    """Runs what takes a while where it does not hold the loop up."""
+
+    async def __call__(self, work: Callable[..., T], /, *args: Any) -> T: ...
+
+
+class CountTokens(Protocol):
+    """Counts a text exactly; None where that is not offered."""
+
+    async def __call__(self, text: str, /) -> int | None: ...
+
+
+class GovernedHistory:
+    """One for each model and policy a session has had; a turn keeps the one it began with."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        parsed: ParsedMessages,
+        governor: Governor,
+        asked: Asked,
+        *,
+        instructions: str = "",
+        beside: Beside = asyncio.to_thread,
+    ) -> None:
+        self.recorder = recorder
+        self.governor = governor
+        self.asked = asked
+        """Whom the model is asked of, for words about failures."""
+        self.in_turn = False
+        """Whether a turn is under way: then the history is rewritten only between two requests."""
+        self._parsed = parsed
+        self._beside = beside
+        self._measuring = asyncio.Lock()
+        # Go on counting from what the log knows of this model.
+        known = governor.meter.restore(self.state.learnt.get(asked.model, {}))
+        self.scaffold = Scaffold(instructions=instructions, tools_estimate=known.tools_estimate)
+        """What went with the last request beside the conversation, as far as that is known."""
+
+    @property
+    def session_id(self) -> str:
+        return self.recorder.session_id
+
+    @property
+    def state(self) -> SessionState:
+        return self.recorder.state
+
+    @property
+    def policy(self) -> Policy:
+        return self.governor.policy
+
+    @property
+    def model(self) -> str:
+        return self.asked.model
+
+    @property
+    def version(self) -> object:
+        """The same object as long as the history only grows."""
+        return self.state.history.lineage
+
+    @property
+    def messages(self) -> list[ModelMessage]:
+        """What the model would be sent now, before any stage."""
+        return self._parsed.messages(self.state)
+
+    async def measure(self) -> Measured:
+        """The log's own history after repair and tool outputs; the first time counts every message."""
+        async with self._measuring:
+            state = self.state
+            pinned: tuple[int, ...] = ()
+            if state.pins:
+                pinned = tuple(index for index, entry in enumerate(state.history) if entry.ref in state.pins)
+            lineage = state.history.lineage
+            return await self._beside(self.governor.measure, self.messages, self.scaffold, lineage, pinned)
+
+    async def measure_as(self, messages: Sequence[ModelMessage]) -> Measured:
+        """What another history would take."""
+        async with self._measuring:
+            return await self._beside(self.governor.measure, messages, self.scaffold)
+
+    async def fit(self, measured: Measured) -> Prepared:
+        """The request to send: what does not fit is left out, and that and the usage are told."""
+        prepared = await self._beside(self.governor.fit, measured, self.scaffold)
+        if prepared.truncation is not None:
+            await self.recorder.record(_truncation(prepared.truncation))
+        await self.report(prepared.reading)
+        return prepared
+
+    async def count_exactly(self, count: CountTokens) -> None:
+        """What came since the last reply, by the model's own count where its server offers one."""
+        for message in reversed(self.messages):
+            if isinstance(message, ModelResponse):
+                break
+            counted = await count("\n".join(text for _, text, _ in pieces(message_json(message))))
+            if counted is None:
+                break
+            self.governor.meter.know(message, counted + MESSAGE_OVERHEAD_TOKENS)
+
+    async def heard(self, response: ModelResponse) -> None:
+        """Measure the context by what the provider counted for the reply to the request sent last."""
+        governor = self.governor
+        governor.meter.reported(response)
+        await self.report(governor.meter.read_reply(response, self.scaffold, governor.window), response)
+
+    async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
+        """A rewrite that is about to be logged, with what the history takes before and after."""
+        before = (await self.measure()).reading.current_tokens
+        gone = [n for n, entry in enumerate(self.state.history) if entry.ref in fact.replaced]
+        kept = [message for n, message in enumerate(self.messages) if n not in gone]
+        put = read_messages(fact.replacement)
+        after = await self.measure_as([*kept[: gone[0]], *put, *kept[gone[0] :]] if gone else kept)
+        tokens = after.reading.current_tokens
+        return fact.but(pre_tokens=before, post_tokens=tokens, tokens_removed=before - tokens)
+
+    async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
+        """Log a measurement; with a response, what its provider reported and what it cost."""
+        reported: dict[str, Any] = {}
+        if response is not None and response.usage.input_tokens:
+            usage = response.usage
+            reported = {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cached_tokens": usage.cache_read_tokens,
+                "cost": price_of(response),
+                "learnt": self.governor.meter.as_json(),
+            }
+        initial = self.state.usage is None
+        await self.recorder.record(reading.as_fact(is_initial=initial, model=self.model, **reported))
+
+    async def report_now(self) -> None:
+        """Measure the history as it stands, and log that."""
+        await self.report((await self.measure()).reading)
+
+    def release(self) -> None:
+        """Let go of all that is remembered of messages which are no longer in the history."""
+        self._parsed.release(self.state)
+        self.governor.release(self.messages)
+
+
+def _truncation(figures: TruncationFigures) -> Truncation:
+    return Truncation(
+        pre_tokens=figures.pre_tokens,
+        post_tokens=figures.post_tokens,
+        pre_messages=figures.pre_messages,
+        post_messages=figures.post_messages,
+        tokens_removed=figures.pre_tokens - figures.post_tokens,
+        messages_removed=figures.pre_messages - figures.post_messages,
+        performed_by="truncator",
+    )

@@ -1,0 +1,91 @@
+"""Puts together what a session works with, for each model and policy it has."""
+
+from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
+from co_tui.agent.models import ModelHandle
+from co_tui.context.count import Window
+from co_tui.context.meter import Meter
+from co_tui.context.policy import policy_of
+from co_tui.context.request import Governor
+from co_tui.session.compaction.apply import Applier
+from co_tui.session.compaction.compactor import Compactor
+from co_tui.session.compaction.hooks import Hooks
+from co_tui.session.compaction.job import Compactable
+from co_tui.session.compaction.keeping import Keeping
+from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
+from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.environment import Environment
+from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.recorder import Recorder
+from co_tui.session.runtime import Runtime
+from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.own_tools import OwnTools
+from co_tui.settings import Settings
+from co_tui.store.checkpoints import Checkpoints
+from co_tui.store.memory import DailyMemory
+
+PRE_COMPACT = "preCompact"
+
+
+class RuntimeFactory:
+    """What all runtimes of one session share, and how one is made."""
+
+    def __init__(self, environment: Environment, recorder: Recorder) -> None:
+        self._environment = environment
+        self._recorder = recorder
+        self.parsed = ParsedMessages()
+        self._archive = Archive(recorder, self.parsed)
+        self._summary_models = SummaryModels(environment.open_model)
+        paths = environment.paths
+        self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
+        self.compactor = Compactor(Applier(self.keeping), environment.asker)
+        self._tools = OwnTools(self._archive, self.compactor, lambda: recorder.state)
+
+    def make(
+        self, model_handle: ModelHandle, settings: Settings, window: Window, meter: Meter | None = None
+    ) -> Runtime:
+        environment, name = self._environment, model_handle.name
+        meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
+        instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else INSTRUCTIONS
+        governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
+        history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
+        summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
+        return Runtime(
+            model_handle=model_handle,
+            settings=settings,
+            instructions=instructions,
+            toolsets=lambda: self._tools.beside(environment.toolsets, history),
+            archive=self._archive,
+            compactable=Compactable(history, summaries, hooks),
+            first_backoff_s=environment.first_backoff_s,
+        )
+
+    def new_recovery(self, runtime: Runtime) -> Recovery:
+        """The steps that are left to try in a turn whose request is refused as too long."""
+        return Recovery(runtime.compactable, self.compactor, self.keeping, self._environment.limits)
+
+    def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:
+        return ModelSummaries(
+            model_handle,
+            self._summary_models,
+            settings.summarization_model,
+            settings.compaction_timeout_s,
+            self._environment.first_backoff_s,
+        )
+
+    def _hooks(self, model_handle: ModelHandle, settings: Settings) -> Hooks:
+        environment, commands = self._environment, settings.hooks.get(PRE_COMPACT, ())
+        return Hooks(
+            PRE_COMPACT,
+            commands,
+            environment.cwd,
+            settings.hook_timeout_s,
+            model_handle.asked.secrets,
+            environment.environ,
+        )
+
+    async def close(self) -> None:
+        """Stop compactions, and let go of the models opened for summaries."""
+        await self.compactor.close()
+        await self._summary_models.close()
