@@ -25,12 +25,13 @@ from co_tui.inert import one_line
 from co_tui.paths import locate, path_text
 from co_tui.settings import DEBUG_VARIABLE, load
 from co_tui.store.errors import SessionNotFound, StoreError
+from co_tui.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from co_tui.headless.opening import SessionOpening
-    from co_tui.store.reader import SessionRow
+    from co_tui.store.values import SessionRow
 
     Options = Namespace | SimpleNamespace
 
@@ -112,7 +113,6 @@ def _run(arguments: Sequence[str]) -> int:
     paths = locate(environ)
     given = {"model": getattr(options, "model", None), "policy": getattr(options, "policy", None)}
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
-    context = CommandContext(paths, loaded)
     if options.command not in ("doctor", "config", "trust"):
         # Those are how one finds and mends a bad setting.
         for warning in loaded.warnings:
@@ -121,6 +121,11 @@ def _run(arguments: Sequence[str]) -> int:
             for problem in loaded.problems:
                 say(problem)
             return WRONG_USAGE
+    with SqliteStore(paths) as store:
+        return _run_command(options, CommandContext(paths, loaded, store), environ, cwd)
+
+
+def _run_command(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
     match options.command:
         case None:
             return _open_app(options, context, environ, cwd)
@@ -185,6 +190,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
     return start(
         Launch(
             paths=context.paths,
+            store=context.store,
             loaded=context.loaded,
             environ=environ,
             cwd=cwd,
@@ -284,10 +290,8 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
 
 def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest. Raises `StoreError` when there is none."""
-    from co_tui.store.reader import Reader
-
-    reader = Reader(context.paths.database)
-    row = reader.session(name) if name else reader.latest(path_text(cwd))
+    with context.store.reading() as reading:
+        row = reading.session(name) if name else reading.latest(path_text(cwd))
     if row is None:
         raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
     if row.cwd != path_text(cwd):
@@ -303,4 +307,4 @@ def _under_policy_of(
         return context
     given = {"model": getattr(options, "model", None), "policy": row.policy}
     loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given)
-    return context if loaded.problems else CommandContext(context.paths, loaded)
+    return context if loaded.problems else context._replace(loaded=loaded)

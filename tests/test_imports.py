@@ -29,8 +29,11 @@ def loaded_by(module: str) -> set[str]:
     [
         "co_tui.events",
         "co_tui.events.messages",
-        "co_tui.store.reader",
-        "co_tui.store.writer",
+        "co_tui.store.port",
+        "co_tui.store.in_memory",
+        "co_tui.store.sqlite.store",
+        "co_tui.store.sqlite.reader",
+        "co_tui.store.sqlite.writer",
         "co_tui.settings",
         "co_tui.cli",
         "co_tui.session.state.session_state",

@@ -1,7 +1,6 @@
 """`co-tui doctor`: what is installed, which model would answer and why, where files are, and whether they are sound."""
 
 import asyncio
-import os
 import platform
 import sqlite3
 import sys
@@ -15,7 +14,6 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
-from co_tui.store.reader import Reader
 
 _PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
 
@@ -81,20 +79,21 @@ def _keys(environ: Mapping[str, str]) -> list[str]:
 
 
 def _database(context: CommandContext, troubles: list[str]) -> str:
-    path = context.paths.database
+    place = context.store.place
     try:
-        health = Reader(path).health()
+        with context.store.reading() as reading:
+            health = reading.health()
     except StoreError as error:
         troubles.append(str(error))
-        return f"{path}: unusable"
+        return f"{place}: unusable"
     if not health.exists:
-        return f"{path}: not there yet, made by the first session"
+        return f"{place}: not there yet, made by the first session"
     if health.verdict != "ok":
-        troubles.append(f"The database {path} is damaged: {health.verdict}")
-    if os.name == "posix" and path.stat().st_mode & 0o077:
-        troubles.append(f"The database {path} can be read by others; `chmod 600` makes it yours alone.")
+        troubles.append(f"The database {place} is damaged: {health.verdict}")
+    if health.open_to_others:
+        troubles.append(f"The database {place} can be read by others; `chmod 600` makes it yours alone.")
     size = f"{health.size_bytes / 1e6:.1f} MB"
-    return f"{path}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
+    return f"{place}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
 
 
 def _offer_to_fetch(context: CommandContext) -> list[str]:

@@ -10,9 +10,7 @@ from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.wording import money, told_cost
 from co_tui.store.errors import SessionBusy, StoreError
-from co_tui.store.lock import SessionLock
-from co_tui.store.log import REPLY_SLOT
-from co_tui.store.reader import Reader, SessionRow
+from co_tui.store.values import SessionRow
 
 _HEADINGS = {
     "user": "You",
@@ -26,8 +24,8 @@ _HEADINGS = {
 
 def sessions(context: CommandContext, *, search: str, limit: int, as_json: bool) -> int:
     """List the newest sessions."""
-    reader = Reader(context.paths.database)
-    rows = reader.sessions(limit=limit, search=search)
+    with context.store.reading() as reading:
+        rows = reading.sessions(limit=limit, search=search)
     if as_json:
         for row in rows:
             put_json(row.as_json())
@@ -96,25 +94,18 @@ def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 def load_state(context: CommandContext, name: str) -> SessionState:
     """A stored session's state; a reply that a crash cut short is brought into the log first."""
-    reader = Reader(context.paths.database)
-    row = reader.session(name)
-    if REPLY_SLOT in reader.drafts(row.id):
-        _recover(context, row.id)
-    return replay(reader.events(row.id))
+    with context.store.reading() as reading:
+        row = reading.session(name)
+        if reading.half_reply(row.id):
+            _recover(context, row.id)
+        return replay(reading.events(row.id))
 
 
 def _recover(context: CommandContext, session_id: str) -> None:
-    from co_tui.store.writer import Writer
-
-    lock = SessionLock(context.paths.locks, session_id)
     try:
-        lock.acquire()
-        writer = Writer(context.paths.database)
-        writer.recover(session_id).result()
-        writer.close()
+        with context.store.claim(session_id):
+            context.store.writing().recover(session_id).result()
     except SessionBusy:
         return  # not cut short: its owner is alive and still writing
     except StoreError as error:
         say(f"The unfinished reply could not be saved: {error}")
-    finally:
-        lock.release()

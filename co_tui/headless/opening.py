@@ -16,7 +16,6 @@ from co_tui.session.environment import Environment
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.store.errors import StoreError
-from co_tui.store.writer import Writer
 
 GRACE_S = 1.0
 """So long, after being asked to stop, the model may still take to open and the reader to take what was printed."""
@@ -136,12 +135,13 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
     async def open_(name: str) -> ModelHandle:
         return await open_model(name, config)
 
-    writer = Writer(context.paths.database)
+    store = context.store
     try:
+        store.writing()  # what cannot be written is said before a model is opened
         environment = Environment(
             paths=context.paths,
             settings=settings,
-            writer=writer,
+            store=store,
             open_model=open_,
             cwd=opening.cwd,
             environ=opening.environ,
@@ -156,4 +156,4 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
         await stop.spares(session)
         yield await session, listener
     finally:
-        await asyncio.to_thread(writer.close)
+        await asyncio.to_thread(store.close)

@@ -5,7 +5,7 @@ import os
 import select
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from co_tui.events.event import dump
 from co_tui.headless.stopping import asked
@@ -13,14 +13,18 @@ from co_tui.inert import inert, inert_json
 from co_tui.paths import Paths
 from co_tui.settings import Loaded
 
+if TYPE_CHECKING:
+    from co_tui.store.port import Store
+
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class CommandContext(NamedTuple):
-    """What a command stands on: folders and settings."""
+    """What a command stands on: folders, settings, and what is kept."""
 
     paths: Paths
     loaded: Loaded
+    store: "Store"
 
 
 class OutputLost(Exception):

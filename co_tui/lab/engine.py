@@ -4,8 +4,7 @@ Decisions, summaries and rewrites are those of a session; only whoever summarise
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -17,7 +16,7 @@ from co_tui.context.policy import Policy
 from co_tui.context.request import Governor, Prepared
 from co_tui.context.stages import Keep
 from co_tui.context.turns import is_prompt
-from co_tui.events import Clear, CompactionComplete, CompactionStart, Event, Fact, Message, Pin
+from co_tui.events import Clear, CompactionComplete, CompactionStart, Message, Pin
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
@@ -28,7 +27,7 @@ from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.writer import Writer
+from co_tui.store.in_memory import InMemoryStore
 
 T = TypeVar("T")
 
@@ -61,7 +60,7 @@ class ReplayEngine:
         summaries: SummaryWriter | None = None,
         keep: Keep | None = None,
     ) -> None:
-        self._recorder = Recorder("replayed", cast(Writer, _NoLog()), SessionState())
+        self._recorder = Recorder("replayed", InMemoryStore().writing(), SessionState())
         self._parsed = ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(self._recorder, self._parsed, governor, Asked("replayed"), beside=_at_once)
@@ -127,20 +126,3 @@ class ReplayEngine:
 
 async def _at_once(work: Callable[..., T], *args: Any) -> T:
     return work(*args)
-
-
-class _NoLog:
-    """Numbers events and keeps none."""
-
-    def __init__(self) -> None:
-        self._seq = 0
-
-    def append(self, session_id: str, facts: Any, *, ends_draft: bool = False) -> "Future[tuple[Event, ...]]":
-        events = tuple(self._numbered(session_id, fact) for fact in facts)
-        done: Future[tuple[Event, ...]] = Future()
-        done.set_result(events)
-        return done
-
-    def _numbered(self, session_id: str, fact: Fact) -> Event:
-        self._seq += 1
-        return Event(session_id=session_id, seq=self._seq, timestamp="", fact=fact)

@@ -7,7 +7,7 @@ from typing import Any
 
 from co_tui.events.drafted import DraftPiece, joined, reply_so_far
 from co_tui.events.event import dump
-from co_tui.store.writer import Writer
+from co_tui.store.port import Writing
 
 SAVE_EVERY_S = 0.2
 
@@ -19,7 +19,7 @@ class Draft:
     session_id: str
     turn: int
     model: str
-    writer: Writer
+    writer: Writing
     _pieces: list[DraftPiece] = field(default_factory=list)
     _worth_saving: bool = False
     _saved_pieces: int = 0

@@ -1,5 +1,6 @@
-"""Everything sessions share: files, settings, the writer, and how to reach models."""
+"""Everything sessions share: files, settings, the store, and how to reach models."""
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +17,10 @@ from co_tui.session.compaction.prepare import Asker
 from co_tui.session.limits import Limits
 from co_tui.session.ratios import Ratios
 from co_tui.session.runtime import FIRST_BACKOFF_S
+from co_tui.session.state.replay import replay
+from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
-from co_tui.store.lock import SessionLock
-from co_tui.store.writer import Writer
+from co_tui.store.port import Store
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
 
@@ -30,11 +32,11 @@ def new_session_id() -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Environment:
-    """Everything sessions share: files, settings, the writer, and how to reach models."""
+    """Everything sessions share: files, settings, the store, and how to reach models."""
 
     paths: Paths
     settings: Settings
-    writer: Writer
+    store: Store
     open_model: OpenModel
     cwd: Path
     toolsets: Sequence[AbstractToolset[Any]] = ()
@@ -44,11 +46,14 @@ class Environment:
     environ: Mapping[str, str] = field(default_factory=dict)
     """What the user's own commands get, but for keys."""
 
-    def lock(self, session_id: str) -> SessionLock:
-        """The right to write a session. Raises `SessionBusy`."""
-        lock = SessionLock(self.paths.locks, session_id)
-        lock.acquire()
-        return lock
+    async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
+        """What a session's log adds up to, at its end or at a seq; read beside what else is going on."""
+
+        def read() -> SessionState:
+            with self.store.reading() as reading:
+                return replay(reading.events(session_id, upto=upto))
+
+        return await asyncio.to_thread(read)
 
     @property
     def ratios(self) -> Ratios:

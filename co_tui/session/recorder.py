@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 from co_tui.events import Event, Fact
 from co_tui.session.state.session_state import SessionState, apply
-from co_tui.store.log import now
-from co_tui.store.writer import Writer
+from co_tui.store.port import Writing
+from co_tui.store.timestamps import now
 
 
 class Listener(AsyncIterator[Event]):
@@ -29,7 +29,7 @@ class Listener(AsyncIterator[Event]):
 class Recorder:
     """Logs facts, keeps the state they add up to, and publishes them in the order of the log."""
 
-    def __init__(self, session_id: str, writer: Writer, state: SessionState) -> None:
+    def __init__(self, session_id: str, writer: Writing, state: SessionState) -> None:
         self.session_id = session_id
         self.state = state
         self.writer = writer

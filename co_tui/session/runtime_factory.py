@@ -23,7 +23,7 @@ from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import Checkpoints
-from co_tui.store.memory import DailyMemory
+from co_tui.store.daily_memory import DailyMemory
 
 PRE_COMPACT = "preCompact"
 

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -41,12 +40,10 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.state import history_edits
 from co_tui.session.state.parsed_messages import message_json
-from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
-from co_tui.store.lock import SessionLock
-from co_tui.store.reader import Reader
+from co_tui.store.port import SessionLock
 
 LEAST_RESTORED_TURNS = 3
 RELIEVED_FOR_MESSAGES = 40
@@ -97,9 +94,9 @@ class Session:
         try:
             window = await environment.window(model_handle)
             session_id = new_session_id()
-            recorder = Recorder(session_id, environment.writer, SessionState())
+            recorder = Recorder(session_id, environment.store.writing(), SessionState())
             recorder.listen(listener)
-            lock = environment.lock(session_id)
+            lock = environment.store.claim(session_id)
             session = cls(environment, lock, recorder, model_handle, window)
             await recorder.record(SessionStart(**session._place()))
         except BaseException:
@@ -114,14 +111,14 @@ class Session:
         cls, environment: Environment, session_id: str, model: str = "", listener: Listener | None = None
     ) -> "Session":
         """Go on with a stored session, with its own model unless another is named."""
-        lock = environment.lock(session_id)
+        lock = environment.store.claim(session_id)
         model_handle: ModelHandle | None = None
         try:
-            await asyncio.shield(asyncio.wrap_future(environment.writer.recover(session_id)))
-            state = await asyncio.to_thread(_replayed, environment.paths.database, session_id)
+            await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))
+            state = await environment.stored_state(session_id)
             model_handle = await environment.open_model(model or state.model)
             window = await environment.window(model_handle)
-            recorder = Recorder(session_id, environment.writer, state)
+            recorder = Recorder(session_id, environment.store.writing(), state)
             recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
             await asyncio.to_thread(session._factory.parsed.messages, state)  # a long one takes a while to parse
@@ -150,14 +147,14 @@ class Session:
         seq = self.state.seq if upto is None else upto
         target = new_session_id()
         place = self._place()
-        writer = self._environment.writer
+        writer = self._environment.store.writing()
         await asyncio.wrap_future(
             writer.fork(self.id, target, seq, SessionFork(source_session_id=self.id, source_seq=seq, **place))
         )
         await asyncio.wrap_future(
             writer.append(target, [SessionRename(title=history_edits.fork_title(self.state.title), **place)])
         )
-        forked = await asyncio.to_thread(_replayed, self._environment.paths.database, target)
+        forked = await self._environment.stored_state(target)
         await self._factory.keeping.carry(self._environment.paths.session(target), forked)
         return target
 
@@ -286,7 +283,7 @@ class Session:
         await self._compactor.discard(reason)
 
     async def _state_at(self, seq: int) -> SessionState:
-        return await asyncio.to_thread(_replayed, self._environment.paths.database, self.id, seq)
+        return await self._environment.stored_state(self.id, seq)
 
     async def rename(self, title: str) -> None:
         await self._recorder.record(SessionRename(title=title, **self._place()))
@@ -444,11 +441,3 @@ class Session:
             "repository": repository,
             "branch": branch,
         }
-
-
-def _replayed(database: Path, session_id: str, upto: int | None = None) -> SessionState:
-    reader = Reader(database)
-    try:
-        return replay(reader.events(session_id, upto=upto))
-    finally:
-        reader.close()

@@ -1,4 +1,5 @@
-"""What is kept: the event log and what is listed and searched, in one SQLite database.
+"""What is kept: the event log and what is listed and searched, behind one port.
 
-`reader` and what it imports load in milliseconds and use plain sqlite3: the first paint needs them.
+`port` says what can be asked and written; `sqlite` and `in_memory` are its implementations. Asking and what it
+imports loads in milliseconds: the first paint needs it.
 """

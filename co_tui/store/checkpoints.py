@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from co_tui.inert import inert, one_line
 from co_tui.paths import ensure_dir, write_atomically
-from co_tui.store.log import now
+from co_tui.store.timestamps import now
 
 SLUG_CHARS = 50
 TITLE_CHARS = 120

@@ -1,12 +1,8 @@
-"""Failures of the store, each a sentence that says what and where."""
-
-import errno
-import sqlite3
-from pathlib import Path
+"""Failures of a store, each a sentence that says what and where."""
 
 
 class StoreError(Exception):
-    """The database cannot be used; the text is for people. The file is left as it is."""
+    """What is kept cannot be used; the text is for people. It is left as it is."""
 
 
 class SessionNotFound(StoreError):
@@ -14,31 +10,4 @@ class SessionNotFound(StoreError):
 
 
 class SessionBusy(StoreError):
-    """Another process is writing this session."""
-
-
-def explained(error: sqlite3.Error | OSError, path: Path) -> StoreError:
-    """The sentence for what SQLite or the file system reported."""
-    text = str(error).lower()
-    if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"The disk that holds {path} is full: nothing more can be saved until there is room.")
-    if isinstance(error, OSError):
-        reason = error.strerror or str(error)
-        return StoreError(f"The database folder {path.parent} cannot be used: {reason}. Set CO_TUI_HOME to another.")
-    if "not a database" in text or "malformed" in text:
-        return StoreError(
-            f"The database {path} is damaged ({error}). It was left as it is; restore a copy, "
-            "or move it away and co-tui starts a new one."
-        )
-    if "readonly" in text or "read-only" in text:
-        return StoreError(f"The database {path} is read-only: co-tui can show sessions but not continue them.")
-    if "unable to open" in text and path.exists():
-        return StoreError(
-            f"The database {path} cannot be opened for writing: its folder is read-only, or not yours. "
-            "Sessions can be shown, but not continued."
-        )
-    if "unable to open" in text:
-        return StoreError(f"The database {path} cannot be opened: check that its folder exists and is yours.")
-    if "locked" in text or "busy" in text:
-        return StoreError(f"The database {path} stayed locked by another program; try again when that one is done.")
-    return StoreError(f"The database {path} failed: {error}.")
+    """Somebody else is writing this session."""

@@ -202,7 +202,7 @@ class Actions(RewriteActions):
         from co_tui.ui.screens.sessions import SessionsScreen
 
         launch = self._app.launch
-        screen = SessionsScreen(launch.paths.database, path_text(launch.cwd), self._control.session_id)
+        screen = SessionsScreen(launch.store, path_text(launch.cwd), self._control.session_id)
         await self._app.push_screen(screen, self._session_chosen)
 
     def _session_chosen(self, session_id: str | None) -> None:
@@ -213,7 +213,8 @@ class Actions(RewriteActions):
         if not name:
             await self.do_sessions("")
             return
-        row = self._control.reader().session(name)
+        with self._app.launch.store.reading() as reading:
+            row = reading.session(name)
         if row.id == self._control.session_id:
             self._say("That session is open already.")
             return

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from co_tui.session.environment import Environment
     from co_tui.session.recorder import Listener
     from co_tui.session.session import Session
-    from co_tui.store.writer import Writer
 
 
 class Backend:
@@ -29,7 +28,6 @@ class Backend:
         self._asker = asker
         self.trouble = ""
         """What is not as the settings want it, though sessions work."""
-        self._writer: Writer | None = None
         self._environment: Environment | None = None
         self._warm: tuple[str, asyncio.Task[ModelHandle]] | None = None
         self._open_model: Callable[[str], Awaitable[ModelHandle]] | None = None
@@ -43,10 +41,9 @@ class Backend:
             from co_tui.agent.models import config_for, open_model, preload
             from co_tui.session.compaction.telemetry import configure
             from co_tui.session.environment import Environment
-            from co_tui.store.writer import Writer
 
             launch = self.launch
-            self._writer = Writer(launch.paths.database)
+            launch.store.writing()
             preload(model)
             # By the settings of the moment: they change when the user trusts the folder.
             self._open_model = lambda name: open_model(
@@ -55,7 +52,7 @@ class Backend:
             self._environment = Environment(
                 paths=launch.paths,
                 settings=launch.settings,
-                writer=self._writer,
+                store=launch.store,
                 open_model=self._take_warm,
                 cwd=launch.cwd,
                 asker=self._asker,
@@ -108,35 +105,23 @@ class Backend:
         return await Session.resume(self._environment, session_id, model, listener)
 
     async def delete(self, session_id: str) -> None:
-        from co_tui.store.lock import SessionLock
-
-        assert self._writer is not None
-        lock = SessionLock(self.launch.paths.locks, session_id)
-        lock.acquire()
-        try:
-            await asyncio.wrap_future(self._writer.delete(session_id))
+        store = self.launch.store
+        with store.claim(session_id):
+            await asyncio.wrap_future(store.writing().delete(session_id))
             # Its checkpoints tell what was said, too.
             await asyncio.to_thread(shutil.rmtree, self.launch.paths.session(session_id), ignore_errors=True)
-        finally:
-            lock.release()
 
     async def rename(self, session_id: str, title: str) -> None:
         """Rename a session that is not open here."""
         from co_tui.events import SessionRename
-        from co_tui.store.lock import SessionLock
 
-        assert self._writer is not None
-        lock = SessionLock(self.launch.paths.locks, session_id)
-        lock.acquire()
-        try:
-            await asyncio.wrap_future(self._writer.append(session_id, [SessionRename(title=title)]))
-        finally:
-            lock.release()
+        store = self.launch.store
+        with store.claim(session_id):
+            await asyncio.wrap_future(store.writing().append(session_id, [SessionRename(title=title)]))
 
     async def close(self) -> None:
         await self._cool_down()
-        if self._writer is not None:
-            await asyncio.to_thread(self._writer.close)
+        await asyncio.to_thread(self.launch.store.close)
 
     async def _cool_down(self) -> None:
         warm, self._warm = self._warm, None

@@ -12,12 +12,10 @@ from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
-from co_tui.store.reader import Reader
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
-from co_tui.ui.prompt_drafts import Drafts
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.stored_session import StoredSession
 from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, WaitingShown
@@ -43,7 +41,7 @@ class SessionController:
         self.backend = Backend(launch, asker)
         self.session: Session | None = None
         self.bridge = Bridge(self._heard)
-        self.drafts = Drafts(launch.paths.state / "drafts")
+        self.drafts = launch.store.prompt_drafts
         self.opening = False
         self.parting_words = ""
         """What has to be said after the screen is gone."""
@@ -61,7 +59,7 @@ class SessionController:
         """The end of a stored session, read with plain SQLite; an empty chat without one."""
         trouble, state = "", SessionState()
         try:
-            self._stored = StoredSession(self.launch.paths.database, session_id) if session_id else None
+            self._stored = StoredSession(self.launch.store, session_id) if session_id else None
             state = self._stored.glimpse() if self._stored else state
         except StoreError as error:
             self._stored, self._session_id, trouble = None, "", str(error)
@@ -98,7 +96,11 @@ class SessionController:
 
     async def _remember_prompts(self) -> None:
         with contextlib.suppress(StoreError):  # a comfort, not a need
-            self.chat.prompt.remember(await asyncio.to_thread(lambda: self.reader().prompts(limit=100)))
+            self.chat.prompt.remember(await asyncio.to_thread(self._latest_prompts))
+
+    def _latest_prompts(self) -> list[str]:
+        with self.launch.store.reading() as reading:
+            return reading.prompts(limit=100)
 
     # The session
 
@@ -346,9 +348,6 @@ class SessionController:
     def _require_engine(self) -> None:
         if not self.backend.ready:
             raise StoreError("The engine is still loading; try again in a moment.")
-
-    def reader(self) -> Reader:
-        return Reader(self.launch.paths.database)
 
     async def close(self) -> bool:
         """Leave the session and the engine for good; False when that is under way already."""

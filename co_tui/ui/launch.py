@@ -2,17 +2,22 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from co_tui.agent.catalogue import Choice, choose
 from co_tui.paths import Paths
 from co_tui.record import Record
 from co_tui.settings import COMMAND_LINE, Loaded, Origin, Settings, load
 
+if TYPE_CHECKING:
+    from co_tui.store.port import Store
+
 
 class Launch(Record):
-    """Folders, settings and wishes of the command line."""
+    """Folders, what is kept, settings and wishes of the command line."""
 
     paths: Paths
+    store: "Store"
     loaded: Loaded
     environ: Mapping[str, str]
     cwd: Path

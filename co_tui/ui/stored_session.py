@@ -1,12 +1,10 @@
 """A stored session as the screen first shows it: its end at once, the rest as one scrolls."""
 
-from pathlib import Path
-
 from co_tui.events import Event, Message
 from co_tui.events.messages import prompt_of
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.reader import Reader
+from co_tui.store.port import Reading, Store
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
 
 PAGE_EVENTS = 60
@@ -16,11 +14,13 @@ LARGEST_PAGE_EVENTS = 600
 class StoredSession:
     """Reads a session's log backwards, page by page."""
 
-    def __init__(self, database: Path, session_id: str) -> None:
-        """Raises `StoreError` for an unknown session or an unusable database."""
-        self._reader = Reader(database)
-        self._row = self._reader.session(session_id)
-        self._newest = self._page(None)
+    def __init__(self, store: Store, session_id: str) -> None:
+        """Raises `StoreError` for an unknown session or a store that cannot be read."""
+        self._store = store
+        with store.reading() as reading:
+            self._row = reading.session(session_id)
+            self._usage = reading.usage(self._row.id)
+            self._newest = self._page(reading)
         self._first_seq = self._newest[0].seq or 1 if self._newest else 1
 
     def glimpse(self) -> SessionState:
@@ -39,7 +39,7 @@ class StoredSession:
             repository=row.repository,
             branch=row.branch,
             turn=row.turns,
-            usage=self._reader.usage(row.id),
+            usage=self._usage,
             readings=recent.readings,
             cost=row.cost,
             timeline=recent.timeline,
@@ -56,15 +56,16 @@ class StoredSession:
         """The blocks of the page before what is loaded; empty at the beginning."""
         if self._first_seq <= 1:
             return []
-        events = self._page(self._first_seq)
+        with self._store.reading() as reading:
+            events = self._page(reading, self._first_seq)
         self._first_seq = events[0].seq or 1 if events else 1
         return BlockBuilder().add_all(events)
 
-    def _page(self, before: int | None) -> list[Event]:
+    def _page(self, reading: Reading, before: int | None = None) -> list[Event]:
         """Events back to the beginning of a turn, so that no call is parted from its result."""
-        events = self._reader.last_events(self._row.id, PAGE_EVENTS, before)
+        events = reading.last_events(self._row.id, PAGE_EVENTS, before)
         while events and (events[0].seq or 1) > 1 and len(events) < LARGEST_PAGE_EVENTS and not _opens_turn(events[0]):
-            more = self._reader.last_events(self._row.id, PAGE_EVENTS // 4, events[0].seq)
+            more = reading.last_events(self._row.id, PAGE_EVENTS // 4, events[0].seq)
             events = [*more, *events]
         return events
 

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 from co_tui.events import Event, Message, SessionStart, StreamDelta
-from co_tui.store.writer import Writer
 from co_tui.ui.app import CoTui
 from tests.benchmarks.figures import median, percentile, print_table
 from tests.benchmarks.terminal import BARE_APP, launch_to_echo_ms
@@ -36,7 +35,7 @@ def main() -> None:
 
 def _stored(home: Path, messages: int) -> Path:
     launch = launch_for(home)
-    writer = Writer(launch.paths.database)
+    writer = launch.store.writing()
     writer.append("runtime", [SessionStart(model="embedded", cwd=str(launch.cwd))]).result()
     facts = []
     for n in range(messages // 2):
@@ -44,7 +43,7 @@ def _stored(home: Path, messages: int) -> Path:
         reply = {"kind": "response", "parts": [{"part_kind": "text", "content": MIXED * (1 + n % 4)}]}
         facts += [Message(turn=n + 1, message=asked), Message(turn=n + 1, message=reply)]
     writer.append("runtime", facts).result()
-    writer.close()
+    launch.store.close()
     return home
 
 

@@ -86,7 +86,7 @@ async def conversation(home: Path, way: Way) -> SessionState:
         assert outcome is Outcome.DONE, (n, outcome)
         await asyncio.sleep(way.pause_s * REAL_S)
     await session.close()
-    environment.writer.close()
+    environment.store.close()
     return session.state
 
 

@@ -3,16 +3,19 @@
 import sqlite3
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from co_tui.events import Message, SessionStart
 from co_tui.session.state.replay import replay
-from co_tui.store.reader import Reader
-from co_tui.store.writer import Writer
+from co_tui.store.sqlite.reader import Reader
+from co_tui.store.sqlite.writer import Writer
 from tests.benchmarks.figures import command_ms, median, percentile, print_table, times_ms
 
 SESSIONS = 10_000
 MESSAGES = 10_000
+T = TypeVar("T")
 
 
 def message(n: int) -> Message:
@@ -32,11 +35,11 @@ def main() -> None:
             facts = [SessionStart(model="m", cwd=f"/projects/{start % 7}"), message(start)]
             for done in [writer.append(f"s{n:06}", facts) for n in range(start, start + 500)]:
                 done.result()
-        listing = times_ms(lambda: Reader(path).sessions(limit=50), 50)
+        listing = times_ms(lambda: _asked(path, lambda reader: reader.sessions(limit=50)), 50)
 
         writer.append("long", [SessionStart(), *(message(n) for n in range(MESSAGES))]).result()
-        replaying = times_ms(lambda: replay(Reader(path).events("long")), 3)
-        tail = times_ms(lambda: Reader(path).last_events("long", 50), 20)
+        replaying = times_ms(lambda: _asked(path, lambda reader: replay(reader.events("long"))), 3)
+        tail = times_ms(lambda: _asked(path, lambda reader: reader.last_events("long", 50)), 20)
         parsing = times_ms(lambda: _parsed(path), 3)
         raw = times_ms(lambda: _raw_insert(Path(folder) / "raw.db"), 3)
         writer.close()
@@ -58,10 +61,15 @@ def main() -> None:
     )
 
 
+def _asked(path: Path, question: Callable[[Reader], T]) -> T:
+    with Reader(path) as reader:
+        return question(reader)
+
+
 def _parsed(path: Path) -> int:
     from co_tui.session.state.parsed_messages import ParsedMessages
 
-    return len(ParsedMessages().messages(replay(Reader(path).events("long"))))
+    return len(ParsedMessages().messages(_asked(path, lambda reader: replay(reader.events("long")))))
 
 
 def _raw_insert(path: Path) -> None:

@@ -17,10 +17,8 @@ from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.events import SessionError
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
-from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
 from co_tui.settings import load
-from co_tui.store.reader import Reader
 from tests.support.command import Command
 from tests.support.environments import environment_for, facts
 from tests.support.provider import Provider, Reply
@@ -146,6 +144,5 @@ async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(
         assert state.usage is not None and state.usage.token_limit == WINDOW_TOKENS >= state.usage.current_tokens
     finally:
         await session.close()
-    stored = await asyncio.to_thread(lambda: replay(Reader(environment.paths.database).events(session.id)))
-    assert stored == session.state
-    environment.writer.close()
+    assert await environment.stored_state(session.id) == session.state
+    environment.store.close()

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.store.reader import Reader
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
+from tests.support.stores import listed, stored_events
 
 RESTORED = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l", "\x1b[?1003l", "\x1b[?1006l", "\x1b[?2004l", "\x1b[?1004l")
 """The ordinary screen, the cursor, no mouse reports, no paste marks, no focus reports."""
@@ -99,8 +99,7 @@ def app(served: Command, provider: Provider) -> Iterator[PseudoTerminal]:
 
 
 def log_of(command: Command) -> list[str]:
-    reader = Reader(command.database)
-    return [event.type for event in reader.events(reader.sessions()[0].id)]
+    return [event.type for event in stored_events(command.home, listed(command.home)[0].id)]
 
 
 def assert_restored(terminal: PseudoTerminal) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from co_tui import cli
 from co_tui.events import SessionStart
-from co_tui.store.writer import Writer
+from co_tui.store.sqlite.writer import Writer
 from tests.headless.here import Here
 from tests.support.command import Command
 from tests.support.provider import Provider

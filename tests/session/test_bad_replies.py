@@ -11,12 +11,10 @@ from hypothesis import HealthCheck, given, settings
 
 from co_tui.agent.messages import UNREADABLE, read_messages
 from co_tui.agent.models import ModelConfig, open_model
-from co_tui.events import Event, SessionError
+from co_tui.events import SessionError
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
-from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
-from co_tui.store.reader import Reader
 from tests.support.environments import environment_for, facts
 from tests.support.provider import Provider
 from tests.support.replies import Case, cases, shown
@@ -58,19 +56,12 @@ class Ground:
                 self.provider.script = []
                 assert await session.submit("again") is Outcome.DONE
                 state = session.state
-                assert replay(self._log(session)) == state
+                assert await self.environment.stored_state(session.id) == state
             finally:
                 await session.close()
             await (await Session.resume(self.environment, session.id)).close()
         parsed = read_messages([entry.message for entry in state.transcript])
         assert UNREADABLE not in str(parsed)
-
-    def _log(self, session: Session) -> list[Event]:
-        reader = Reader(self.environment.paths.database)
-        try:
-            return list(reader.events(session.id))
-        finally:
-            reader.close()
 
 
 def judge(case: Case, outcome: Outcome, session: Session) -> None:
@@ -107,7 +98,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     with Provider().serving() as provider, asyncio.Runner() as runner:
         made = Ground(tmp_path_factory.mktemp("home"), provider, runner)
         yield made
-        made.environment.writer.close()
+        made.environment.store.close()
 
 
 @settings(

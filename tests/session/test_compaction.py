@@ -27,13 +27,12 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session, WindowTooSmall
 from co_tui.session.state.history_edits import NothingToUndo
-from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.store.checkpoints import Checkpoints
-from co_tui.store.reader import Reader
 from tests.support.environments import facts
 from tests.support.provider import REFUSALS, Provider, Reply
+from tests.support.stores import replayed, stored_events
 from tests.support.talks import LONG, MODEL, compactions, served_environment, talk, talking, use_window
 from tests.support.waiting import next_fact, until
 
@@ -51,10 +50,6 @@ def texts(state: SessionState) -> list[str]:
 
 def read(file: Path) -> str:
     return file.read_text(encoding="utf-8")
-
-
-def replayed(session: Session) -> SessionState:
-    return replay(Reader(session._environment.paths.database).events(session.id))
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +79,7 @@ async def test_on_demand_the_model_summarises_and_the_log_says_all_about_it(home
         assert standing[0].startswith("[Earlier conversation, summarised]") and "src/module.py" in standing[0]
         assert "## What the user said\n- Question 1: what about function_1?" in standing[0]
         assert session.state.usage is not None and session.state.usage.current_tokens == done.post_tokens
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
         assert await session.submit("and now?") is Outcome.DONE
         assert "[Earlier conversation, summarised]" in provider.requests[-1]["messages"][1]["content"]
 
@@ -194,7 +189,7 @@ async def test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one(
         assert "src/module.py" in done.summary
         assert not [p for e in session.state.history for p in e.message["parts"] if p["part_kind"] == "tool-call"]
         assert await session.submit("go on") is Outcome.DONE
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_a_summary_that_takes_too_long_gives_way(home: Path, provider: Provider) -> None:
@@ -242,7 +237,7 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
         assert provider.closed_at - stopped < 2, "the benchmark tells the figure"
         assert list(session.state.history) == history
         assert compactions(session.state)[-1].cancelled
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
         provider.summaries = []
         assert (await session.compact()).success, "it can be asked for again"
 
@@ -289,7 +284,7 @@ async def test_it_runs_beside_the_turn_and_nobody_waits(home: Path, provider: Pr
         starts = facts(list(session.state.timeline), CompactionStart)
         assert all(not start.blocks and start.messages for start in starts)
         assert len(session.state.transcript) == 50
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provider: Provider) -> None:
@@ -322,7 +317,7 @@ async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home
         (done,) = [each for each in compactions(session.state) if each.success]
         assert done.trigger == "background" and done.waited_ms > 0
         assert "[Earlier conversation, summarised]" in provider.requests[-1]["messages"][1]["content"]
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, provider: Provider) -> None:
@@ -342,7 +337,7 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
                 assert len(session.state.history) == 2
             last = compactions(session.state)[-1]
             assert last.cancelled and last.error.startswith("discarded: "), change
-            assert session.state.compacting is None and replayed(session) == session.state
+            assert session.state.compacting is None and replayed(home, session.id) == session.state
 
 
 async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home: Path, provider: Provider) -> None:
@@ -451,7 +446,7 @@ async def test_undo_restores_what_was_there_and_keeps_what_was_said_since(home: 
         later = [entry.message for entry in session.state.history][-2:]
         await session.undo()
         assert [entry.message for entry in session.state.history] == [*before, *later]
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
         with pytest.raises(NothingToUndo):
             await session.undo()
         assert (await session.compact()).success
@@ -487,7 +482,7 @@ async def test_clearing_and_rewinding_can_be_undone_too(home: Path, provider: Pr
         assert list(session.state.history) == whole
         with pytest.raises(NothingToUndo, match="no turn 9"):
             await session.rewind(9)
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_a_summary_that_stands_can_be_rewritten(home: Path, provider: Provider) -> None:
@@ -497,7 +492,7 @@ async def test_a_summary_that_stands_can_be_rewritten(home: Path, provider: Prov
         await session.edit_summary(session.state.compactions[-1].seq or 0, "What really happened.")
         assert "What really happened." in texts(session.state)[0] and "was answered" not in texts(session.state)[0]
         assert "function_1" in texts(session.state)[0], "the user's words are still there"
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_pinned_messages_survive_and_replaced_ones_come_back(home: Path, provider: Provider) -> None:
@@ -515,7 +510,7 @@ async def test_pinned_messages_survive_and_replaced_ones_come_back(home: Path, p
         assert {kept.ref, gone.ref} <= {entry.ref for entry in session.state.history}
         await session.pin([kept.ref], pinned=False)
         assert session.state.pins == {gone.ref}
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 @pytest.mark.parametrize("pinned", ["call", "result"])
@@ -556,8 +551,8 @@ async def test_a_request_that_is_too_long_is_made_smaller_and_sent_again(
         assert "does this still work?" in json.dumps(provider.requests[-1]["messages"])
         asked = len(provider.requests)
         assert await session.submit("and the next one?") is Outcome.DONE
-        assert replayed(session) == session.state
-        prompts = [fact for fact in facts(list(Reader(session._environment.paths.database).events(session.id)), Message)
+        assert replayed(home, session.id) == session.state
+        prompts = [fact for fact in facts(stored_events(home, session.id), Message)
                    if "still work" in json.dumps(fact.message)]  # fmt: skip
         assert len(prompts) == 1, "the prompt is logged once, and never lost"
         if refusal != "413":
@@ -583,7 +578,7 @@ async def test_no_tool_runs_twice_when_the_request_with_its_result_is_refused(ho
         provider.refusal = "llama.cpp"
         assert await session.submit("count, please") is Outcome.DONE
         assert runs == [1]
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_a_prompt_that_cannot_fit_at_all_ends_in_a_sentence_and_the_session_goes_on(
@@ -623,7 +618,7 @@ async def test_each_refusal_brings_the_next_layer(home: Path, provider: Provider
         assert len(session.state.transcript) == said + 1 + (outcome is Outcome.DONE), "nothing that was said is lost"
         provider.script = []
         assert await session.submit("still there?") is Outcome.DONE
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 # Other triggers
@@ -694,7 +689,7 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
         done = compactions(session.state)[-1]
         assert (done.success, done.summarised_by, done.replaced) == (True, "anthropic", ())
         assert list(session.state.history)[:2] == history and not session.state.rewrites, "nothing of ours is gone"
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_telemetry_tells_numbers_and_no_words(home: Path, provider: Provider) -> None:

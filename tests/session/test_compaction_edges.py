@@ -16,9 +16,10 @@ from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import Checkpoints
-from tests.session.test_compaction import GOOD, TOO_MUCH, Person, long_answers, replayed, texts  # noqa: F401
+from tests.session.test_compaction import GOOD, TOO_MUCH, Person, long_answers, texts  # noqa: F401
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
+from tests.support.stores import replayed
 from tests.support.talks import MODEL, compactions, served_environment, talk, talking, use_window
 from tests.support.waiting import next_fact, until
 
@@ -129,7 +130,7 @@ async def test_once_it_is_being_applied_it_is_whoever_waits(
         writing.may_end.set()
         await turn
         assert session.state.compacting is None and len(successes(session)) == 1
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_a_wait_that_ends_without_a_compaction_is_told_as_over(home: Path, provider: Provider) -> None:
@@ -225,7 +226,7 @@ async def test_an_emergency_keeps_pins_and_rules(home: Path, provider: Provider)
         standing = [entry.ref for entry in session.state.history if entry.message == pinned.message]
         assert standing and set(standing) <= session.state.pins
         assert any(RULE in text for text in texts(session.state))
-        assert replayed(session) == session.state
+        assert replayed(home, session.id) == session.state
 
 
 async def test_a_pinned_prompt_is_not_joined_with_a_summary(home: Path, provider: Provider) -> None:

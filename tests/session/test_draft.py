@@ -12,7 +12,7 @@ from co_tui.session.draft import Draft
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
-from co_tui.store.writer import Writer
+from co_tui.store.in_memory import InMemoryStore
 from tests.support.environments import ScriptedModel, environment_for, facts
 
 
@@ -37,11 +37,9 @@ def test_every_piece_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(map(len, counting.rows)) < 3 * len(draft.text) + 200 * len(counting.rows)
 
 
-def test_a_killed_process_loses_only_what_came_since_the_last_save(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_process_loses_only_what_came_since_the_last_save(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafts, "SAVE_EVERY_S", 0.0)
-    writer = Writer(tmp_path / "db")
+    writer = InMemoryStore().writing()
     writer.append("s", [SessionStart()]).result()
     draft = Draft("s", 3, "m", writer)
     draft.add(DraftPiece(0, "tool_call", '{"a":', "poke", "c1"))
@@ -52,7 +50,6 @@ def test_a_killed_process_loses_only_what_came_since_the_last_save(
     message, _ = writer.recover("s").result()
     assert (message.fact.turn, message.fact.message, message.fact.interrupted) == (3, expected, True)
     assert [part["content"][:6] for part in message.fact.message["parts"]] == ["t0 t1 ", "w0 w1 "]
-    writer.close()
 
 
 async def test_ten_thousand_small_pieces_are_one_reply(home: Path) -> None:
@@ -68,4 +65,4 @@ async def test_ten_thousand_small_pieces_are_one_reply(home: Path) -> None:
     await session.close()
     assert text.endswith("w9999 ") and len(text) == sum(len(f"w{n} ") for n in range(10_000))
     assert "".join(delta.text for delta in facts([event async for event in listener], StreamDelta)) == text
-    environment.writer.close()
+    environment.store.close()

@@ -31,7 +31,6 @@ from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState, apply
 from co_tui.session.turn import Outcome
-from co_tui.store.reader import Reader
 from tests.support.environments import ScriptedModel, environment_for
 
 PLACES = st.integers(0, 99)
@@ -299,11 +298,8 @@ SESSION_STEPS = st.lists(
 
 
 def stored(session: Session, upto: int) -> list[Event]:
-    reader = Reader(session._environment.paths.database)
-    try:
-        return list(reader.events(session.id, upto=upto))
-    finally:
-        reader.close()
+    with session._environment.store.reading() as reading:
+        return list(reading.events(session.id, upto=upto))
 
 
 async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
@@ -322,7 +318,7 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
         assert [found for sent in talker.requests if (found := orphans(sent))] == []
     finally:
         await session.close()
-        environment.writer.close()
+        environment.store.close()
 
 
 @settings(max_examples=25, deadline=None)

@@ -16,9 +16,10 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.context.test_request import LOADED
-from tests.session.test_compaction import GOOD, long_answers, replayed, texts  # noqa: F401
+from tests.session.test_compaction import GOOD, long_answers, texts  # noqa: F401
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply, count
+from tests.support.stores import replayed
 from tests.support.talks import compactions, talk, talking
 from tests.support.waiting import until
 
@@ -64,7 +65,7 @@ async def test_co_cli_a_failing_summariser_gives_the_static_marker(
         (done,) = successes(session)
         assert done.summary == "" and done.summarised_by == "" and "rejected" in done.note and done.error == ""
         marker = f"[Earlier conversation trimmed — {len(done.replaced)} messages removed to stay within context budget]"
-        assert marker in texts(session.state) and replayed(session) == session.state
+        assert marker in texts(session.state) and replayed(home, session.id) == session.state
 
 
 # inkeep
@@ -195,7 +196,7 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
         again = await Session.resume(environment, name)
         kept = list(again.state.history)
         assert kept == [*before[2 * (6 - turns) : 10], before[10], before[13]], "without the call and its result"
-        assert len(again.state.transcript) == len(before) and replayed(again) == again.state
+        assert len(again.state.transcript) == len(before) and replayed(home, again.id) == again.state
         assert await again.submit("and now?") is Outcome.DONE
         await again.undo()
         assert list(again.state.history)[: len(before)] == before, "and it can be taken back"

@@ -16,11 +16,11 @@ from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import LONGEST_BACKOFF_S, Outcome
 from co_tui.settings import Settings
-from co_tui.store.reader import Reader
-from co_tui.store.writer import Writer
+from co_tui.store.sqlite.store import SqliteStore
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
+from tests.support.stores import stored_events
 from tests.support.waiting import next_fact
 
 KEY = "sk-test-0123456789abcdef"
@@ -56,7 +56,7 @@ async def session(home: Path, provider: Provider):
     environment = Environment(
         paths=paths,
         settings=Settings(max_retries=2),
-        writer=Writer(paths.database),
+        store=SqliteStore(paths),
         open_model=lambda name: open_model(name, config),
         cwd=home,
         first_backoff_s=0.01,
@@ -64,7 +64,7 @@ async def session(home: Path, provider: Provider):
     session = await Session.start(environment, "openai-chat:scripted")
     yield session
     await session.close()
-    environment.writer.close()
+    environment.store.close()
 
 
 def error(message: str, code: str = "", kind: str = "") -> str:
@@ -242,11 +242,13 @@ USAGES: list[Any] = [
 
 
 @pytest.mark.parametrize("told", USAGES)
-async def test_a_count_that_cannot_be_is_not_believed(told: Any, session: Session, provider: Provider) -> None:
+async def test_a_count_that_cannot_be_is_not_believed(
+    told: Any, session: Session, provider: Provider, home: Path
+) -> None:
     provider.script = [Reply(raw=(sse(HELLO, STOP, chunk({}, choices=[], usage=told), DONE),))]
     assert await session.submit("hi") is Outcome.DONE
     assert await session.submit("again") is Outcome.DONE
-    usages = facts(list(Reader(session._environment.paths.database).events(session.id)), UsageInfo)
+    usages = facts(stored_events(home, session.id), UsageInfo)
     assert all(isinstance(each.current_tokens, int) and 0 < each.current_tokens < 10_000 for each in usages)
 
 
@@ -323,7 +325,7 @@ async def test_a_retry_in_the_middle_of_a_turn_never_runs_a_tool_twice(home: Pat
     environment = Environment(
         paths=paths,
         settings=Settings(),
-        writer=Writer(paths.database),
+        store=SqliteStore(paths),
         open_model=lambda name: open_model(name, config),
         cwd=home,
         toolsets=[FunctionToolset([count])],
@@ -347,7 +349,7 @@ async def test_a_server_that_is_not_there_is_named(home: Path) -> None:
     environment = Environment(
         paths=paths,
         settings=Settings(max_retries=0),
-        writer=Writer(paths.database),
+        store=SqliteStore(paths),
         open_model=lambda name: open_model(name, config),
         cwd=home,
     )

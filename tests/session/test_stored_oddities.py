@@ -14,7 +14,6 @@ from co_tui.events.event import stored
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
-from co_tui.store.reader import Reader
 from tests.support.command import Command
 from tests.support.environments import ScriptedModel, environment_for, says
 
@@ -29,7 +28,7 @@ async def left(home: Path) -> AsyncIterator[tuple[Environment, str]]:
     assert await session.submit("hi") is Outcome.DONE
     await session.close()
     yield environment, session.id
-    environment.writer.close()
+    environment.store.close()
 
 
 def edit(environment: Environment, kind: str, change: Edit, nth: int = -1) -> None:
@@ -126,9 +125,8 @@ async def test_an_odd_measurement_costs_no_session(change: Edit, left: tuple[Env
     with sqlite3.connect(environment.paths.database) as connection:
         connection.execute("UPDATE sessions SET usage = (SELECT payload FROM events WHERE type = 'session.usage_info')")
     connection.close()
-    reader = Reader(environment.paths.database)
-    assert reader.usage(session_id) is None or isinstance(reader.usage(session_id), UsageInfo)
-    reader.close()
+    with environment.store.reading() as reading:
+        assert isinstance(reading.usage(session_id), UsageInfo | None)
     session = await Session.resume(environment, session_id)
     fork = await session.fork()
     await session.close()
@@ -143,9 +141,8 @@ async def test_an_odd_row_costs_no_session(usage: str, left: tuple[Environment, 
         connection.execute("UPDATE sessions SET usage = ?", (usage,))
         connection.execute("INSERT INTO drafts VALUES(?, 'reply', '{damaged')", (session_id,))
     connection.close()
-    reader = Reader(environment.paths.database)
-    assert reader.usage(session_id) is None and len(reader.sessions()) == 1
-    reader.close()
+    with environment.store.reading() as reading:
+        assert reading.usage(session_id) is None and len(reading.sessions()) == 1
     await goes_on(environment, session_id)
 
 
@@ -174,7 +171,7 @@ def test_a_session_with_odd_values_is_shown_and_tried_in_the_lab(co_tui: Command
         await session.close()
         edit(environment, "message", put("message", "usage", "input_tokens", value=1.5))
         edit(environment, "message", put("message", "parts", 0, "content", value="half \ud800"), 0)
-        environment.writer.close()
+        environment.store.close()
         return session.id
 
     session_id = asyncio.run(make())

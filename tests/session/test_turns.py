@@ -33,9 +33,9 @@ from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.errors import SessionBusy
-from co_tui.store.reader import Reader
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.provider import Provider, Reply
+from tests.support.stores import replayed, stored_events
 from tests.support.waiting import next_fact, until
 
 
@@ -64,7 +64,7 @@ async def test_a_prompt_becomes_events_in_the_log_and_on_the_bus(home: Path) -> 
         "session.end",
     ]
     assert [event.seq for event in logged] == [1, 2, 3, 4, 5, 6]
-    assert logged == list(Reader(environment.paths.database).events(session.id))
+    assert logged == stored_events(home, session.id)
     assert "".join(delta.text for delta in facts(events, StreamDelta)) == "Hello"
     assert [usage.is_initial for usage in facts(logged, UsageInfo)] == [True, False]
     assert replay(logged) == session.state
@@ -252,8 +252,7 @@ async def test_resuming_restores_the_exact_history(home: Path) -> None:
     await second.submit("two")
     await second.close()
     assert [entry.turn for entry in second.state.transcript] == [1, 1, 2, 2]
-    stored = Reader(environment.paths.database).events(first.id)
-    assert replay(stored) == second.state
+    assert replayed(home, first.id) == second.state
 
 
 async def test_one_session_has_one_writer(home: Path) -> None:
@@ -453,7 +452,7 @@ async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, 
     assert list(again.state.history) == list(session.state.history)
     assert await again.submit("and after resuming?") is Outcome.DONE
     await again.close()
-    assert replay(Reader(environment.paths.database).events(session.id)) == again.state
+    assert replayed(home, session.id) == again.state
 
 
 async def test_a_prompt_that_cannot_fit_is_told_by_how_much_and_the_session_goes_on(home: Path) -> None:
@@ -505,6 +504,6 @@ async def test_a_server_that_counts_is_asked_instead_of_guessing(home: Path, pro
     session = await Session.start(environment, "openai-chat:scripted")
     await session.submit("supercalifragilistic " * 400)
     assert [len(text.split()) for text in provider.tokenized] == [400]
-    first = next(fact for fact in facts(list(Reader(environment.paths.database).events(session.id)), UsageInfo))
+    first = next(fact for fact in facts(stored_events(home, session.id), UsageInfo))
     assert 400 <= first.conversation_tokens <= 410, "one a word, as that server counts"
     await session.close()

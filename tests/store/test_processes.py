@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from co_tui.events import Message, SessionStart
-from co_tui.store.reader import Reader
-from co_tui.store.writer import Writer
+from co_tui.store.sqlite.reader import Reader
+from co_tui.store.sqlite.writer import Writer
 
 SECONDS = 5.0
 
@@ -39,14 +39,14 @@ def test_two_processes_write_for_seconds_and_nothing_is_lost(tmp_path: Path) -> 
     for writer in writers:
         writer.join(30)
         assert writer.exitcode == 0
-    reader = Reader(path)
-    for name, expected in acknowledged.items():
-        events = list(reader.events(name))
-        assert [event.seq for event in events] == list(range(1, expected + 2))
-        order = [int(event.fact.message["parts"][0]["content"].split()[0]) for event in events[1:]]
-        assert order == list(range(expected))
-        assert reader.session(name).messages == expected
-        assert expected > 50
+    with Reader(path) as reader:
+        for name, expected in acknowledged.items():
+            events = list(reader.events(name))
+            assert [event.seq for event in events] == list(range(1, expected + 2))
+            order = [int(event.fact.message["parts"][0]["content"].split()[0]) for event in events[1:]]
+            assert order == list(range(expected))
+            assert reader.session(name).messages == expected
+            assert expected > 50
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -90,7 +90,10 @@ def test_another_process_that_leaves_does_not_take_the_write_ahead_log_along(tmp
     other.join(60)
     writer.append("mine", [SessionStart()]).result()
     assert path.with_name("co-tui.db-wal").exists()
-    assert len(list(Reader(path).events("mine"))) == 2
+    with Reader(path) as another:
+        assert len(list(another.events("mine"))) == 2
     assert len(list(reader.events("mine"))) == 2
+    reader.close()
     writer.close()
-    assert len(list(Reader(path).events("mine"))) == 2
+    with Reader(path) as another:
+        assert len(list(another.events("mine"))) == 2

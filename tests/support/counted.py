@@ -99,7 +99,7 @@ class Talk:
 
     async def close(self) -> None:
         await self.leave()
-        self.environment.writer.close()
+        self.environment.store.close()
 
     async def _listen(self, session: Session) -> None:
         async for event in session.events():

@@ -18,7 +18,7 @@ from co_tui.events import Event, Fact
 from co_tui.paths import locate
 from co_tui.session.environment import Environment
 from co_tui.settings import Settings
-from co_tui.store.writer import Writer
+from co_tui.store.sqlite.store import SqliteStore
 
 Script = Callable[[list[ModelMessage], AgentInfo], AsyncIterator[str | DeltaToolCalls]]
 
@@ -67,7 +67,7 @@ def environment_for(
     return Environment(
         paths=paths,
         settings=Settings(**settings),
-        writer=Writer(paths.database),
+        store=SqliteStore(paths),
         open_model=open_model,
         cwd=home,
         toolsets=[FunctionToolset(tools)] if tools else (),

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from co_tui.paths import locate
 from co_tui.settings import load
+from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.app import CoTui
 from co_tui.ui.launch import Launch
 from co_tui.ui.widgets.prompt import Prompt
@@ -28,7 +29,8 @@ def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> 
     environ |= options.pop("environ", {})
     paths = locate(environ)
     cwd = home.parent
-    return Launch(paths=paths, loaded=load(paths=paths, cwd=cwd, environ=environ), environ=environ, cwd=cwd, **options)
+    loaded = load(paths=paths, cwd=cwd, environ=environ)
+    return Launch(paths=paths, store=SqliteStore(paths), loaded=loaded, environ=environ, cwd=cwd, **options)
 
 
 @asynccontextmanager

@@ -41,7 +41,7 @@ async def talking(home: Path, provider: Provider, **settings: Any) -> AsyncItera
     finally:
         if not session.state.ended:
             await session.close()
-        environment.writer.close()
+        environment.store.close()
 
 
 async def talk(session: Session, turns: int, words: int = 30) -> None:

@@ -1,13 +1,17 @@
 """Talking, watching, interrupting, clearing: by keyboard, in the app."""
 
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
+from co_tui.events import Event
+from co_tui.store.errors import StoreError
 from co_tui.ui.transcript_feed import LOADING
 from co_tui.ui.widgets.gauge import Gauge
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.stores import listed
 
 
 async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider: Provider) -> None:
@@ -158,7 +162,7 @@ async def test_a_session_open_elsewhere_is_said(home: Path, provider: Provider) 
             assert "mine" in transcript_text(other)
             await type_text(second, "not elsewhere\n")
             await until(second, lambda: other.chat.prompt.text == "not elsewhere")
-        assert len(app.controller.reader().sessions()) == 1, "a prompt must not end up in another session"
+        assert len(listed(home)) == 1, "a prompt must not end up in another session"
         assert len(provider.requests) == 1
 
 
@@ -192,14 +196,22 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
         assert app.chat.prompt.text == "second"
 
 
-async def test_a_prompt_the_database_could_not_take_comes_back(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
+async def test_a_prompt_the_database_could_not_take_comes_back(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> "Future[tuple[Event, ...]]":
+        done: Future[tuple[Event, ...]] = Future()
+        done.set_exception(StoreError("The database is read-only."))
+        return done
+
+    launch = launch_for(home, provider)
+    async with running(launch) as (app, pilot):
         await ask(app, pilot, "first")
-        app.controller.backend._writer._connection.execute("PRAGMA query_only=ON")
-        await type_text(pilot, "second\n")
-        await until(pilot, lambda: "read-only" in transcript_text(app))
-        await until(pilot, lambda: app.chat.prompt.text == "second")
-        app.controller.backend._writer._connection.execute("PRAGMA query_only=OFF")
+        with monkeypatch.context() as patched:
+            patched.setattr(launch.store.writing(), "append", refused)
+            await type_text(pilot, "second\n")
+            await until(pilot, lambda: "read-only" in transcript_text(app))
+            await until(pilot, lambda: app.chat.prompt.text == "second")
 
 
 def test_what_is_typed_while_the_terminal_is_asked_is_kept() -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from textual.command import CommandPalette
 
-from co_tui.store.reader import Reader
 from co_tui.ui.actions import Actions
 from co_tui.ui.app import CoTui
 from co_tui.ui.commands import COMMANDS
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.stores import listed
 
 
 def test_every_command_is_done_by_someone() -> None:
@@ -241,5 +241,5 @@ async def test_ctrl_q_leaves_and_keeps_everything(home: Path, provider: Provider
         await ask(app, pilot, "hello")
         await pilot.press("ctrl+q")
         await until(pilot, lambda: not app.is_running or app.controller.session is None)
-    (row,) = Reader(launch.paths.database).sessions()
+    (row,) = listed(home)
     assert row.messages == 2

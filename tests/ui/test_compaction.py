@@ -19,6 +19,7 @@ from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.stores import stored_events
 from tests.support.talks import use_window
 
 SUMMARY = (
@@ -217,9 +218,7 @@ async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:
         assert [entry.message for entry in app.controller.session.state.history] == history  # type: ignore[union-attr]
         await ask(app, pilot, "only here")
         assert "forked from" in screen_text(app)
-        assert len(list(app.controller.reader().events(first))) < len(
-            list(app.controller.reader().events(app.controller.session_id))
-        )
+        assert len(stored_events(home, first)) < len(stored_events(home, app.controller.session_id))
 
 
 async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, provider: Provider) -> None:

@@ -9,12 +9,12 @@ from co_tui.context.policy import policy_of
 from co_tui.events import UsageInfo
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
-from co_tui.store.reader import Reader
 from co_tui.ui.widgets.gauge import GaugeReading
 from tests.context.test_request import LOADED
 from tests.support.command import Command
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.provider import Provider
+from tests.support.stores import listed
 from tests.support.talks import LONG, talk, talking
 
 LIMIT = 100_000
@@ -82,10 +82,11 @@ async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
     state = session.state
     assert state.cost > 0 and state.summary_cost > 0 and state.total_cost == state.cost + state.summary_cost
     figures = context_report(state)
-    assert figures["cost"] == pytest.approx(Reader(environment.paths.database).session(session.id).known_cost, abs=1e-6)
+    (row,) = listed(home)
+    assert figures["cost"] == pytest.approx(row.known_cost, abs=1e-6)
     assert figures["summary_cost"] == pytest.approx(state.summary_cost, abs=1e-6)
     await session.close()
-    environment.writer.close()
+    environment.store.close()
 
 
 def test_what_has_no_price_is_unknown_everywhere(served: Command) -> None:

@@ -3,21 +3,21 @@
 from pathlib import Path
 
 from co_tui.events import Message, SessionStart
-from co_tui.store.reader import Reader
-from co_tui.store.writer import Writer
+from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.launch import Launch
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.stores import listed, store_in
 
 
 def store(launch: Launch, *sessions: tuple[str, str, str]) -> None:
-    writer = Writer(launch.paths.database)
+    kept = SqliteStore(launch.paths)
     for name, prompt, cwd in sessions:
         request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": prompt}]}
         reply = {"kind": "response", "parts": [{"part_kind": "text", "content": f"Answer to {prompt}"}]}
         start = SessionStart(model="openai-chat:scripted", policy="balanced", cwd=cwd or str(launch.cwd))
-        writer.append(name, [start, Message(turn=1, message=request), Message(turn=1, message=reply)]).result()
-    writer.close()
+        kept.writing().append(name, [start, Message(turn=1, message=request), Message(turn=1, message=reply)]).result()
+    kept.close()
 
 
 async def test_filter_preview_resume_and_go_on(home: Path, provider: Provider) -> None:
@@ -50,7 +50,7 @@ async def test_rename_and_delete_with_question(home: Path, provider: Provider) -
         await pilot.pause()
         await pilot.press("end", *["backspace"] * 6)
         await type_text(pilot, "renamed\n")
-        await until(pilot, lambda: Reader(launch.paths.database).session("s-2").title == "renamed")
+        await until(pilot, lambda: "renamed" in [row.title for row in listed(home)])
         await until(pilot, lambda: "renamed" in screen_text(app))
         await pilot.press("ctrl+d")
         await until(pilot, lambda: "for good?" in screen_text(app))
@@ -60,7 +60,7 @@ async def test_rename_and_delete_with_question(home: Path, provider: Provider) -
         await until(pilot, lambda: "for good?" in screen_text(app))
         await pilot.press("y")
         await until(pilot, lambda: "Sessions · 1" in screen_text(app))
-        assert [row.id for row in Reader(launch.paths.database).sessions()] == ["s-1"]
+        assert [row.id for row in listed(home)] == ["s-1"]
         await pilot.press("escape")
         assert app.screen is app.chat
 
@@ -77,7 +77,7 @@ async def test_deleting_the_open_session_begins_a_new_one(home: Path, provider: 
         await pilot.press("escape")
         assert app.controller.session is None and "doomed" not in screen_text(app)
         await ask(app, pilot, "fresh")
-        assert [row.title for row in Reader(app.launch.paths.database).sessions()] == ["fresh"]
+        assert [row.title for row in listed(home)] == ["fresh"]
 
 
 async def test_resume_by_id_and_its_mistakes(home: Path, provider: Provider) -> None:
@@ -102,14 +102,13 @@ async def test_the_browser_opens_first_when_asked(home: Path, provider: Provider
 
 async def test_a_long_session_shows_its_end_first_and_the_rest_as_one_scrolls(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
-    writer = Writer(launch.paths.database)
     facts = [SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))]
     for n in range(400):
         request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"prompt number {n}"}]}
         reply = {"kind": "response", "parts": [{"part_kind": "text", "content": f"reply number {n}\n\n- a\n- b"}]}
         facts += [Message(turn=n + 1, message=request), Message(turn=n + 1, message=reply)]
-    writer.append("long", facts).result()
-    writer.close()
+    with store_in(home) as kept:
+        kept.writing().append("long", facts).result()
     async with running(launch_for(home, provider, session_id="long")) as (app, pilot):
         assert "reply number 399" in screen_text(app) and len(app.chat.transcript.blocks) < 100
         tops = []

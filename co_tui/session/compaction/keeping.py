@@ -10,7 +10,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
-from co_tui.store.memory import DailyMemory, MemoryFailed
+from co_tui.store.daily_memory import DailyMemory, MemoryFailed
 
 
 class Keeping:

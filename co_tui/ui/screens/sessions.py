@@ -1,7 +1,6 @@
 """The session browser: past sessions, filtered as one types, with a preview."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -18,7 +17,8 @@ from co_tui.events import Message
 from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
 from co_tui.store.errors import StoreError
-from co_tui.store.reader import Reader, SessionRow
+from co_tui.store.port import Store
+from co_tui.store.values import SessionRow
 from co_tui.ui.formatting import money, tokens
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class SessionsScreen(Screen[str]):
     options = query_one(OptionList)
     app: "CoTui"
 
-    def __init__(self, database: Path, cwd: str, present: str) -> None:
+    def __init__(self, store: Store, cwd: str, present: str) -> None:
         super().__init__()
-        self._reader = Reader(database)
+        self._reading = store.reading()
         self._cwd = cwd
         self._present = present
         self._rows: dict[str, SessionRow] = {}
@@ -70,12 +70,15 @@ class SessionsScreen(Screen[str]):
         self._fill()
         self.filter.focus()
 
+    def on_unmount(self) -> None:
+        self._reading.close()
+
     @on(Input.Changed, "#filter")
     def _fill(self) -> None:
         """List what fits; instant also among ten thousand."""
         kept = self._highlighted()
         try:
-            rows = self._reader.browse(self.filter.value.strip(), self._cwd)
+            rows = self._reading.browse(self.filter.value.strip(), self._cwd)
         except StoreError as error:
             self.notify(str(error), severity="error", markup=False)
             rows = []
@@ -100,7 +103,7 @@ class SessionsScreen(Screen[str]):
 
     def _count(self) -> int:
         try:
-            return self._reader.count()
+            return self._reading.count()
         except StoreError:
             return 0
 
@@ -145,7 +148,7 @@ class SessionsScreen(Screen[str]):
         counts += [f"cost {money(row.known_cost)}"] if row.tokens else []
         counts += [f"{row.compactions} ◆"] if row.compactions else []
         text.append(" · ".join(counts) + f"\n{row.id}\n", "dim")
-        for event in self._reader.last_events(row.id, PREVIEW_EVENTS):
+        for event in self._reading.last_events(row.id, PREVIEW_EVENTS):
             if isinstance(event.fact, Message):
                 for role, said, _ in pieces(event.fact.message):
                     if role in ("user", "assistant"):

@@ -4,10 +4,9 @@ import sqlite3
 from pathlib import Path
 
 from co_tui.paths import ensure_file
-from co_tui.store.errors import StoreError, explained
-
-SCHEMA_VERSION = 1
-"""Kept in `PRAGMA user_version`; equals the number of migrations."""
+from co_tui.store.errors import StoreError
+from co_tui.store.sqlite.failures import explained
+from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 15.0
 
@@ -23,7 +22,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         version = checked_version(connection, path)
         if version < SCHEMA_VERSION:
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
-            from co_tui.store.migrations import migrate
+            from co_tui.store.sqlite.migrations import migrate
 
             migrate(connection, path)
         connection.execute("PRAGMA synchronous=FULL")

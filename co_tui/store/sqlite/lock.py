@@ -5,10 +5,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from co_tui.paths import ensure_file
-from co_tui.store.errors import SessionBusy, explained
+from co_tui.store.errors import SessionBusy
+from co_tui.store.sqlite.failures import explained
 
 if os.name == "nt":  # pragma: no cover
     import msvcrt
@@ -33,7 +34,7 @@ def file_lock(path: Path) -> Iterator[None]:
         yield
 
 
-class SessionLock:
+class SessionLockFile:
     """The right to write one session; at most one process has it."""
 
     def __init__(self, folder: Path, session_id: str) -> None:
@@ -75,6 +76,12 @@ class SessionLock:
             with contextlib.suppress(OSError):  # on a full disk even our number does not fit
                 self._handle.close()
             self._handle = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.release()
 
 
 def _names_same_file(path: Path, handle: IO[str]) -> bool:

@@ -1,63 +1,22 @@
 """Reading sessions and events with plain sqlite3; cheap enough for the first paint."""
 
+import os
 import sqlite3
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
-from co_tui.events import Event, UsageInfo, share_of
+from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
-from co_tui.store.connect import connect_for_reading
-from co_tui.store.errors import SessionNotFound, explained
-
-
-class SessionRow(NamedTuple):
-    """A session as it is listed; every figure is kept in its row, none is counted."""
-
-    id: str
-    title: str
-    created: str
-    updated: str
-    model: str
-    policy: str
-    cwd: str
-    repository: str
-    branch: str
-    last_seq: int
-    turns: int
-    messages: int
-    compactions: int
-    tokens: int | None
-    token_limit: int | None
-    cost: float
-
-    @property
-    def share(self) -> float | None:
-        """How much of the window is filled, as last measured; None before that."""
-        return share_of(self.tokens, self.token_limit) if self.tokens and self.token_limit else None
-
-    @property
-    def known_cost(self) -> float | None:
-        """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
-        return self.cost or None
-
-    def as_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "cost": self.known_cost}
-
+from co_tui.store.errors import StoreError
+from co_tui.store.sqlite.connect import connect_for_reading
+from co_tui.store.sqlite.failures import explained
+from co_tui.store.sqlite.rows import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
+from co_tui.store.values import Health, SessionRow, only_one
 
 _COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
 _EVENT = "session_id, seq, type, timestamp, version, payload"
-
-
-class Health(NamedTuple):
-    """What `doctor` tells of the database."""
-
-    exists: bool
-    size_bytes: int = 0
-    schema: int = 0
-    sessions: int = 0
-    events: int = 0
-    verdict: str = "ok"
 
 
 class Reader:
@@ -66,12 +25,26 @@ class Reader:
     def __init__(self, path: Path) -> None:
         """Raises `StoreError` for a database that is damaged or of a newer version."""
         self._path = path
-        self._connection = connect_for_reading(path)
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+        self._connected()
 
     def close(self) -> None:
+        self._closed = True
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        if self._connection is not None:
+            self.close()
+            warn(f"A reader of {self._path} was never closed.", ResourceWarning, source=self)
 
     def sessions(self, limit: int = 50, search: str = "", cwd: str = "") -> list[SessionRow]:
         """The newest sessions first; with `search`, those whose title or messages hold its words."""
@@ -113,11 +86,7 @@ class Reader:
                 f"SELECT {_COLUMNS} FROM sessions s WHERE s.id LIKE ? ESCAPE '\\' OR s.id LIKE ? ESCAPE '\\' LIMIT 3",
                 (f"{pattern}%", f"%{pattern}"),
             )
-        if not rows:
-            raise SessionNotFound(f"There is no session {name!r}. `co-tui sessions` lists them.")
-        if len(rows) > 1:
-            raise SessionNotFound(f"Several sessions answer to {name!r}: {rows[0][0]}, {rows[1][0]} … Give more of it.")
-        return SessionRow(*rows[0])
+        return only_one([SessionRow(*row) for row in rows], name)
 
     def latest(self, cwd: str) -> SessionRow | None:
         """The newest session of this folder, else the newest of all."""
@@ -126,12 +95,13 @@ class Reader:
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         """The log in order, from just after one seq up to and including another."""
-        if self._connection is None:
+        connection = self._connected()
+        if connection is None:
             return
         try:
-            cursor = self._connection.execute(
+            cursor = connection.execute(
                 f"SELECT {_EVENT} FROM events WHERE session_id = ? AND seq > ? AND seq <= ? ORDER BY seq",
-                (session_id, after, upto if upto is not None else 1 << 62),
+                (session_id, after, upto if upto is not None else ALL_SEQS),
             )
             for row in cursor:
                 yield stored(*row)
@@ -142,7 +112,7 @@ class Reader:
         """The last `count` events, oldest first; with `before`, of those below that seq."""
         rows = self._rows(
             f"SELECT {_EVENT} FROM events WHERE session_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
-            (session_id, before if before is not None else 1 << 62, count),
+            (session_id, before if before is not None else ALL_SEQS, count),
         )
         return [stored(*row) for row in reversed(rows)]
 
@@ -159,31 +129,40 @@ class Reader:
         rows = self._rows("SELECT text FROM message_texts WHERE role = 'user' ORDER BY id DESC LIMIT ?", (limit,))
         return list(dict.fromkeys(row[0] for row in rows))[::-1]
 
-    def drafts(self, session_id: str) -> dict[str, str]:
-        """What was being written when the session was last left, by slot."""
-        return dict(self._rows("SELECT slot, body FROM drafts WHERE session_id = ?", (session_id,)))
+    def half_reply(self, session_id: str) -> list[str]:
+        """What was saved of a reply that is not an event yet, in order."""
+        return [body for (body,) in self._rows(REPLY_ROWS, (session_id, *REPLY_SLOTS))]
 
     def health(self) -> Health:
         """A look at the whole file; takes longer the larger it is."""
-        if self._connection is None:
+        if self._connected() is None:
             return Health(exists=self._path.exists())
         verdict = self._rows("PRAGMA integrity_check(1)", ())[0][0]
         return Health(
             exists=True,
             size_bytes=self._path.stat().st_size,
-            schema=self._rows("PRAGMA user_version", ())[0][0],
             sessions=self._rows("SELECT count(*) FROM sessions", ())[0][0],
             events=self._rows("SELECT count(*) FROM events", ())[0][0],
             verdict=verdict,
+            open_to_others=os.name == "posix" and bool(self._path.stat().st_mode & 0o077),
         )
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
-        if self._connection is None:
+        connection = self._connected()
+        if connection is None:
             return []
         try:
-            return self._connection.execute(sql, values).fetchall()
+            return connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise explained(error, self._path) from error
+
+    def _connected(self) -> sqlite3.Connection | None:
+        """The connection; None while there is no database yet."""
+        if self._closed:
+            raise StoreError(f"The database {self._path} is closed already.")
+        if self._connection is None:
+            self._connection = connect_for_reading(self._path)
+        return self._connection
 
 
 def _like(text: str) -> str:

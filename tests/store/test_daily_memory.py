@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.store.memory import DailyMemory, MemoryFailed
+from co_tui.store.daily_memory import DailyMemory, MemoryFailed
 
 WHEN = datetime(2026, 3, 4, 15, 16, tzinfo=UTC)
 SECTIONS = 60

@@ -6,8 +6,8 @@ from pathlib import Path
 from sqlite_utils import Database, Migrations
 from sqlite_utils.db import Table
 
-from co_tui.store.connect import SCHEMA_VERSION
-from co_tui.store.lock import file_lock
+from co_tui.store.sqlite.lock import file_lock
+from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 steps = Migrations("co-tui")
 

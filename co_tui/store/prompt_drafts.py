@@ -1,4 +1,4 @@
-"""The prompt that was being written when a session was left."""
+"""The prompt that was being written when a session was left, in files."""
 
 import contextlib
 from pathlib import Path
@@ -9,7 +9,7 @@ NEW = "new"
 LIMIT_BYTES = 64_000_000
 
 
-class Drafts:
+class PromptDraftFiles:
     """One small file a session, only while it holds something."""
 
     def __init__(self, folder: Path) -> None:

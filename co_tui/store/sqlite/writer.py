@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from co_tui.events import Event, Fact, SessionFork
-from co_tui.store import log
-from co_tui.store.connect import connect_for_writing
-from co_tui.store.errors import StoreError, explained
+from co_tui.store.errors import StoreError
+from co_tui.store.sqlite import log
+from co_tui.store.sqlite.connect import connect_for_writing
+from co_tui.store.sqlite.failures import explained
 
 T = TypeVar("T")
 MAX_BATCH = 256

@@ -1,0 +1,67 @@
+"""What a session's row tells, counted from its facts."""
+
+from dataclasses import dataclass
+
+from co_tui.events import (
+    CompactionComplete,
+    Event,
+    Message,
+    ModelChange,
+    PolicyChange,
+    SessionFork,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    UsageInfo,
+)
+from co_tui.events.event import dump, payload_of
+from co_tui.events.messages import prompt_of, title_of
+
+
+@dataclass(slots=True)
+class SessionCounters:
+    """A session's row while facts are being counted into it."""
+
+    title: str = ""
+    model: str = ""
+    policy: str = ""
+    cwd: str = ""
+    repository: str = ""
+    branch: str = ""
+    last_seq: int = 0
+    turns: int = 0
+    messages: int = 0
+    compactions: int = 0
+    tokens: int | None = None
+    token_limit: int | None = None
+    cost: float = 0.0
+    usage: str | None = None
+    """The newest measurement, as JSON."""
+
+    def count(self, event: Event) -> None:
+        self.last_seq = event.seq or self.last_seq
+        match fact := event.fact:
+            case SessionStart() | SessionResume() | SessionFork():
+                self.model, self.policy = fact.model or self.model, fact.policy or self.policy
+                self.cwd, self.repository = fact.cwd or self.cwd, fact.repository or self.repository
+                self.branch = fact.branch or self.branch
+            case SessionRename():
+                self.title = fact.title
+            case Message():
+                self.messages += 1
+                self.turns = max(self.turns, fact.turn)
+                if not self.title and (prompt := prompt_of(fact.message)) is not None:
+                    self.title = title_of(prompt)
+            case UsageInfo():
+                self.tokens, self.token_limit = fact.current_tokens, fact.token_limit
+                self.cost += fact.cost or 0.0
+                self.usage = dump(payload_of(event))
+            case CompactionComplete():
+                self.compactions += fact.success
+                self.cost += fact.cost or 0.0
+            case ModelChange():
+                self.model = fact.to
+            case PolicyChange():
+                self.policy = fact.to
+            case _:
+                pass

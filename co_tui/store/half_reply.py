@@ -1,0 +1,44 @@
+"""A reply that was being written when its process ended, as the facts that remain of it."""
+
+import json
+from collections.abc import Iterable
+
+from co_tui.events import Fact, Json, Message, SessionInterrupted
+from co_tui.events.drafted import read_pieces, reply_so_far
+from co_tui.events.storable import whole
+from co_tui.store.timestamps import now
+
+
+def recovered(bodies: Iterable[str]) -> tuple[Fact, ...]:
+    """The half reply that saved pieces hold together, and that it was interrupted; nothing when there is none."""
+    found = _reply_in(bodies)
+    if found is None:
+        return ()
+    turn, message = found
+    return (
+        Message(turn=turn, message=message, interrupted=True),
+        SessionInterrupted(
+            what="co-tui ended before the reply was complete",
+            where=f"turn {turn}",
+            outcome="the reply was kept as far as it came",
+        ),
+    )
+
+
+def _reply_in(bodies: Iterable[str]) -> tuple[int, Json] | None:
+    """The turn and the reply; a piece that cannot be read is passed by."""
+    turn, model, started, pieces = 0, "", now(), []
+    for body in bodies:
+        try:
+            row = json.loads(body)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(row, dict):
+            continue
+        turn = whole(row.get("turn")) or turn
+        if isinstance(whole_message := row.get("message"), dict):
+            return turn, whole_message  # as older versions saved it
+        model, started = str(row.get("model") or model), str(row.get("started") or started)
+        pieces += read_pieces(row.get("pieces"))
+    message = reply_so_far(pieces, model, started)
+    return (turn, message) if message is not None else None

@@ -1,0 +1,276 @@
+"""A store without any file: for the lab and for tests. What it holds ends with it."""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Self, TypeVar
+
+from co_tui.events import Event, Fact, Message, SessionFork, UsageInfo, is_durable
+from co_tui.store.counters import SessionCounters
+from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
+from co_tui.store.half_reply import recovered
+from co_tui.store.searchable import searchable
+from co_tui.store.timestamps import now
+from co_tui.store.values import Health, SessionRow, only_one
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _KeptSession:
+    """All of one session. The event of seq n stands at place n - 1."""
+
+    id: str
+    created: str = field(default_factory=now)
+    updated: str = field(default_factory=now)
+    counters: SessionCounters = field(default_factory=SessionCounters)
+    events: list[Event] = field(default_factory=list)
+    half_reply: list[str] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        self.events.append(event)
+        self.counters.count(event)
+
+    @property
+    def row(self) -> SessionRow:
+        told = {name: getattr(self.counters, name) for name in SessionRow._fields if hasattr(self.counters, name)}
+        return SessionRow(id=self.id, created=self.created, updated=self.updated, **told)
+
+    def texts(self) -> Iterator[tuple[Event, str, str]]:
+        """What a search looks at: the event, the role, the text."""
+        for event in list(self.events):
+            if isinstance(event.fact, Message):
+                for role, text in searchable(event.fact.message):
+                    yield event, role, text
+
+
+class InMemoryStore:
+    """Every change is done when it is asked for, so its future is resolved already."""
+
+    place = "memory"
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _KeptSession] = {}
+        self._claimed: set[str] = set()
+        self._changing = threading.Lock()
+        self._writer = InMemoryWriter(self._sessions, self._changing)
+        self.prompt_drafts = InMemoryPromptDrafts()
+
+    def reading(self) -> "InMemoryReader":
+        return InMemoryReader(self._sessions)
+
+    def writing(self) -> "InMemoryWriter":
+        return self._writer
+
+    def claim(self, session_id: str) -> "InMemoryLock":
+        with self._changing:
+            if session_id in self._claimed:
+                raise SessionBusy(f"Session {session_id} is open already. Close it there first.")
+            self._claimed.add(session_id)
+        return InMemoryLock(self._claimed, session_id)
+
+    def close(self) -> None:
+        self._writer.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+class InMemoryLock:
+    """The right to write one session."""
+
+    def __init__(self, claimed: set[str], session_id: str) -> None:
+        self._claimed = claimed
+        self._held = {session_id}
+
+    def release(self) -> None:
+        self._claimed -= self._held
+        self._held = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.release()
+
+
+class InMemoryPromptDrafts:
+    """Prompts that were being written, by session."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def read(self, session_id: str) -> str:
+        return self._texts.get(session_id, "")
+
+    def write(self, session_id: str, text: str) -> None:
+        self._texts[session_id] = text if text.strip() else ""
+
+
+class InMemoryWriter:
+    """All changes, one at a time."""
+
+    def __init__(self, sessions: dict[str, _KeptSession], changing: threading.Lock) -> None:
+        self._sessions = sessions
+        self._changing = changing
+        self.closed = False
+
+    def append(self, session_id: str, facts: Iterable[Fact], *, ends_draft: bool = False) -> Future[tuple[Event, ...]]:
+        return self._done(lambda: self._append(session_id, tuple(facts), ends_draft))
+
+    def save_reply(self, session_id: str, number: int, body: str) -> Future[None]:
+        def save() -> None:
+            session = self._known(session_id)
+            session.half_reply = [*session.half_reply, body] if number else [body]
+
+        return self._done(save)
+
+    def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
+        def recover() -> tuple[Event, ...]:
+            session = self._sessions.get(session_id)
+            facts = recovered(session.half_reply) if session else ()
+            if session:
+                session.half_reply = []
+            return self._append(session_id, facts) if facts else ()
+
+        return self._done(recover)
+
+    def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
+        def fork() -> tuple[Event, ...]:
+            events = self._known(source).events[:upto]
+            if not events:
+                raise SessionNotFound(f"There is no session {source}.")
+            copy = self._sessions[target] = _KeptSession(target)
+            for event in events:
+                copy.add(event.but(session_id=target))
+            return self._append(target, (fact,))
+
+        return self._done(fork)
+
+    def delete(self, session_id: str) -> Future[None]:
+        def delete() -> None:
+            del self._sessions[self._known(session_id).id]
+
+        return self._done(delete)
+
+    def _append(self, session_id: str, facts: Sequence[Fact], ends_draft: bool = False) -> tuple[Event, ...]:
+        for fact in facts:
+            if not is_durable(fact):
+                raise ValueError(f"{fact.TYPE} is announced, never logged")
+        session = self._sessions.setdefault(session_id, _KeptSession(session_id))
+        session.updated = now()
+        first = len(session.events) + 1
+        for seq, fact in enumerate(facts, first):
+            session.add(Event(session_id=session_id, seq=seq, timestamp=session.updated, fact=fact))
+        if ends_draft:
+            session.half_reply = []
+        return tuple(session.events[first - 1 :])
+
+    def _known(self, session_id: str) -> _KeptSession:
+        if session_id not in self._sessions:
+            raise SessionNotFound(f"There is no session {session_id}.")
+        return self._sessions[session_id]
+
+    def _done(self, change: Callable[[], T]) -> Future[T]:
+        done: Future[T] = Future()
+        try:
+            with self._changing:
+                if self.closed:
+                    raise StoreError("The store in memory is closed already.")
+                done.set_result(change())
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+class InMemoryReader:
+    """All questions; each is answered from what is there at that moment."""
+
+    def __init__(self, sessions: dict[str, _KeptSession]) -> None:
+        self._sessions = sessions
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def sessions(self, limit: int = 50, search: str = "", cwd: str = "") -> list[SessionRow]:
+        found = (each for each in self._newest_first() if not cwd or each.counters.cwd == cwd)
+        return [each.row for each in found if not search.strip() or _holds(each, search)][:limit]
+
+    def browse(self, title: str, cwd: str, limit: int = 200) -> list[SessionRow]:
+        rows = [each.row for each in self._newest_first() if title.lower() in each.counters.title.lower()]
+        return sorted(rows, key=lambda row: row.cwd != cwd)[:limit]
+
+    def count(self) -> int:
+        return len(self._sessions)
+
+    def session(self, name: str) -> SessionRow:
+        if name in self._sessions:
+            return self._sessions[name].row
+        part = name.lower()
+        ids = [each for each in list(self._sessions) if each.lower().startswith(part) or each.lower().endswith(part)]
+        return only_one([self._sessions[each].row for each in ids] if name else [], name)
+
+    def latest(self, cwd: str) -> SessionRow | None:
+        found = self.sessions(limit=1, cwd=cwd) or self.sessions(limit=1)
+        return found[0] if found else None
+
+    def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
+        return iter(self._events(session_id)[after:upto])
+
+    def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
+        events = self._events(session_id)[: before - 1 if before is not None else None]
+        return events[max(0, len(events) - count) :]
+
+    def usage(self, session_id: str) -> UsageInfo | None:
+        measured = (event.fact for event in reversed(self._events(session_id)) if isinstance(event.fact, UsageInfo))
+        return next(measured, None)
+
+    def prompts(self, limit: int) -> list[str]:
+        said = [
+            (event.timestamp, event.seq or 0, text)
+            for session in list(self._sessions.values())
+            for event, role, text in session.texts()
+            if role == "user"
+        ]
+        return list(dict.fromkeys(text for *_, text in sorted(said, reverse=True)[:limit]))[::-1]
+
+    def half_reply(self, session_id: str) -> list[str]:
+        return self._sessions[session_id].half_reply if session_id in self._sessions else []
+
+    def health(self) -> Health:
+        sessions = list(self._sessions.values())
+        return Health(exists=True, sessions=len(sessions), events=sum(len(each.events) for each in sessions))
+
+    def _events(self, session_id: str) -> list[Event]:
+        return self._sessions[session_id].events if session_id in self._sessions else []
+
+    def _newest_first(self) -> list[_KeptSession]:
+        return sorted([*self._sessions.values()], key=lambda session: session.updated, reverse=True)
+
+
+def _holds(session: _KeptSession, search: str) -> bool:
+    """Whether the title holds the text, or one message the beginnings of all its words."""
+    if search.lower() in session.counters.title.lower():
+        return True
+    wanted = [re.compile(r"\b" + r"\W+".join(map(re.escape, _words(word)))) for word in search.split() if _words(word)]
+    return bool(wanted) and any(
+        all(word.search(plain) for word in wanted) for *_, text in session.texts() for plain in [" ".join(_words(text))]
+    )
+
+
+def _words(text: str) -> list[str]:
+    """In small letters without accents."""
+    plain = "".join(each for each in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(each))
+    return re.findall(r"[^\W_]+", plain)

@@ -1,0 +1,140 @@
+"""What can be asked of a store and written to it, whatever keeps it."""
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    from co_tui.events import Event, Fact, SessionFork, UsageInfo
+    from co_tui.store.values import Health, SessionRow
+
+
+class Closable(Protocol):
+    """Used in a `with` statement, or closed by who opened it. Closing twice does nothing."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *failure: object) -> None: ...
+
+
+class Reading(Closable, Protocol):
+    """All questions about what is kept; where nothing is kept yet, the answers are empty."""
+
+    def sessions(self, limit: int = 50, search: str = "", cwd: str = "") -> "list[SessionRow]":
+        """The newest sessions first; with `search`, those whose title or messages hold its words."""
+        ...
+
+    def browse(self, title: str, cwd: str, limit: int = 200) -> "list[SessionRow]":
+        """Sessions whose title holds the text, newest first; those of this folder before all others."""
+        ...
+
+    def count(self) -> int:
+        """How many sessions there are."""
+        ...
+
+    def session(self, name: str) -> "SessionRow":
+        """The session with that id, or the only one whose id starts or ends with it. Raises `SessionNotFound`."""
+        ...
+
+    def latest(self, cwd: str) -> "SessionRow | None":
+        """The newest session of this folder, else the newest of all."""
+        ...
+
+    def events(self, session_id: str, after: int = 0, upto: int | None = None) -> "Iterator[Event]":
+        """The log in order, from just after one seq up to and including another."""
+        ...
+
+    def last_events(self, session_id: str, count: int, before: int | None = None) -> "list[Event]":
+        """The last `count` events, oldest first; with `before`, of those below that seq."""
+        ...
+
+    def usage(self, session_id: str) -> "UsageInfo | None":
+        """The session's newest measurement."""
+        ...
+
+    def prompts(self, limit: int) -> list[str]:
+        """The user's latest prompts of all sessions, oldest first, each once."""
+        ...
+
+    def half_reply(self, session_id: str) -> "Sequence[str]":
+        """What was saved of a reply that is not an event yet, in order."""
+        ...
+
+    def health(self) -> "Health":
+        """A look at everything; takes longer the more there is."""
+        ...
+
+
+class Writing(Protocol):
+    """All changes, in the order they are asked for. A future is resolved once its change is durable."""
+
+    def append(
+        self, session_id: str, facts: "Iterable[Fact]", *, ends_draft: bool = False
+    ) -> "Future[tuple[Event, ...]]":
+        """Log facts; with `ends_draft` the half reply they complete is dropped in the same step."""
+        ...
+
+    def save_reply(self, session_id: str, number: int, body: str) -> "Future[None]":
+        """Keep some more of the reply that is being written; number 0 begins a new one."""
+        ...
+
+    def recover(self, session_id: str) -> "Future[tuple[Event, ...]]":
+        """Log the reply that a crash cut short, as far as it came. The caller has claimed the session."""
+        ...
+
+    def fork(self, source: str, target: str, upto: int | None, fact: "SessionFork") -> "Future[tuple[Event, ...]]":
+        """Begin `target` with all that `source` holds up to a seq, under the same seqs and times, then the fork."""
+        ...
+
+    def delete(self, session_id: str) -> "Future[None]":
+        """Remove a session and all that belongs to it."""
+        ...
+
+
+class SessionLock(Protocol):
+    """The right to write one session."""
+
+    def release(self) -> None:
+        """Let others have it; once is enough."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *failure: object) -> None: ...
+
+
+class PromptDrafts(Protocol):
+    """The prompts that were being written when their sessions were left; an empty id is the next new session's."""
+
+    def read(self, session_id: str) -> str: ...
+
+    def write(self, session_id: str, text: str) -> None:
+        """Keep the text, or nothing when it is blank. What cannot be kept is done without."""
+        ...
+
+
+class Store(Closable, Protocol):
+    """Everything that is kept of sessions. Whatever cannot be used raises `StoreError` with a sentence."""
+
+    @property
+    def place(self) -> str:
+        """Where it is kept, for people."""
+        ...
+
+    @property
+    def prompt_drafts(self) -> PromptDrafts: ...
+
+    def reading(self) -> Reading:
+        """A view to ask questions, which sees all that was written before each question. Its opener closes it."""
+        ...
+
+    def writing(self) -> Writing:
+        """The one way to write, opened when it is first asked for; closed with the store."""
+        ...
+
+    def claim(self, session_id: str) -> SessionLock:
+        """The right to write a session, which at most one has at a time. Raises `SessionBusy`."""
+        ...

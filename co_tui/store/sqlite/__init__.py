@@ -1,0 +1,1 @@
+"""The store in one SQLite database, with locks of the operating system."""

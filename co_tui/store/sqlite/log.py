@@ -1,0 +1,118 @@
+"""The SQL of the event log: appending facts, with the session's row and search texts in step."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from co_tui.events import Event, Fact, Message, SessionFork, is_durable
+from co_tui.events.event import dump, payload_of, stored
+from co_tui.events.storable import storable_text
+from co_tui.store.counters import SessionCounters
+from co_tui.store.errors import SessionNotFound
+from co_tui.store.half_reply import recovered
+from co_tui.store.searchable import searchable
+from co_tui.store.sqlite.rows import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
+from co_tui.store.timestamps import now
+
+_COLUMNS = tuple(SessionCounters.__dataclass_fields__)
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM sessions WHERE id = ?"
+_UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMNS)}, updated = ? WHERE id = ?"
+
+
+def append(connection: sqlite3.Connection, session_id: str, facts: Iterable[Fact]) -> tuple[Event, ...]:
+    """Add durable facts at the end of a session's log. The caller holds the transaction."""
+    timestamp = now()
+    known = connection.execute(_SELECT, (session_id,)).fetchone()
+    counters = SessionCounters(*known) if known else _created(connection, session_id, timestamp)
+    events = []
+    for fact in facts:
+        if not is_durable(fact):
+            raise ValueError(f"{fact.TYPE} is announced, never logged")
+        event = Event(session_id=session_id, seq=counters.last_seq + 1, timestamp=timestamp, fact=fact)
+        connection.execute(
+            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
+            (session_id, event.seq, event.type, timestamp, event.version, dump(payload_of(event))),
+        )
+        counters.count(event)
+        _index(connection, event)
+        events.append(event)
+    _save(connection, session_id, counters, timestamp)
+    return tuple(events)
+
+
+def _save(connection: sqlite3.Connection, session_id: str, counters: SessionCounters, updated: str) -> None:
+    values = (getattr(counters, column) for column in _COLUMNS)
+    # A folder's name may hold bytes that are no text.
+    plain = (storable_text(value) if isinstance(value, str) else value for value in values)
+    connection.execute(_UPDATE, (*plain, updated, session_id))
+
+
+def _created(connection: sqlite3.Connection, session_id: str, timestamp: str) -> SessionCounters:
+    connection.execute(
+        "INSERT INTO sessions(id, title, created, updated, model, policy, cwd, repository, branch,"
+        " last_seq, turns, messages, compactions, cost) VALUES(?, '', ?, ?, '', '', '', '', '', 0, 0, 0, 0, 0.0)",
+        (session_id, timestamp, timestamp),
+    )
+    return SessionCounters()
+
+
+def _index(connection: sqlite3.Connection, event: Event) -> None:
+    if isinstance(event.fact, Message):
+        for role, text in searchable(event.fact.message):
+            connection.execute(
+                "INSERT INTO message_texts(session_id, seq, role, text) VALUES(?, ?, ?, ?)",
+                (event.session_id, event.seq, role, text),
+            )
+
+
+def save_reply(connection: sqlite3.Connection, session_id: str, number: int, body: str) -> None:
+    """Keep some more of a reply that is not an event yet; number 0 begins a new one."""
+    if number == 0:
+        drop_reply(connection, session_id)
+    slot = f"{REPLY_SLOT}#{number:08}" if number else REPLY_SLOT
+    connection.execute("INSERT INTO drafts(session_id, slot, body) VALUES(?, ?, ?)", (session_id, slot, body))
+
+
+def drop_reply(connection: sqlite3.Connection, session_id: str) -> None:
+    connection.execute(f"DELETE FROM drafts WHERE {OF_REPLY}", (session_id, *REPLY_SLOTS))
+
+
+def recover(connection: sqlite3.Connection, session_id: str) -> tuple[Event, ...]:
+    """Log the reply that a crash cut short, as far as it came. The caller owns the session."""
+    rows = connection.execute(REPLY_ROWS, (session_id, *REPLY_SLOTS)).fetchall()
+    drop_reply(connection, session_id)
+    facts = recovered(body for (body,) in rows)
+    return append(connection, session_id, facts) if facts else ()
+
+
+def fork(
+    connection: sqlite3.Connection, source: str, target: str, upto: int | None, fact: SessionFork
+) -> tuple[Event, ...]:
+    """Begin `target` with all that `source` holds up to a seq, under the same seqs, so that references stay true.
+
+    The copied events keep their times; only the fork itself is new.
+    """
+    rows = connection.execute(
+        "SELECT seq, type, timestamp, version, payload FROM events WHERE session_id = ? AND seq <= ? ORDER BY seq",
+        (source, upto if upto is not None else ALL_SEQS),
+    ).fetchall()
+    if not rows:
+        raise SessionNotFound(f"There is no session {source}.")
+    counters = _created(connection, target, now())
+    for row in rows:
+        connection.execute(
+            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
+            (target, *row),
+        )
+        event = stored(target, *row)
+        counters.count(event)
+        _index(connection, event)
+    _save(connection, target, counters, now())
+    return append(connection, target, (fact,))
+
+
+def delete(connection: sqlite3.Connection, session_id: str) -> None:
+    """Remove a session and all that belongs to it."""
+    for table in ("drafts", "message_texts", "events"):
+        connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
+    if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
+        raise SessionNotFound(f"There is no session {session_id}.")

@@ -1,0 +1,63 @@
+"""The store of an installation: one database, a lock file a session, a small file a prompt draft.
+
+What takes time to import is imported when it is first asked for: the first paint may need none of it.
+"""
+
+import threading
+from typing import TYPE_CHECKING, Self
+
+from co_tui.paths import Paths
+from co_tui.store.prompt_drafts import PromptDraftFiles
+
+if TYPE_CHECKING:
+    from co_tui.store.sqlite.lock import SessionLockFile
+    from co_tui.store.sqlite.reader import Reader
+    from co_tui.store.sqlite.writer import Writer
+
+
+class SqliteStore:
+    """Several processes may have one on the same folders; sessions are shared out by locks."""
+
+    def __init__(self, paths: Paths) -> None:
+        """Nothing is opened or created before it is needed."""
+        self._database = paths.database
+        self._locks = paths.locks
+        self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
+        self._writer: Writer | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def place(self) -> str:
+        return str(self._database)
+
+    def reading(self) -> "Reader":
+        from co_tui.store.sqlite.reader import Reader
+
+        return Reader(self._database)
+
+    def writing(self) -> "Writer":
+        from co_tui.store.sqlite.writer import Writer
+
+        with self._opening:
+            if self._writer is None:
+                self._writer = Writer(self._database)
+            return self._writer
+
+    def claim(self, session_id: str) -> "SessionLockFile":
+        from co_tui.store.sqlite.lock import SessionLockFile
+
+        lock = SessionLockFile(self._locks, session_id)
+        lock.acquire()
+        return lock
+
+    def close(self) -> None:
+        """Finish what was to be written. What is asked to be written after this fails."""
+        with self._opening:
+            if self._writer is not None:
+                self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()

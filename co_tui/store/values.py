@@ -1,0 +1,62 @@
+"""What a store answers with."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from co_tui.events import share_of
+from co_tui.store.errors import SessionNotFound
+
+
+class SessionRow(NamedTuple):
+    """A session as it is listed; every figure is kept in its row, none is counted."""
+
+    id: str
+    title: str
+    created: str
+    updated: str
+    model: str
+    policy: str
+    cwd: str
+    repository: str
+    branch: str
+    last_seq: int
+    turns: int
+    messages: int
+    compactions: int
+    tokens: int | None
+    token_limit: int | None
+    cost: float
+
+    @property
+    def share(self) -> float | None:
+        """How much of the window is filled, as last measured; None before that."""
+        return share_of(self.tokens, self.token_limit) if self.tokens and self.token_limit else None
+
+    @property
+    def known_cost(self) -> float | None:
+        """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
+        return self.cost or None
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "cost": self.known_cost}
+
+
+class Health(NamedTuple):
+    """What `doctor` tells of the store."""
+
+    exists: bool
+    size_bytes: int = 0
+    sessions: int = 0
+    events: int = 0
+    verdict: str = "ok"
+    open_to_others: bool = False
+    """Whether other users of this machine can read it."""
+
+
+def only_one(rows: Sequence[SessionRow], name: str) -> SessionRow:
+    """The session that answers to a name. Raises `SessionNotFound` when it is none, or not the only one."""
+    if not rows:
+        raise SessionNotFound(f"There is no session {name!r}. `co-tui sessions` lists them.")
+    if len(rows) > 1:
+        raise SessionNotFound(f"Several sessions answer to {name!r}: {rows[0].id}, {rows[1].id} … Give more of it.")
+    return rows[0]

@@ -1,0 +1,338 @@
+"""What every store promises, whatever keeps it. A new implementation is one more line in `STORES`."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import (
+    Clear,
+    CompactionComplete,
+    Message,
+    SessionFork,
+    SessionRename,
+    SessionStart,
+    StreamDelta,
+    Unknown,
+    UsageInfo,
+)
+from co_tui.events.drafted import DraftPiece
+from co_tui.events.event import dump
+from co_tui.paths import locate
+from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
+from co_tui.store.in_memory import InMemoryStore
+from co_tui.store.port import Reading, Store
+from co_tui.store.sqlite.store import SqliteStore
+
+STORES: dict[str, Callable[[Path], Store]] = {
+    "sqlite": lambda home: SqliteStore(locate({"CO_TUI_HOME": str(home)})),
+    "in memory": lambda _: InMemoryStore(),
+}
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, home: Path) -> Iterator[Store]:
+    with STORES[request.param](home) as store:
+        yield store
+
+
+@pytest.fixture
+def reading(store: Store) -> Iterator[Reading]:
+    """Opened before anything is there."""
+    with store.reading() as reading:
+        yield reading
+
+
+def said(text: str, turn: int = 1) -> Message:
+    return Message(turn=turn, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]})
+
+
+def told(text: str, kind: str = "text", **more: object) -> Message:
+    part = {"part_kind": kind, "content": text, **more}
+    return Message(turn=1, message={"kind": "response", "parts": [part]})
+
+
+# The log
+
+
+def test_nothing_is_an_empty_answer(reading: Reading) -> None:
+    assert reading.sessions() == [] and reading.browse("", "/x") == [] and reading.count() == 0
+    assert reading.latest("/x") is None and reading.prompts(9) == []
+    assert list(reading.events("s")) == [] and reading.last_events("s", 5) == []
+    assert reading.usage("s") is None and list(reading.half_reply("s")) == []
+
+
+def test_events_come_back_in_order_with_their_numbers(store: Store, reading: Reading) -> None:
+    first = store.writing().append("s", [SessionStart(model="m"), said("one")]).result()
+    second = store.writing().append("s", [said("two", 2)]).result()
+    assert [event.seq for event in (*first, *second)] == [1, 2, 3]
+    assert all(event.session_id == "s" and event.timestamp for event in first)
+    assert list(reading.events("s")) == [*first, *second]
+    assert list(reading.events("s", after=1, upto=2)) == [first[1]]
+    assert reading.last_events("s", 2) == [first[1], *second]
+    assert reading.last_events("s", 2, before=3) == list(first)
+    assert reading.last_events("s", 9, before=1) == []
+
+
+def test_each_session_counts_for_itself(store: Store, reading: Reading) -> None:
+    for name in ("a", "b", "a"):
+        store.writing().append(name, [said(f"to {name}")]).result()
+    assert [event.seq for event in reading.events("a")] == [1, 2]
+    assert [event.seq for event in reading.events("b")] == [1]
+
+
+def test_events_nobody_knows_are_kept_as_they_are(store: Store, reading: Reading) -> None:
+    future = Unknown(type="session.dreamt", version=4, payload={"of": ["sheep", 1]})
+    store.writing().append("s", [future]).result()
+    assert next(reading.events("s")).fact == future
+
+
+def test_what_is_only_announced_is_refused_with_all_beside_it(store: Store) -> None:
+    delta = StreamDelta(turn=1, part=0, kind="text", text="x")
+    with pytest.raises(ValueError, match="never logged"):
+        store.writing().append("s", [said("kept with it?"), delta]).result()
+    assert [event.seq for event in store.writing().append("s", [said("next")]).result()] == [1]
+
+
+def test_many_threads_may_write(store: Store, reading: Reading) -> None:
+    def write(name: str) -> None:
+        for n in range(50):
+            store.writing().append(name, [said(f"{n}")]).result()
+
+    threads = [threading.Thread(target=write, args=(f"s{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for n in range(4):
+        texts = [event.fact.message["parts"][0]["content"] for event in reading.events(f"s{n}")]
+        assert texts == [str(k) for k in range(50)]
+
+
+def test_after_closing_nothing_can_be_written(store: Store) -> None:
+    store.writing().append("s", [said("before")]).result()
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed already"):
+        store.writing().append("s", [said("after")]).result()
+    with store.reading() as reading:
+        assert len(list(reading.events("s"))) == 1
+
+
+# Rows
+
+
+def test_the_row_carries_its_counters(store: Store, reading: Reading) -> None:
+    usage = UsageInfo(
+        token_limit=1000, current_tokens=50, messages_count=2, system_tokens=5,
+        conversation_tokens=45, tool_definition_tokens=0, cost=0.25,
+    )  # fmt: skip
+    start = SessionStart(model="m", cwd="/here", branch="main")
+    store.writing().append("s", [start, said("Fix the\ttests\nplease")]).result()
+    store.writing().append("s", [usage, said("more", 2), usage.but(current_tokens=60)]).result()
+    store.writing().append(
+        "s", [CompactionComplete(success=True, cost=0.5), CompactionComplete(success=False)]
+    ).result()
+    row = reading.session("s")
+    assert (row.title, row.messages, row.turns, row.tokens, row.cost) == ("Fix the tests", 2, 2, 60, 1.0)
+    assert (row.model, row.cwd, row.branch, row.last_seq, row.compactions) == ("m", "/here", "main", 7, 1)
+    assert row.created < row.updated
+    assert reading.usage("s") == usage.but(current_tokens=60)
+
+
+def test_a_new_name_is_the_title(store: Store, reading: Reading) -> None:
+    store.writing().append("s", [SessionStart(), said("first words")]).result()
+    store.writing().append("s", [SessionRename(title="A name"), said("more")]).result()
+    assert reading.session("s").title == "A name"
+
+
+def test_the_newest_come_first_and_those_of_a_folder_before_others(store: Store, reading: Reading) -> None:
+    for name, cwd in (("a", "/here"), ("b", "/there"), ("c", "/here"), ("d", "/there")):
+        store.writing().append(name, [SessionStart(cwd=cwd), said(f"about {name}")]).result()
+    store.writing().append("a", [said("again")]).result()
+    assert [row.id for row in reading.sessions()] == ["a", "d", "c", "b"]
+    assert [row.id for row in reading.sessions(limit=1, cwd="/there")] == ["d"]
+    assert [row.id for row in reading.browse("", "/there")] == ["d", "b", "a", "c"]
+    assert [row.id for row in reading.browse("ABOUT C", "/there")] == ["c"]
+    assert reading.browse("%", "/there") == [] and len(reading.browse("", "", limit=3)) == 3
+    assert reading.count() == 4
+
+
+def test_the_latest_is_that_of_the_folder_else_of_all(store: Store, reading: Reading) -> None:
+    for name, cwd in (("a", "/here"), ("b", "/here"), ("c", "/there")):
+        store.writing().append(name, [SessionStart(cwd=cwd)]).result()
+    latest = [reading.latest(cwd) for cwd in ("/here", "/there", "/nowhere")]
+    assert [row.id for row in latest if row] == ["b", "c", "c"]
+
+
+def test_a_session_answers_to_part_of_its_id(store: Store, reading: Reading) -> None:
+    for name in ("2026-aaa", "2026-bbb"):
+        store.writing().append(name, [SessionStart()]).result()
+    assert reading.session("bbb").id == "2026-bbb" and reading.session("2026-a").id == "2026-aaa"
+    with pytest.raises(SessionNotFound, match="Several"):
+        reading.session("2026")
+    for wrong in ("zzz", "%", "", "_026"):
+        with pytest.raises(SessionNotFound, match="no session"):
+            reading.session(wrong)
+
+
+def test_health_counts_everything(store: Store, reading: Reading) -> None:
+    store.writing().append("a", [SessionStart(), said("x")]).result()
+    store.writing().append("b", [SessionStart()]).result()
+    health = reading.health()
+    assert health.exists and (health.sessions, health.events, health.verdict) == (2, 3, "ok")
+    assert store.place and not health.open_to_others
+
+
+# Search
+
+
+def test_search_finds_words_in_messages_and_titles(store: Store, reading: Reading) -> None:
+    store.writing().append("a", [SessionStart(), said("The login fixture is flaky")]).result()
+    store.writing().append("b", [SessionStart(), said("Payment webhooks at the Café"), told("read_file")]).result()
+
+    def found(text: str) -> list[str]:
+        return [row.id for row in reading.sessions(search=text)]
+
+    assert found("fixture login") == ["a"] and found("FLAKY") == ["a"]
+    assert found("webh") == ["b"] and found("ogin fix") == ["a"], "the title holds it"
+    assert found("cafe") == ["b"] and found("read_fi") == ["b"] and found("the") == ["b", "a"]
+    assert found("nothing") == [] and found("login webhooks") == []
+    for odd in ('"', "a AND", "NEAR(", "100%", "*", "'; drop table events; --"):
+        found(odd)
+
+
+def test_only_what_was_said_and_told_is_searched(store: Store, reading: Reading) -> None:
+    store.writing().append("s", [SessionRename(title="t"), told("heron", "thinking"), told("egret", "text")]).result()
+    assert reading.sessions(search="heron") == [] and len(reading.sessions(search="egret")) == 1
+
+
+def test_prompts_come_oldest_first_each_once(store: Store, reading: Reading) -> None:
+    for name, text in (("a", "one"), ("b", "two"), ("a", "three"), ("b", "two"), ("a", "four")):
+        store.writing().append(name, [said(text), told(f"answer to {text}")]).result()
+    assert reading.prompts(100) == ["one", "three", "two", "four"]
+    assert reading.prompts(2) == ["two", "four"]
+
+
+# A reply in the making
+
+
+def row(*pieces: DraftPiece) -> str:
+    return dump({"turn": 1, "model": "m", "started": "2026-01-01T00:00:00Z", "pieces": pieces})
+
+
+OLD_ROW = '{"turn":1,"message":{"kind":"response","parts":[{"part_kind":"text","content":"half a"}]}}'
+ODD_ROW = '{"pieces": [[0], 7, [0, "text", 5, "", ""]]}'
+HALF = row(DraftPiece(0, "text", "half"), DraftPiece(1, "tool_call", '{"a":', "poke", "c1"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([OLD_ROW], "half a"),
+        ([HALF, row(DraftPiece(0, "text", " a"))], "half a"),
+        ([HALF, "{damaged", "[" * 30_000, "5", ODD_ROW, row(DraftPiece(0, "text", "!"))], "half!"),
+        (["{damaged"], None),
+        (["null"], None),
+        ([row(DraftPiece(0, "tool_call", "{}", "poke", "c1"))], None),
+    ],
+)  # fmt: skip
+def test_a_half_reply_left_by_a_crash_is_logged_and_marked(
+    store: Store, reading: Reading, rows: list[str], kept: str | None
+) -> None:
+    writing = store.writing()
+    writing.append("s", [SessionStart(), said("hi")]).result()
+    for number, body in enumerate(rows):
+        writing.save_reply("s", number, body).result()
+    assert list(reading.half_reply("s")) == rows
+    events = writing.recover("s").result()
+    assert list(reading.half_reply("s")) == [] and writing.recover("s").result() == ()
+    if kept is None:
+        assert events == ()
+        return
+    assert [event.type for event in events] == ["message", "session.interrupted"]
+    assert [event.seq for event in events] == [3, 4]
+    assert events[0].fact.interrupted and events[0].fact.turn == 1
+    assert [part["content"] for part in events[0].fact.message["parts"]] == [kept]
+
+
+def test_a_new_reply_in_the_making_takes_the_place_of_an_older_one(store: Store) -> None:
+    writing = store.writing()
+    writing.append("s", [SessionStart()]).result()
+    for number, text in enumerate(("the first ", "and more")):
+        writing.save_reply("s", number, row(DraftPiece(0, "text", text))).result()
+    writing.save_reply("s", 0, row(DraftPiece(0, "text", "another"))).result()
+    (message, _) = writing.recover("s").result()
+    assert message.fact.message["parts"][0]["content"] == "another"
+
+
+def test_a_reply_that_is_whole_leaves_no_half(store: Store, reading: Reading) -> None:
+    writing = store.writing()
+    writing.append("s", [SessionStart()]).result()
+    writing.save_reply("s", 0, HALF).result()
+    writing.append("s", [said("in between")]).result()
+    assert list(reading.half_reply("s")) == [HALF]
+    writing.append("s", [told("half a thought")], ends_draft=True).result()
+    assert list(reading.half_reply("s")) == [] and writing.recover("s").result() == ()
+
+
+# Forks, deletion, locks, drafts
+
+
+def test_a_fork_begins_as_its_source_was(store: Store, reading: Reading) -> None:
+    writing = store.writing()
+    source = writing.append("a", [SessionStart(model="m"), said("heron"), said("later", 2), Clear()]).result()
+    (fork,) = writing.fork("a", "b", 2, SessionFork(source_session_id="a", source_seq=2)).result()
+    copied = [event.but(session_id="b") for event in source[:2]]
+    assert list(reading.events("b")) == [*copied, fork] and fork.seq == 3
+    assert [(row.id, row.title, row.model, row.messages) for row in reading.sessions(limit=1)] == [
+        ("b", "heron", "m", 1)
+    ]
+    assert [row.id for row in reading.sessions(search="heron")] == ["b", "a"]
+    assert list(reading.events("a")) == list(source)
+    whole = SessionFork(source_session_id="a", source_seq=4)
+    assert [event.seq for event in writing.fork("a", "c", None, whole).result()] == [5]
+    with pytest.raises(SessionNotFound):
+        writing.fork("zzz", "d", None, whole).result()
+    assert reading.count() == 3
+
+
+def test_deleting_leaves_nothing(store: Store, reading: Reading) -> None:
+    writing = store.writing()
+    writing.append("s", [SessionStart(), said("secret plan")]).result()
+    writing.append("t", [SessionStart(), said("other plan")]).result()
+    writing.save_reply("s", 0, "half a thought").result()
+    writing.delete("s").result()
+    assert [row.id for row in reading.sessions(search="plan")] == ["t"] and reading.sessions(search="secret") == []
+    assert list(reading.events("s")) == [] and list(reading.half_reply("s")) == []
+    assert reading.prompts(9) == ["other plan"]
+    with pytest.raises(SessionNotFound):
+        writing.delete("s").result()
+    assert [event.seq for event in writing.append("s", [said("anew")]).result()] == [1]
+
+
+def test_a_session_is_claimed_once_at_a_time(store: Store) -> None:
+    first = store.claim("s")
+    with pytest.raises(SessionBusy, match="Session s is open"):
+        store.claim("s")
+    store.claim("another").release()
+    first.release()
+    first.release()
+    with store.claim("s"), pytest.raises(SessionBusy):
+        store.claim("s")
+    second = store.claim("s")
+    first.release()
+    with pytest.raises(SessionBusy):
+        store.claim("s")
+    second.release()
+
+
+def test_a_prompt_draft_is_kept_for_its_session_while_it_says_something(store: Store) -> None:
+    drafts = store.prompt_drafts
+    assert drafts.read("s") == ""
+    drafts.write("s", "half a thou")
+    drafts.write("", "for a new one")
+    assert (drafts.read("s"), drafts.read(""), drafts.read("t")) == ("half a thou", "for a new one", "")
+    drafts.write("s", " \n")
+    assert drafts.read("s") == ""
