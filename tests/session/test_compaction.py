@@ -337,7 +337,7 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
                 assert len(session.state.history) == 2
             last = compactions(session.state)[-1]
             assert last.cancelled and last.error.startswith("discarded: "), change
-            assert session.state.compacting is None and replayed(home, session.id) == session.state
+            assert session.state.compacting is None and replayed(home / change, session.id) == session.state
 
 
 async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home: Path, provider: Provider) -> None:
