@@ -4,7 +4,6 @@ The first paint imports some forty kinds of records. A frozen dataclass takes a 
 compiles its methods anew for each class; these share theirs.
 """
 
-from inspect import get_annotations
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, dataclass_transform, get_origin
 
@@ -19,7 +18,7 @@ class Record:
     _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        own = {name: hint for name, hint in get_annotations(cls).items() if get_origin(hint) is not ClassVar}  # type: ignore[comparison-overlap]
+        own = {name: hint for name, hint in cls.__annotations__.items() if get_origin(hint) is not ClassVar}  # type: ignore[comparison-overlap]
         cls.FIELDS = MappingProxyType({**cls.FIELDS, **own})
         cls._defaults = {**cls._defaults, **{name: cls.__dict__[name] for name in own if name in cls.__dict__}}
         cls.REQUIRED = frozenset(cls.FIELDS) - cls._defaults.keys()
