@@ -37,6 +37,7 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.settings",
         "co_tui.cli",
         "co_tui.session.state.session_state",
+        "co_tui.session.state.derive",
         "co_tui.session.state.replay",
         "co_tui.agent.catalogue",
         "co_tui.headless.listing",

@@ -1,79 +1,18 @@
 """What happened: facts, the events that carry them, and their JSON form."""
 
-from co_tui.events.event import Event, decode, encode, event_json, from_json
-from co_tui.events.facts import (
-    ArtifactStored,
-    Clear,
-    CompactionComplete,
-    CompactionStart,
-    CompactionUndone,
-    CompactionWait,
-    Fact,
-    HookRun,
-    Json,
-    MemoryWritten,
-    Message,
-    ModelChange,
-    Pin,
-    PolicyChange,
-    PromptReturned,
-    QueueChanged,
-    Ref,
-    Rewind,
-    SessionEnd,
-    SessionError,
-    SessionFork,
-    SessionInterrupted,
-    SessionRename,
-    SessionResume,
-    SessionStart,
-    StreamDelta,
-    StreamReset,
-    ToolActivity,
-    Truncation,
-    Unknown,
-    UsageInfo,
-    is_durable,
-    share_of,
-)
-
-__all__ = [
-    "ArtifactStored",
-    "Clear",
-    "CompactionComplete",
-    "CompactionStart",
-    "CompactionUndone",
-    "CompactionWait",
-    "Event",
-    "Fact",
-    "HookRun",
-    "Json",
-    "MemoryWritten",
-    "Message",
-    "ModelChange",
-    "Pin",
-    "PolicyChange",
-    "PromptReturned",
-    "QueueChanged",
-    "Ref",
-    "Rewind",
-    "SessionEnd",
-    "SessionError",
-    "SessionFork",
-    "SessionInterrupted",
-    "SessionRename",
-    "SessionResume",
-    "SessionStart",
-    "StreamDelta",
-    "StreamReset",
-    "ToolActivity",
-    "Truncation",
-    "Unknown",
-    "UsageInfo",
-    "decode",
-    "encode",
-    "event_json",
-    "from_json",
-    "is_durable",
-    "share_of",
-]
+from co_tui.events.event import Event as Event
+from co_tui.events.event import decode as decode
+from co_tui.events.event import encode as encode
+from co_tui.events.event import event_json as event_json
+from co_tui.events.event import from_json as from_json
+from co_tui.events.facts import Fact as Fact
+from co_tui.events.facts import Unknown as Unknown
+from co_tui.events.facts import is_durable as is_durable
+from co_tui.events.facts.agents import *
+from co_tui.events.facts.base import Announced as Announced
+from co_tui.events.facts.base import Json as Json
+from co_tui.events.facts.base import Occurrence as Occurrence
+from co_tui.events.facts.base import Ref as Ref
+from co_tui.events.facts.context import *
+from co_tui.events.facts.conversation import *
+from co_tui.events.facts.life import *

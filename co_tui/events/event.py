@@ -9,33 +9,10 @@ from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Final, NamedTuple, cast, get_args, get_origin
 
-from co_tui.events.facts import (
-    NOTHING,
-    Change,
-    CompactionStart,
-    Fact,
-    Happening,
-    Json,
-    Life,
-    Message,
-    Ref,
-    Rewrite,
-    Transient,
-    Truncation,
-    Unknown,
-    UsageInfo,
-)
+from co_tui.events.facts import BY_TYPE, Fact, Unknown
+from co_tui.events.facts.base import NOTHING, Json, Ref
 from co_tui.events.storable import storable
 from co_tui.record import Record
-
-KNOWN: Final[dict[str, type[Any]]] = {
-    kind.TYPE: kind
-    for group in (Life, Rewrite, Change, Happening, Transient, Message, UsageInfo, Truncation, CompactionStart)
-    for kind in (get_args(group) or (group,))
-}
-
-UPGRADES: Final[dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
-"""(type, version) → what turns that version's payload into the next one's."""
 
 
 class Event(Record):
@@ -135,13 +112,13 @@ def stored(session_id: str, seq: int | None, kind: str, timestamp: str, version:
 
 def _fact(kind: str, version: int, payload: Json) -> tuple[Fact, Json]:
     unknown = Unknown(type=kind, version=version, payload=payload)
-    known = KNOWN.get(kind)
+    known = BY_TYPE.get(kind)
     if known is None or version > known.VERSION:
         return unknown, {}
     upgraded = dict(payload)
     try:
         for step in range(version, known.VERSION):
-            upgraded = UPGRADES[kind, step](upgraded)
+            upgraded = known.UPGRADES[step](upgraded)
     except (LookupError, TypeError, ValueError):
         return unknown, {}
     shape = _shape(known)

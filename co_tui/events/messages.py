@@ -6,7 +6,7 @@ The first paint, the listing and the search index need texts and roles long befo
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from co_tui.events.facts import Json
+from co_tui.events.facts.base import Json
 
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system"]
 

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from co_tui.events import Event, Fact
-from co_tui.session.state.session_state import SessionState, apply
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
 from co_tui.store.port import Writing
 from co_tui.store.timestamps import now
 

@@ -52,6 +52,8 @@ class SessionCounters:
                 self.turns = max(self.turns, fact.turn)
                 if not self.title and (prompt := prompt_of(fact.message)) is not None:
                     self.title = title_of(prompt)
+            case UsageInfo(agent=agent) if agent:  # a delegation's context is not the session's
+                self.cost += fact.cost or 0.0
             case UsageInfo():
                 self.tokens, self.token_limit = fact.current_tokens, fact.token_limit
                 self.cost += fact.cost or 0.0

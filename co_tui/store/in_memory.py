@@ -234,8 +234,10 @@ class InMemoryReader:
         return events[max(0, len(events) - count) :]
 
     def usage(self, session_id: str) -> UsageInfo | None:
-        measured = (event.fact for event in reversed(self._events(session_id)) if isinstance(event.fact, UsageInfo))
-        return next(measured, None)
+        for event in reversed(self._events(session_id)):
+            if isinstance(event.fact, UsageInfo) and not event.fact.agent:
+                return event.fact
+        return None
 
     def prompts(self, limit: int) -> list[str]:
         said = [

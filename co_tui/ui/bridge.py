@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator, Callable
 
 from co_tui.events import Event
-from co_tui.session.state.session_state import SessionState, apply
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
 
 
 class Bridge:

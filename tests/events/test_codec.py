@@ -7,19 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.events import Event, Message, ModelChange, SessionStart, Unknown, decode, encode, event_json, from_json
-from co_tui.events.event import KNOWN, UPGRADES
+from co_tui.events.facts import BY_TYPE
 from tests.support.events import any_fact, json_values, texts
 
-E1_TO_E9 = {
+CONTRACT = {
     "session.start", "session.resume", "session.fork", "session.rename", "session.end", "message",
     "session.usage_info", "session.truncation", "session.compaction_start", "session.compaction_complete",
     "session.compaction_undone", "session.clear", "session.rewind", "session.model_change", "session.policy_change",
     "artifact.stored", "memory.written", "hook.run", "session.error", "session.interrupted",
+    "approval.requested", "approval.decided", "delegation.start", "delegation.end", "plan.changed",
 }  # fmt: skip
 
 
 def test_every_type_of_the_contract_is_known() -> None:
-    assert set(KNOWN) >= E1_TO_E9
+    assert set(BY_TYPE) >= CONTRACT
 
 
 @given(fact=any_fact, seq=st.none() | st.integers(1, 10**6), when=texts)
@@ -32,7 +33,7 @@ def test_round_trip(fact, seq, when) -> None:
 
 
 @given(
-    kind=texts.filter(lambda kind: kind not in KNOWN),
+    kind=texts.filter(lambda kind: kind not in BY_TYPE),
     version=st.integers(1, 9),
     payload=st.dictionaries(texts, json_values),
 )
@@ -82,7 +83,7 @@ def test_a_payload_that_makes_no_sense_is_kept_not_dropped(payload) -> None:
 
 def test_an_older_payload_is_upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Message, "VERSION", 2)
-    monkeypatch.setitem(UPGRADES, ("message", 1), lambda payload: {**payload, "turn": payload["turn"] + 100})
+    monkeypatch.setattr(Message, "UPGRADES", {1: lambda payload: {**payload, "turn": payload["turn"] + 100}})
     old = {
         "session_id": "s",
         "seq": 1,
@@ -97,6 +98,12 @@ def test_an_older_payload_is_upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_keys_take_their_defaults() -> None:
     record = {"session_id": "s", "seq": 1, "type": "session.start", "timestamp": "t", "payload": {"model": "m"}}
     assert decode(record).fact == SessionStart(model="m")
+
+
+def test_what_was_written_before_there_were_delegations_belongs_to_the_main_agent() -> None:
+    payload = {"turn": 1, "message": {"kind": "request"}, "interrupted": False}
+    old = {"session_id": "s", "seq": 1, "type": "message", "timestamp": "t", "version": 1, "payload": payload}
+    assert decode(old).fact == Message(turn=1, message={"kind": "request"})
 
 
 @pytest.mark.parametrize(

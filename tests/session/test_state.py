@@ -4,9 +4,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.append_only import AppendOnly
-from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Message, Rewind, event_json, from_json
+from co_tui.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Clear,
+    CompactionComplete,
+    CompactionStart,
+    CompactionUndone,
+    DelegationEnd,
+    DelegationStart,
+    Event,
+    Message,
+    PlanChanged,
+    Rewind,
+    SessionEnd,
+    SessionResume,
+    UsageInfo,
+    event_json,
+    from_json,
+)
+from co_tui.session.state.derive import apply
 from co_tui.session.state.replay import replay
-from co_tui.session.state.session_state import SessionState, apply
+from co_tui.session.state.session_state import SessionState
 from tests.support.events import durable_facts
 
 
@@ -14,8 +33,14 @@ def log(*facts):
     return [Event(session_id="s", seq=n, timestamp=f"t{n}", fact=fact) for n, fact in enumerate(facts, 1)]
 
 
-def said(text: str, turn: int = 1) -> Message:
-    return Message(turn=turn, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]})
+def said(text: str, turn: int = 1, agent: str = "") -> Message:
+    message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
+    return Message(turn=turn, agent=agent, message=message)
+
+
+def used(tokens: int, cost: float, agent: str = "") -> UsageInfo:
+    figures = {"messages_count": 1, "system_tokens": 0, "conversation_tokens": tokens, "tool_definition_tokens": 0}
+    return UsageInfo(token_limit=1000, current_tokens=tokens, cost=cost, agent=agent, **figures)
 
 
 def texts(entries) -> list[str]:
@@ -73,6 +98,69 @@ def test_undo_clear_and_rewind_say_what_the_history_became() -> None:
     assert texts(replay(events[:6]).history) == []
     assert texts(replay(events).history) == ["AB", "c"]
     assert texts(replay(events).transcript) == ["a", "b", "c"]
+
+
+def test_a_delegation_has_its_own_history_and_gauge() -> None:
+    events = log(
+        said("look into it"), used(100, 0.5),
+        DelegationStart(agent="reader-1", name="reader", task="read all of it", call_id="c1"),
+        said("read all of it", agent="reader-1"), said("a page", agent="reader-1"), used(900, 0.25, agent="reader-1"),
+        CompactionStart(trigger="blocking", agent="reader-1"),
+        CompactionComplete(
+            success=True, agent="reader-1", replaced=((4, 0), (5, 0)), replacement=(said("in short").message,)
+        ),
+        DelegationEnd(agent="reader-1", outcome="it is about whales", cost=0.25),
+        said("thanks", 2),
+    )  # fmt: skip
+    state = replay(events)
+    assert texts(state.history) == ["look into it", "thanks"]
+    assert texts(state.transcript) == ["look into it", "read all of it", "a page", "thanks"]
+    assert [entry.agent for entry in state.transcript] == ["", "reader-1", "reader-1", ""]
+    assert state.usage is not None and state.usage.current_tokens == 100
+    assert state.cost == 0.75
+    assert (state.compacting, state.rewrites, len(state.compactions)) == (None, (), 0)
+    reader = state.delegations["reader-1"]
+    assert texts(reader.history) == ["in short"]
+    assert reader.usage is not None and reader.usage.current_tokens == 900
+    assert (reader.name, reader.task, reader.status, reader.outcome) == (
+        "reader", "read all of it", "done", "it is about whales"
+    )  # fmt: skip
+
+
+def test_a_delegation_that_a_crash_cut_short_is_not_running_after_it() -> None:
+    state = replay(log(said("go"), DelegationStart(agent="a"), DelegationStart(agent="b"), DelegationEnd(agent="b")))
+    assert [each.status for each in state.delegations.values()] == ["running", "done"]
+    resumed = apply(state, log(SessionResume())[0])
+    assert [each.status for each in resumed.delegations.values()] == ["interrupted", "done"]
+
+
+@given(st.lists(durable_facts, max_size=25))
+def test_a_delegations_words_are_never_in_the_history(facts) -> None:
+    state = replay(log(*facts))
+    assert all(not entry.agent for entry in state.history)
+    for agent, delegation in state.delegations.items():
+        assert all(entry.agent in (agent, "") for entry in delegation.history)
+
+
+approvals = st.builds(ApprovalRequested, call_id=st.sampled_from("abcd"), tool=st.just("write_file"))
+decisions = st.builds(ApprovalDecided, call_id=st.sampled_from("abcd"), approved=st.booleans())
+others = st.sampled_from([said("go on"), SessionEnd(), SessionResume()])
+
+
+@given(st.lists(approvals | decisions | others, max_size=25))
+def test_what_was_asked_and_not_decided_is_pending(facts) -> None:
+    expected: dict[str, ApprovalRequested] = {}
+    for fact in facts:
+        if isinstance(fact, ApprovalRequested | ApprovalDecided):
+            expected.pop(fact.call_id, None)
+        if isinstance(fact, ApprovalRequested):
+            expected[fact.call_id] = fact
+    assert list(replay(log(*facts)).pending) == list(expected.values())
+
+
+def test_the_plan_is_as_it_was_last_told() -> None:
+    first, second = {"text": "look", "state": "done"}, {"text": "leap", "state": "open"}
+    assert replay(log(PlanChanged(steps=(first,)), PlanChanged(steps=(first, second)))).plan == (first, second)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers())))

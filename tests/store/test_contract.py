@@ -123,6 +123,16 @@ def test_after_closing_nothing_can_be_written(store: Store) -> None:
 # Rows
 
 
+def test_a_delegations_usage_costs_but_is_not_the_sessions_own(store: Store, reading: Reading) -> None:
+    usage = UsageInfo(
+        token_limit=1000, current_tokens=50, messages_count=2, system_tokens=5,
+        conversation_tokens=45, tool_definition_tokens=0, cost=0.25,
+    )  # fmt: skip
+    store.writing().append("s", [said("go"), usage, usage.but(agent="reader", current_tokens=900)]).result()
+    row = reading.session("s")
+    assert (row.tokens, row.cost) == (50, 0.5) and reading.usage("s") == usage
+
+
 def test_the_row_carries_its_counters(store: Store, reading: Reading) -> None:
     usage = UsageInfo(
         token_limit=1000, current_tokens=50, messages_count=2, system_tokens=5,

@@ -4,8 +4,8 @@ from typing import Any, get_args, get_origin
 
 from hypothesis import strategies as st
 
-from co_tui.events import Fact, Ref, Unknown, is_durable
-from co_tui.events.event import KNOWN
+from co_tui.events import Fact, Json, Ref, Unknown, is_durable
+from co_tui.events.facts import BY_TYPE
 
 texts = st.text(max_size=20)
 numbers = st.integers(min_value=0, max_value=1_000_000)
@@ -18,6 +18,14 @@ json_values = st.recursive(
 user_messages = texts.map(lambda text: {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]})
 replies = texts.map(lambda text: {"kind": "response", "parts": [{"part_kind": "text", "content": text}]})
 messages = user_messages | replies
+objects = st.dictionaries(texts, json_values, max_size=2)
+NAMED = {
+    "message": messages,
+    "replacement": st.lists(messages, max_size=3).map(tuple),
+    "agent": st.sampled_from(["", "", "reader", "writer"]),
+    "call_id": st.sampled_from(["c1", "c2", "c3"]),
+}
+"""Fields whose values have to meet those of other facts, or be messages."""
 
 
 def _value(name: str, hint: Any) -> st.SearchStrategy[Any]:
@@ -25,10 +33,10 @@ def _value(name: str, hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(st.text(max_size=20), max_size=3).map(tuple)
     if hint == tuple[Ref, ...]:
         return refs
-    if name == "message":
-        return messages
-    if name == "replacement":
-        return st.lists(messages, max_size=3).map(tuple)
+    if name in NAMED:
+        return NAMED[name]
+    if hint == tuple[Json, ...]:
+        return st.lists(objects, max_size=3).map(tuple)
     if hint is bool:
         return st.booleans()
     if hint is int:
@@ -41,10 +49,11 @@ def _value(name: str, hint: Any) -> st.SearchStrategy[Any]:
         return st.none() | (numbers if int in get_args(hint) else st.floats(0, 100))
     if get_args(hint) and all(isinstance(item, str) for item in get_args(hint)):
         return st.sampled_from(get_args(hint))
-    return st.dictionaries(texts, json_values, max_size=2)
+    return objects
 
 
-def _fact(kind: type[Any]) -> st.SearchStrategy[Any]:
+def fact_of(kind: type[Any]) -> st.SearchStrategy[Any]:
+    """Any fact of one kind."""
     values = {name: _value(name, hint) for name, hint in kind.FIELDS.items()}
     return st.builds(kind, **values)
 
@@ -55,5 +64,5 @@ unknown_facts = st.builds(
     version=st.integers(1, 9),
     payload=st.dictionaries(texts, json_values, max_size=3),
 )
-any_fact: st.SearchStrategy[Fact] = st.one_of(*(_fact(kind) for kind in KNOWN.values()), unknown_facts)
+any_fact: st.SearchStrategy[Fact] = st.one_of(*(fact_of(kind) for kind in BY_TYPE.values()), unknown_facts)
 durable_facts: st.SearchStrategy[Fact] = any_fact.filter(is_durable)

@@ -15,8 +15,8 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
+from co_tui.session.state.derive import apply
 from co_tui.session.state.replay import replay
-from co_tui.session.state.session_state import apply
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.help import HelpScreen
 from co_tui.ui.widgets import compacting, gauge

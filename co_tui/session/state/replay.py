@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from functools import reduce
 
 from co_tui.events import Event
-from co_tui.session.state.session_state import SessionState, apply
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
 
 
 def replay(events: Iterable[Event], since: SessionState | None = None) -> SessionState:

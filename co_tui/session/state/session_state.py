@@ -3,48 +3,11 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple
 
 from co_tui.append_only import AppendOnly
-from co_tui.events import (
-    ArtifactStored,
-    Clear,
-    CompactionComplete,
-    CompactionStart,
-    CompactionUndone,
-    CompactionWait,
-    Event,
-    HookRun,
-    Json,
-    MemoryWritten,
-    Message,
-    ModelChange,
-    Pin,
-    PolicyChange,
-    PromptReturned,
-    QueueChanged,
-    Ref,
-    Rewind,
-    SessionEnd,
-    SessionError,
-    SessionFork,
-    SessionInterrupted,
-    SessionRename,
-    SessionResume,
-    SessionStart,
-    StreamDelta,
-    StreamReset,
-    ToolActivity,
-    Truncation,
-    Unknown,
-    UsageInfo,
-)
-from co_tui.events.facts import Place
-from co_tui.events.messages import prompt_of, title_of
+from co_tui.events import ApprovalRequested, CompactionComplete, Event, Json, Ref, UsageInfo
 from co_tui.record import Record
-
-PACE_TURNS = 6
-"""How many turns back the pace is measured."""
 
 
 class Entry(NamedTuple):
@@ -55,6 +18,8 @@ class Entry(NamedTuple):
     message: Json
     timestamp: str
     interrupted: bool = False
+    agent: str = ""
+    """Empty for the main one; else the delegation it was said in."""
 
     @property
     def seq(self) -> int:
@@ -78,7 +43,21 @@ class Rewritten(NamedTuple):
 
     @property
     def seq(self) -> int:
-        return _seq(self.event)
+        return seq_of(self.event)
+
+
+class Delegation(Record):
+    """A part of the work that was given to another agent, with its own history."""
+
+    name: str = ""
+    """Who was asked."""
+    task: str = ""
+    call_id: str = ""
+    status: Literal["running", "done", "failed", "interrupted"] = "running"
+    history: AppendOnly[Entry] = AppendOnly()
+    usage: UsageInfo | None = None
+    outcome: str = ""
+    error: str = ""
 
 
 class SessionState(Record):
@@ -96,7 +75,7 @@ class SessionState(Record):
     history: AppendOnly[Entry] = AppendOnly()
     """The messages the session would send now."""
     transcript: AppendOnly[Entry] = AppendOnly()
-    """Everything ever said; never shrinks."""
+    """Everything ever said, in delegations too; never shrinks."""
     timeline: AppendOnly[Event] = AppendOnly()
     """Turns and lifecycle events, in order."""
     compactions: AppendOnly[Event] = AppendOnly()
@@ -105,6 +84,12 @@ class SessionState(Record):
     """Compactions, clearings and rewinds that were not taken back, oldest first."""
     pins: frozenset[Ref] = frozenset()
     """Messages that every stage keeps."""
+    pending: tuple[ApprovalRequested, ...] = ()
+    """Calls that wait for an approval, in the order of asking."""
+    plan: tuple[Json, ...] = ()
+    """The steps of the plan, each with its `text` and its `state`."""
+    delegations: Mapping[str, Delegation] = MappingProxyType({})
+    """All there have been, by the name under which their events are logged."""
     compacting: Event | None = None
     """The start of a compaction that is under way."""
     usage: UsageInfo | None = None
@@ -113,7 +98,7 @@ class SessionState(Record):
     readings: tuple[Sample, ...] = ()
     """The last turns since the history was rewritten or the model changed, for telling the pace."""
     cost: float = 0.0
-    """Of the turns; summaries are apart."""
+    """Of the turns, delegations included; summaries are apart."""
     summary_cost: float = 0.0
     started: bool = False
     ended: bool = False
@@ -155,56 +140,11 @@ class SessionState(Record):
         place = bisect_left(self.transcript, ref, key=lambda entry: entry.ref)
         if place < len(self.transcript) and self.transcript[place].ref == ref:
             return self.transcript[place]
-        place = bisect_left(self.compactions, ref[0], key=_seq)
-        if place < len(self.compactions) and _seq(self.compactions[place]) == ref[0]:
+        place = bisect_left(self.compactions, ref[0], key=seq_of)
+        if place < len(self.compactions) and seq_of(self.compactions[place]) == ref[0]:
             entries = replacement_entries(self.compactions[place])
             return entries[ref[1]] if ref[1] < len(entries) else None
         return None
-
-
-def apply(state: SessionState, event: Event) -> SessionState:
-    """The state after `event`. Announcements that are not logged leave it as it was."""
-    fact = event.fact
-    match fact:
-        case StreamDelta() | StreamReset() | ToolActivity() | QueueChanged() | PromptReturned() | CompactionWait():
-            return state
-        case SessionStart() | SessionResume() | SessionFork():
-            # What was under way when the process before this one ended did not happen.
-            state = _placed(state, fact).but(started=True, ended=False, compacting=None)
-            return _happened(state.but(session_id=event.session_id), event)
-        case SessionRename():
-            return _happened(state.but(title=fact.title), event)
-        case SessionEnd():
-            return _happened(state.but(ended=True), event)
-        case Message():
-            return _said(state, event, fact)
-        case UsageInfo():
-            return _measured(state, event, fact)
-        case CompactionComplete():
-            return _happened(_compacted(state, event, fact), event)
-        case Clear() | Rewind():
-            return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
-        case CompactionUndone():
-            left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
-            undone = state.but(history=_resolved(state, fact.history), rewrites=left, readings=())
-            return _happened(undone, event)
-        case Pin():
-            return _happened(_pinned(state, fact), event)
-        case ModelChange():
-            return _happened(state.but(model=fact.to, readings=()), event)
-        case PolicyChange():
-            return _happened(state.but(policy=fact.to), event)
-        case CompactionStart():
-            return _happened(state.but(compacting=event), event)
-        case Truncation():
-            return _happened(state, event)
-        case ArtifactStored() | MemoryWritten() | HookRun() | SessionError() | SessionInterrupted():
-            return _happened(state, event)
-        case Unknown():
-            # Something a newer version did: its place in the log counts, its meaning is not ours to guess.
-            return state.but(seq=_seq(event))
-        case _:
-            assert_never(fact)
 
 
 def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
@@ -224,85 +164,10 @@ def replacement_entries(event: Event) -> tuple[Entry, ...]:
     if not isinstance(fact, CompactionComplete):
         return ()
     return tuple(
-        Entry(ref=(_seq(event), index), turn=0, message=message, timestamp=event.timestamp)
+        Entry(ref=(seq_of(event), index), turn=0, message=message, timestamp=event.timestamp)
         for index, message in enumerate(fact.replacement)
     )
 
 
-def _seq(event: Event) -> int:
+def seq_of(event: Event) -> int:
     return event.seq or 0
-
-
-def _happened(state: SessionState, event: Event) -> SessionState:
-    return state.but(seq=_seq(event), timeline=state.timeline.append(event))
-
-
-def _placed(state: SessionState, place: Place) -> SessionState:
-    return state.but(
-        model=place.model or state.model,
-        policy=place.policy or state.policy,
-        cwd=place.cwd or state.cwd,
-        repository=place.repository or state.repository,
-        branch=place.branch or state.branch,
-    )
-
-
-def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
-    entry = Entry((_seq(event), 0), fact.turn, fact.message, event.timestamp, fact.interrupted)
-    title = state.title
-    if not title and (prompt := prompt_of(fact.message)) is not None:
-        title = title_of(prompt)
-    opens_turn = fact.turn > state.turn
-    return state.but(
-        seq=_seq(event),
-        title=title,
-        turn=max(state.turn, fact.turn),
-        history=state.history.append(entry),
-        transcript=state.transcript.append(entry),
-        timeline=state.timeline.append(event) if opens_turn else state.timeline,
-    )
-
-
-def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionState:
-    readings = state.readings
-    if readings and readings[-1].turn == state.turn:
-        readings = readings[:-1]
-    readings = (*readings, Sample(state.turn, fact.current_tokens, fact.messages_count))[-PACE_TURNS:]
-    cost = state.cost + (fact.cost or 0.0)
-    if fact.learnt:
-        state = state.but(learnt={**state.learnt, fact.model: fact.learnt})
-    return state.but(seq=_seq(event), usage=fact, readings=readings, cost=cost)
-
-
-def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
-    state = state.but(summary_cost=state.summary_cost + (fact.cost or 0.0), compacting=None)
-    if not fact.success or not fact.replaced:
-        return state  # a provider's own compaction replaces nothing of ours
-    replaced = set(fact.replaced)
-    history: list[Entry] = []
-    placed = False
-    for entry in state.history:
-        if entry.ref not in replaced:
-            history.append(entry)
-        elif not placed:
-            history.extend(replacement_entries(event))
-            placed = True
-    if not placed:
-        return state
-    state = _rewritten(state, event, AppendOnly(history))
-    return state.but(compactions=state.compactions.append(event))
-
-
-def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
-    kept = Rewritten(event, before=state.history, after=history)
-    return state.but(history=history, rewrites=(*state.rewrites, kept), readings=())
-
-
-def _pinned(state: SessionState, fact: Pin) -> SessionState:
-    pins = state.pins | set(fact.messages) if fact.pinned else state.pins - set(fact.messages)
-    return state.but(pins=pins, history=_resolved(state, fact.history) if fact.history else state.history)
-
-
-def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
-    found = (state.entry(ref) for ref in refs)
-    return AppendOnly(entry for entry in found if entry is not None)

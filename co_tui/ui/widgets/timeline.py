@@ -1,6 +1,6 @@
 """What happened, in order: turns, and every event of the session's life."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import assert_never
 
@@ -11,21 +11,23 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.events import (
-    ArtifactStored,
+    Announced,
+    ApprovalDecided,
+    ApprovalRequested,
     Clear,
     CompactionComplete,
     CompactionStart,
     CompactionUndone,
-    CompactionWait,
+    DelegationEnd,
+    DelegationStart,
     Event,
-    HookRun,
-    MemoryWritten,
+    Json,
     Message,
     ModelChange,
+    Occurrence,
     Pin,
+    PlanChanged,
     PolicyChange,
-    PromptReturned,
-    QueueChanged,
     Rewind,
     SessionEnd,
     SessionError,
@@ -34,9 +36,6 @@ from co_tui.events import (
     SessionRename,
     SessionResume,
     SessionStart,
-    StreamDelta,
-    StreamReset,
-    ToolActivity,
     Truncation,
     Unknown,
     UsageInfo,
@@ -175,18 +174,42 @@ def timeline_entry(event: Event) -> tuple[str, str] | None:
             return sign, f"{fact.kind or 'error'}\n{one_line(fact.outcome, 60)}"
         case SessionInterrupted():
             return "■", one_line(fact.what, 60)
-        case ArtifactStored() | MemoryWritten() | HookRun():
+        case Occurrence():
             return "+", f"{one_line(fact.what, 60)}\n{one_line(fact.outcome, 60)}"
         case Unknown():
             return "?", fact.type
         case Pin():
             return "⚲", f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
-        case UsageInfo() | StreamDelta() | StreamReset() | ToolActivity():
-            return None
-        case QueueChanged() | PromptReturned() | CompactionWait():
+        case ApprovalRequested():
+            return "◔", f"asks to run {one_line(fact.tool, 40)}\n{one_line(fact.what, 60)}"
+        case ApprovalDecided():
+            return ("✓", f"allowed\n{_allowed(fact)}") if fact.approved else ("✗", f"refused\n{_by(fact)}")
+        case DelegationStart():
+            return "⤷", f"{one_line(fact.name or fact.agent, 40)} was asked\n{one_line(fact.task, 60)}"
+        case DelegationEnd():
+            return (
+                "✗" if fact.error else "⤶"
+            ), f"{one_line(fact.agent, 40)} ended\n{one_line(fact.error or fact.outcome, 60)}"
+        case PlanChanged():
+            return "☰", f"plan changed\n{_progress(fact.steps)}"
+        case UsageInfo() | Announced():
             return None
         case _:
             assert_never(fact)
+
+
+def _allowed(fact: ApprovalDecided) -> str:
+    span = {"session": "for this session", "pattern": f"always: {one_line(fact.pattern, 40)}"}.get(fact.scope, "once")
+    return f"{span}, by {one_line(fact.by, 20)}" if fact.by else span
+
+
+def _by(fact: ApprovalDecided) -> str:
+    return one_line(fact.reason, 60) or f"by {one_line(fact.by, 20) or 'nobody'}"
+
+
+def _progress(steps: Sequence[Json]) -> str:
+    done = sum(step.get("state") in ("done", "completed") for step in steps)
+    return f"{done} of {counted(len(steps), 'step')} done"
 
 
 def _short(model: str) -> str:

@@ -1,0 +1,70 @@
+"""A session's life: how it begins and ends, and with what it goes on."""
+
+from co_tui.events.facts.base import Announced, Logged
+
+
+class Place(Logged):
+    """Where and with what a session runs; part of every event of a session's life."""
+
+    model: str = ""
+    policy: str = ""
+    cwd: str = ""
+    repository: str = ""
+    branch: str = ""
+
+
+class SessionStart(Place):
+    TYPE = "session.start"
+
+
+class SessionResume(Place):
+    TYPE = "session.resume"
+
+
+class SessionFork(Place):
+    TYPE = "session.fork"
+    source_session_id: str
+    source_seq: int
+
+
+class SessionRename(Place):
+    TYPE = "session.rename"
+    title: str
+
+
+class SessionEnd(Place):
+    TYPE = "session.end"
+    reason: str = ""
+
+
+class ModelChange(Logged):
+    TYPE = "session.model_change"
+    from_: str
+    to: str
+    window_before: int | None = None
+    window_after: int | None = None
+
+
+class PolicyChange(Logged):
+    TYPE = "session.policy_change"
+    from_: str
+    to: str
+    window_before: int | None = None
+    window_after: int | None = None
+
+
+class QueueChanged(Announced):
+    """Other prompts wait for their turn than before. Each is logged when its own turn begins."""
+
+    TYPE = "queue.changed"
+    prompts: tuple[str, ...]
+    """All that wait, in order."""
+    held: int = 0
+    """How many of them are not said before the user says so."""
+
+
+class PromptReturned(Announced):
+    """A prompt that waited will not be said; it goes back to its writer."""
+
+    TYPE = "prompt.returned"
+    prompt: str

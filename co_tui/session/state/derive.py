@@ -1,0 +1,211 @@
+"""How each event changes the state of a session. Pure: nothing is called, nothing is written."""
+
+from collections.abc import Iterable
+from typing import Any, assert_never
+
+from co_tui.append_only import AppendOnly
+from co_tui.events import (
+    Announced,
+    ApprovalDecided,
+    ApprovalRequested,
+    Clear,
+    CompactionComplete,
+    CompactionStart,
+    CompactionUndone,
+    DelegationEnd,
+    DelegationStart,
+    Event,
+    Message,
+    ModelChange,
+    Occurrence,
+    Pin,
+    Place,
+    PlanChanged,
+    PolicyChange,
+    Ref,
+    Rewind,
+    SessionEnd,
+    SessionFork,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    Truncation,
+    Unknown,
+    UsageInfo,
+)
+from co_tui.events.messages import prompt_of, title_of
+from co_tui.session.state.session_state import (
+    Delegation,
+    Entry,
+    Rewritten,
+    Sample,
+    SessionState,
+    replacement_entries,
+    seq_of,
+)
+
+PACE_TURNS = 6
+"""How many turns back the pace is measured."""
+
+
+def apply(state: SessionState, event: Event) -> SessionState:
+    """The state after `event`. Announcements that are not logged leave it as it was."""
+    fact = event.fact
+    match fact:
+        case Announced():
+            return state
+        case SessionStart() | SessionResume() | SessionFork():
+            # What was under way when the process before this one ended did not happen.
+            state = _without_running(_placed(state, fact)).but(started=True, ended=False, compacting=None)
+            return _happened(state.but(session_id=event.session_id), event)
+        case SessionRename():
+            return _happened(state.but(title=fact.title), event)
+        case SessionEnd():
+            return _happened(state.but(ended=True), event)
+        case Message():
+            return _said(state, event, fact)
+        case UsageInfo():
+            return _measured(state, event, fact)
+        case CompactionComplete():
+            return _happened(_compacted(state, event, fact), event)
+        case Clear() | Rewind():
+            return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
+        case CompactionUndone():
+            left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
+            undone = state.but(history=_resolved(state, fact.history), rewrites=left, readings=())
+            return _happened(undone, event)
+        case Pin():
+            return _happened(_pinned(state, fact), event)
+        case ModelChange():
+            return _happened(state.but(model=fact.to, readings=()), event)
+        case PolicyChange():
+            return _happened(state.but(policy=fact.to), event)
+        case CompactionStart():
+            return _happened(state if fact.agent else state.but(compacting=event), event)
+        case ApprovalRequested():
+            return _happened(state.but(pending=(*_others(state, fact.call_id), fact)), event)
+        case ApprovalDecided():
+            return _happened(state.but(pending=_others(state, fact.call_id)), event)
+        case DelegationStart():
+            begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id)
+            return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
+        case DelegationEnd():
+            status = "failed" if fact.error else "done"
+            return _happened(
+                _delegated(state, fact.agent, status=status, outcome=fact.outcome, error=fact.error), event
+            )
+        case PlanChanged():
+            return _happened(state.but(plan=fact.steps), event)
+        case Truncation() | Occurrence():
+            return _happened(state, event)
+        case Unknown():
+            # Something a newer version did: its place in the log counts, its meaning is not ours to guess.
+            return state.but(seq=seq_of(event))
+        case _:
+            assert_never(fact)
+
+
+def _happened(state: SessionState, event: Event) -> SessionState:
+    return state.but(seq=seq_of(event), timeline=state.timeline.append(event))
+
+
+def _placed(state: SessionState, place: Place) -> SessionState:
+    return state.but(
+        model=place.model or state.model,
+        policy=place.policy or state.policy,
+        cwd=place.cwd or state.cwd,
+        repository=place.repository or state.repository,
+        branch=place.branch or state.branch,
+    )
+
+
+def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
+    entry = Entry((seq_of(event), 0), fact.turn, fact.message, event.timestamp, fact.interrupted, fact.agent)
+    state = state.but(seq=seq_of(event), transcript=state.transcript.append(entry))
+    if fact.agent:
+        return _delegated(state, fact.agent, history=_delegation(state, fact.agent).history.append(entry))
+    title = state.title
+    if not title and (prompt := prompt_of(fact.message)) is not None:
+        title = title_of(prompt)
+    opens_turn = fact.turn > state.turn
+    return state.but(
+        title=title,
+        turn=max(state.turn, fact.turn),
+        history=state.history.append(entry),
+        timeline=state.timeline.append(event) if opens_turn else state.timeline,
+    )
+
+
+def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionState:
+    state = state.but(seq=seq_of(event), cost=state.cost + (fact.cost or 0.0))
+    if fact.agent:
+        return _delegated(state, fact.agent, usage=fact)
+    readings = state.readings
+    if readings and readings[-1].turn == state.turn:
+        readings = readings[:-1]
+    readings = (*readings, Sample(state.turn, fact.current_tokens, fact.messages_count))[-PACE_TURNS:]
+    if fact.learnt:
+        state = state.but(learnt={**state.learnt, fact.model: fact.learnt})
+    return state.but(usage=fact, readings=readings)
+
+
+def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
+    state = state.but(summary_cost=state.summary_cost + (fact.cost or 0.0))
+    if fact.agent:
+        left = _replaced(_delegation(state, fact.agent).history, event, fact)
+        return state if left is None else _delegated(state, fact.agent, history=left)
+    state = state.but(compacting=None)
+    left = _replaced(state.history, event, fact)
+    if left is None:
+        return state
+    return _rewritten(state, event, left).but(compactions=state.compactions.append(event))
+
+
+def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete) -> AppendOnly[Entry] | None:
+    """The history after a compaction; None when it left all as it was, as a provider's own does."""
+    replaced = set(fact.replaced) if fact.success else set()
+    result: list[Entry] = []
+    placed = False
+    for entry in history if replaced else ():
+        if entry.ref not in replaced:
+            result.append(entry)
+        elif not placed:
+            result.extend(replacement_entries(event))
+            placed = True
+    return AppendOnly(result) if placed else None
+
+
+def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
+    kept = Rewritten(event, before=state.history, after=history)
+    return state.but(history=history, rewrites=(*state.rewrites, kept), readings=())
+
+
+def _pinned(state: SessionState, fact: Pin) -> SessionState:
+    pins = state.pins | set(fact.messages) if fact.pinned else state.pins - set(fact.messages)
+    return state.but(pins=pins, history=_resolved(state, fact.history) if fact.history else state.history)
+
+
+def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
+    found = (state.entry(ref) for ref in refs)
+    return AppendOnly(entry for entry in found if entry is not None and not entry.agent)
+
+
+def _others(state: SessionState, call_id: str) -> tuple[ApprovalRequested, ...]:
+    """What is pending but for one call."""
+    return tuple(each for each in state.pending if each.call_id != call_id)
+
+
+def _delegation(state: SessionState, agent: str) -> Delegation:
+    return state.delegations.get(agent) or Delegation()
+
+
+def _delegated(state: SessionState, agent: str, **changes: Any) -> SessionState:
+    """The state with one delegation changed."""
+    return state.but(delegations={**state.delegations, agent: _delegation(state, agent).but(**changes)})
+
+
+def _without_running(state: SessionState) -> SessionState:
+    running = [agent for agent, each in state.delegations.items() if each.status == "running"]
+    for agent in running:
+        state = _delegated(state, agent, status="interrupted")
+    return state
