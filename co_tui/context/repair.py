@@ -1,6 +1,6 @@
 """Keeps calls and returns in pairs: providers reject a return without its call, and a call without its return."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import is_
@@ -25,12 +25,15 @@ class Repaired(NamedTuple):
     origins: list[int | None]
 
 
-def repair(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The same messages with every call answered exactly once and no answer without its call."""
-    return repair_traced(messages).messages
+def repair(messages: Sequence[ModelMessage], pending: Collection[str] = ()) -> list[ModelMessage]:
+    """The same messages with every call answered exactly once and no answer without its call.
+
+    Calls of the last step whose ids are `pending` stay open: they wait for an approval.
+    """
+    return repair_traced(messages, pending).messages
 
 
-def repair_traced(messages: Sequence[ModelMessage]) -> Repaired:
+def repair_traced(messages: Sequence[ModelMessage], pending: Collection[str] = ()) -> Repaired:
     """As `repair`, telling where each message came from.
 
     Pairing goes by position: the answers to a response's calls are in the requests that follow it, up to
@@ -57,8 +60,31 @@ def repair_traced(messages: Sequence[ModelMessage]) -> Repaired:
         if parts:
             repaired.append(message if _same(parts, message.parts) else replace(message, parts=parts))
             origins.append(index)
+    calls.leave_open(pending)
     _close(repaired, origins, calls)
     return Repaired(repaired, origins)
+
+
+def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
+    """The calls of the last step that nobody has answered yet; none once a prompt followed them."""
+    calls = _OpenCalls()
+    for message in last_step(messages):
+        if isinstance(message, ModelResponse):
+            calls = _OpenCalls(message)
+        else:
+            _divided(message, calls)
+    return calls.left
+
+
+def last_step(messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
+    """The last response with the answers to its calls; nothing when a prompt came after it."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if isinstance(message, ModelResponse):
+            return messages[index:]
+        if any(_answered_id(part) is None for part in message.parts):
+            break
+    return ()
 
 
 def _divided(message: ModelRequest, calls: "_OpenCalls") -> tuple[list[ModelRequestPart], list[ModelRequestPart]]:
@@ -88,6 +114,14 @@ class _OpenCalls:
                 del self._calls[index]
                 return True
         return False
+
+    @property
+    def left(self) -> list[ToolCallPart]:
+        return list(self._calls)
+
+    def leave_open(self, pending: Collection[str]) -> None:
+        """Let the calls with these ids wait for their answers."""
+        self._calls = [call for call in self._calls if call.tool_call_id not in pending]
 
     def interrupted(self) -> list[ModelRequestPart]:
         """An answer for each call that is left, saying that there is none; closes them all."""

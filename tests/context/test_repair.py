@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.repair import INTERRUPTED, repair
+from co_tui.context.repair import INTERRUPTED, open_calls, repair
 
 ids = st.sampled_from(["a", "b", "c"])  # few, so that they are reused
 calls = st.builds(ToolCallPart, tool_name=st.just("t"), args=st.just("{}"), tool_call_id=ids)
@@ -98,3 +98,24 @@ def test_a_trailing_orphan_is_dropped() -> None:
     assert repair([prompt, orphan]) == [prompt]
     mixed = replace(orphan, parts=[*orphan.parts, *prompt.parts])
     assert repair([mixed])[0].parts == prompt.parts
+
+
+@given(histories, st.sets(ids))
+def test_only_what_is_pending_in_the_last_step_stays_open(history, pending) -> None:
+    repaired = repair(history, pending)
+    waiting = [call.tool_call_id for call in open_calls(repaired)]
+    assert set(waiting) <= pending
+    assert breaches(repaired) == [f"unanswered {call}" for call in waiting]
+    assert repair(repaired, pending) == repaired
+    assert breaches(repair(repaired)) == []
+
+
+def test_a_pending_call_stays_open_beside_one_that_was_interrupted() -> None:
+    calls = [ToolCallPart(tool_name="t", args="{}", tool_call_id=name) for name in ("a", "b", "c")]
+    answer = ToolReturnPart(tool_name="t", content="x", tool_call_id="a")
+    history = [ModelRequest(parts=[UserPromptPart("q")]), ModelResponse(parts=calls), ModelRequest(parts=[answer])]
+    repaired = repair(history, {"b"})
+    assert [(part.tool_call_id, part.content) for part in repaired[-1].parts] == [("a", "x"), ("c", INTERRUPTED)]
+    assert open_calls(repaired) == [calls[1]]
+    said = ModelRequest(parts=[UserPromptPart("something else")])
+    assert open_calls([*repaired, said]) == [] and breaches(repair([*repaired, said], {"b"})) == []
