@@ -117,6 +117,8 @@ class Meter:
 
     def release(self, messages: Sequence[ModelMessage]) -> None:
         """Let go of the counts of messages that are not among these; what was measured last is measured anew."""
+        if self._unanswered is None:
+            self._sent = ()
         live = {id(message) for message in (*messages, *self._sent)}
         self._counts = {key: counted for key, counted in self._counts.items() if key in live}
         self._measured, self._levels = [], []

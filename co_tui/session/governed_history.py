@@ -154,8 +154,9 @@ class GovernedHistory:
         """Measure the history as it stands, and log that."""
         await self.report((await self.measure()).reading)
 
-    def release(self) -> None:
+    def release_memory(self) -> None:
         """Let go of all that is remembered of messages which are no longer in the history."""
+        self.recorder.release_memory()
         self._parsed.release(self.state)
         self.governor.release(self.messages)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from co_tui.events import Event, Fact
+from co_tui.events import Event, Fact, MemoryReleased
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.port import Writing
@@ -53,6 +53,11 @@ class Recorder:
     def announce(self, fact: Fact) -> None:
         """Tell listeners what is happening now; not part of the log."""
         self._tell(Event(session_id=self.session_id, seq=None, timestamp=now(), fact=fact))
+
+    def release_memory(self) -> None:
+        """Let go of what is no longer in the history, here and wherever the events are followed."""
+        event = Event(session_id=self.session_id, seq=None, timestamp=now(), fact=MemoryReleased())
+        self._publish((event,))
 
     def listen(self, listener: Listener | None = None) -> Listener:
         listener = listener or Listener()

@@ -31,7 +31,7 @@ from co_tui.inert import shell_text
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.compaction.compactor import CompactionRefused
-from co_tui.session.compaction.pressure import pressed
+from co_tui.session.compaction.pressure import give_back, pressed
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.history_editor import HistoryEditor
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
@@ -95,7 +95,8 @@ class Session:
             window = await environment.window(model_handle)
             session_id = new_session_id()
             recorder = Recorder(session_id, environment.store.writing(), SessionState())
-            recorder.listen(listener)
+            if listener is not None:
+                recorder.listen(listener)
             lock = environment.store.claim(session_id)
             session = cls(environment, lock, recorder, model_handle, window)
             await recorder.record(SessionStart(**session._place()))
@@ -119,7 +120,8 @@ class Session:
             model_handle = await environment.open_model(model or state.model)
             window = await environment.window(model_handle)
             recorder = Recorder(session_id, environment.store.writing(), state)
-            recorder.listen(listener)
+            if listener is not None:
+                recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
             await asyncio.to_thread(session._factory.parsed.messages, state)  # a long one takes a while to parse
             before = state.usage.token_limit if state.usage else None
@@ -412,6 +414,8 @@ class Session:
             self._relieved_at = said
             with contextlib.suppress(CompactionRefused):
                 await self._compactor.compact(runtime.compactable, trigger=Trigger.MEMORY_PRESSURE)
+            runtime.history.release_memory()
+            await asyncio.to_thread(give_back)
 
     async def _stop_turns(self) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""

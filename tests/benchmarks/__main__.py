@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.benchmarks import app, compaction, counting, foundation, lab, pipeline
+from tests.benchmarks import app, compaction, counting, foundation, lab, memory, pipeline
 
 BENCHMARKS = {
     "foundation": foundation.main,
@@ -10,6 +10,7 @@ BENCHMARKS = {
     "pipeline": pipeline.main,
     "compaction": compaction.main,
     "counting": counting.main,
+    "memory": memory.main,
     "lab": lab.main,
 }
 

@@ -27,6 +27,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session, WindowTooSmall
 from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.session.state.released import PackedMessage
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.store.checkpoints import Checkpoints
@@ -650,6 +651,24 @@ async def test_memory_pressure_compacts(home: Path, provider: Provider) -> None:
     async with talking(home, provider, memory_limit_mb=1) as session:
         await talk(session, 2)
         assert compactions(session.state)[-1].trigger == "memory_pressure"
+
+
+async def test_memory_pressure_lets_go_of_what_left_the_context_and_undo_brings_it_back(
+    home: Path, provider: Provider
+) -> None:
+    async with talking(home, provider) as session:
+        await talk(session, 3, words=2_000)
+        said, history = list(session.state.transcript), list(session.state.history)
+        await session.apply_settings(session.settings.but(memory_limit_mb=1))
+        await talk(session, 40)
+        packed = [entry for entry in session.state.transcript if isinstance(entry.message, PackedMessage)]
+        assert packed and list(session.state.transcript)[: len(said)] == said, "nothing of it is another now"
+        assert replayed(home, session.id) == session.state
+        while session.state.rewrites:
+            await session.undo()
+        assert list(session.state.history)[: len(history)] == history
+        await session.submit("and now?")
+        assert "Question 1: what about function_1?" in json.dumps(provider.requests[-1]["messages"])
 
 
 async def test_the_model_may_ask_for_it(home: Path, provider: Provider) -> None:

@@ -14,6 +14,7 @@ from co_tui.events import (
     DelegationEnd,
     DelegationStart,
     Event,
+    MemoryReleased,
     Message,
     PlanChanged,
     Rewind,
@@ -57,6 +58,16 @@ def test_live_state_equals_replayed_state_at_every_seq(facts) -> None:
         stored.append(event_json(event))
         assert replay(from_json(line) for line in stored) == live
     assert len(live.transcript) == sum(isinstance(fact, Message) for fact in facts)
+
+
+@given(st.lists(durable_facts, max_size=25), st.integers(0, 25))
+def test_letting_go_of_memory_changes_nothing_that_can_be_seen(facts, moment) -> None:
+    events = log(*facts)
+    whole = replay(events)
+    sparing = apply(replay(events[:moment]), Event(session_id="s", seq=None, timestamp="", fact=MemoryReleased()))
+    for event in events[moment:]:
+        sparing = apply(sparing, event)
+    assert sparing == whole
 
 
 @given(st.lists(durable_facts, max_size=25))

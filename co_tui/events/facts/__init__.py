@@ -37,6 +37,7 @@ Fact: TypeAlias = (
     | context.MemoryWritten
     | context.CompactionStart
     | context.CompactionWait
+    | context.MemoryReleased
     | context.CompactionComplete
     | context.CompactionUndone
     | context.Pin

@@ -75,6 +75,12 @@ class CompactionStart(Logged):
     agent: str = ""
 
 
+class MemoryReleased(Announced):
+    """Memory is short: whoever keeps the state lets go of what is no longer in the history."""
+
+    TYPE = "session.memory_released"
+
+
 class CompactionWait(Announced):
     """A request waits for a compaction that began beside the conversation."""
 

@@ -1,5 +1,7 @@
 """Whether this process takes more memory than it may."""
 
+import contextlib
+import ctypes
 import gc
 import os
 from pathlib import Path
@@ -13,6 +15,13 @@ def pressed(limit_mb: int) -> bool:
         return False
     gc.collect()
     return resident_mb() > limit_mb
+
+
+def give_back() -> None:
+    """Hand freed memory back to the system, where that can be asked for: else the process stays as large as it was."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident_mb() -> float:

@@ -15,6 +15,7 @@ from co_tui.events import (
     DelegationEnd,
     DelegationStart,
     Event,
+    MemoryReleased,
     Message,
     ModelChange,
     Occurrence,
@@ -34,6 +35,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.messages import prompt_of, title_of
+from co_tui.session.state.released import released
 from co_tui.session.state.session_state import (
     Delegation,
     Entry,
@@ -52,6 +54,8 @@ def apply(state: SessionState, event: Event) -> SessionState:
     """The state after `event`. Announcements that are not logged leave it as it was."""
     fact = event.fact
     match fact:
+        case MemoryReleased():
+            return released(state)
         case Announced():
             return state
         case SessionStart() | SessionResume() | SessionFork():

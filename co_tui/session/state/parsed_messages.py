@@ -4,6 +4,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.messages import message_json, read_messages
 from co_tui.events import Ref
+from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import SessionState
 
 __all__ = ["ParsedMessages", "message_json"]
@@ -20,7 +21,7 @@ class ParsedMessages:
         """What the model would be sent now, before any stage."""
         missing = [entry for entry in state.history if entry.ref not in self._parsed]
         if missing:
-            parsed = read_messages([entry.message for entry in missing])
+            parsed = read_messages([opened(entry.message) for entry in missing])
             for entry, message in zip(missing, parsed, strict=True):
                 self.remember(entry.ref, message)
         return [self._parsed[entry.ref] for entry in state.history]
