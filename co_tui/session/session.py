@@ -14,8 +14,6 @@ from co_tui.events import (
     CompactionComplete,
     Event,
     Message,
-    ModelChange,
-    PolicyChange,
     PromptReturned,
     QueueChanged,
     Ref,
@@ -38,6 +36,7 @@ from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
+from co_tui.session.runtime_switcher import RuntimeSwitcher
 from co_tui.session.state import history_edits
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import SessionState
@@ -48,16 +47,6 @@ from co_tui.store.port import SessionLock
 LEAST_RESTORED_TURNS = 3
 RELIEVED_FOR_MESSAGES = 40
 """After compacting for want of memory: not again before so much more was said."""
-
-
-class WindowTooSmall(Exception):
-    """The conversation does not fit the window of the model it shall go on with."""
-
-    def __init__(self, model: str, tokens: int, window_tokens: int) -> None:
-        super().__init__(
-            f"The conversation takes {tokens:,} tokens, the window of {model} has {window_tokens:,}: "
-            "it has to be compacted first."
-        )
 
 
 class Session:
@@ -71,14 +60,13 @@ class Session:
         self._recorder = recorder
         self._relieved_at = -RELIEVED_FOR_MESSAGES
         """How much had been said when memory was last made free."""
-        self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._close_retired)
+        self._factory = RuntimeFactory(environment, recorder)
+        self._switcher = RuntimeSwitcher(environment, recorder, self._factory, lambda: self.busy)
+        self._switcher.begin(model_handle, window)
+        self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._switcher.close_retired)
         self._turn: Turn | None = None
         self._stop_next = False
-        self._retired: list[ModelHandle] = []
-        """Models that were replaced while they may still be answering."""
-        self._factory = RuntimeFactory(environment, recorder)
         self._compactor = self._factory.compactor
-        self._runtime = self._factory.make(model_handle, environment.settings, window)
         self._editor = HistoryEditor(self._factory.keeping, self._settle_history, self._state_at)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
@@ -127,7 +115,7 @@ class Session:
             before = state.usage.token_limit if state.usage else None
             place = {**session._place(), "model": state.model}
             await session._recorder.record(SessionResume(**place))
-            await session._record_model_change(state.model, before)
+            await session._switcher.record_model_change(state.model, before)
             await session._restore()
         except BaseException:
             lock.release()
@@ -168,6 +156,10 @@ class Session:
     def state(self) -> SessionState:
         """What all events so far add up to."""
         return self._recorder.state
+
+    @property
+    def _runtime(self) -> Runtime:
+        return self._switcher.runtime
 
     @property
     def settings(self) -> Settings:
@@ -296,65 +288,15 @@ class Session:
         A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the model
         that still answers makes it smaller first.
         """
-        model_handle = await self._environment.open_model(name)
-        try:
-            window = await self._environment.window(model_handle)
-            # In the tokens of the model it shall go on with.
-            measured = await self._factory.make(model_handle, self._runtime.settings, window).history.measure()
-            await self._make_fit(model_handle.name, window, measured.reading.most_tokens, compact)
-        except BaseException:
-            await model_handle.close()
-            raise
-        await self._compactor.discard("another model answers from now on")
-        before = self._runtime
-        self._learn()
-        self._runtime = self._factory.make(model_handle, before.settings, window)
-        self._retired.append(before.model_handle)
-        if not self.busy:
-            await self._close_retired()
-        await self._record_model_change(before.model_handle.name, before.history.governor.window.tokens)
-        await self._runtime.history.report_now()
-
-    async def _make_fit(self, name: str, window: Window, tokens: int, compact: bool) -> None:
-        if tokens <= window.tokens * self._runtime.history.policy.buffer_exhaustion_threshold or not self.state.history:
-            return
-        if not compact:
-            raise WindowTooSmall(name, tokens, window.tokens)
-        done: CompactionComplete = await self._in_turn(lambda: self._compact_for(window))
-        if not done.success:
-            raise CompactionRefused(f"The model was not changed: {done.error or 'the compaction was cancelled'}.")
-
-    async def _compact_for(self, window: Window) -> CompactionComplete:
-        """By the model that still answers, but so that the result fits another one's window."""
-        governor = self._runtime.history.governor
-        own = governor.window
-        await self._compactor.discard("the model changes")
-        governor.use_window(Window(tokens=min(own.tokens, window.tokens), known=window.known))
-        try:
-            return await self._compactor.compact(self._runtime.compactable, trigger=Trigger.MODEL_SWITCH)
-        finally:
-            governor.use_window(own)
+        await self._switcher.switch_model(name, self._in_turn if compact else None)
 
     async def switch_policy(self, settings: Settings) -> None:
         """Let another policy govern the context from the next request on."""
-        before = self._runtime
-        await self._compactor.discard("another policy governs from now on")
-        governor = before.history.governor
-        self._runtime = self._factory.make(before.model_handle, settings, governor.window, governor.meter)
-        tokens = governor.window.tokens
-        await self._recorder.record(
-            PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
-        )
+        await self._switcher.switch_policy(settings)
 
     async def apply_settings(self, settings: Settings) -> None:
         """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
-        before = self._runtime
-        await self._compactor.discard("the settings changed")
-        window = await self._environment.window(before.model_handle, settings)
-        self._runtime = self._factory.make(before.model_handle, settings, window, before.history.governor.meter)
-        self._runtime.history.scaffold = before.history.scaffold
-        if not self.busy and self.state.usage is not None:
-            await self._runtime.history.report_now()
+        await self._switcher.apply_settings(settings)
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for a compaction beside the conversation, so long at most; then it is discarded."""
@@ -366,7 +308,7 @@ class Session:
         Returns the prompts that were waiting and never became part of the conversation.
         """
         unsaid = await self._stop_turns()
-        self._learn()
+        self._switcher.learn()
         try:
             await self._factory.close()
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
@@ -375,14 +317,6 @@ class Session:
             await self._runtime.model_handle.close()
             self._lock.release()
         return unsaid
-
-    def _learn(self) -> None:
-        history = self._runtime.history
-        self._environment.ratios.learn(history.model, history.governor.meter.learnt_ratio)
-
-    async def _close_retired(self) -> None:
-        while self._retired:
-            await self._retired.pop().close()
 
     async def _one_turn(self, prompt: str) -> Outcome:
         request = ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))
@@ -427,14 +361,6 @@ class Session:
         self._stop_turn()
         await self._queue.wait()
         return unsaid
-
-    async def _record_model_change(self, before: str, window_before: int | None) -> None:
-        name = self._runtime.model_handle.name
-        if before and before != name:
-            window_after = self._runtime.history.governor.window.tokens
-            await self._recorder.record(
-                ModelChange(from_=before, to=name, window_before=window_before, window_after=window_after)
-            )
 
     def _place(self) -> dict[str, str]:
         repository, branch = repository_of(self._environment.cwd)

@@ -153,7 +153,7 @@ class Actions(RewriteActions):
             return
         from co_tui.agent.errors import ModelUnusable
         from co_tui.session.compaction.compactor import CompactionRefused
-        from co_tui.session.session import WindowTooSmall
+        from co_tui.session.runtime_switcher import WindowTooSmall
 
         try:
             if self._control.session is not None:

@@ -25,7 +25,8 @@ from co_tui.events import (
 from co_tui.events.messages import pieces
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.compactor import CompactionRefused
-from co_tui.session.session import Session, WindowTooSmall
+from co_tui.session.runtime_switcher import WindowTooSmall
+from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.state.released import PackedMessage
 from co_tui.session.state.session_state import SessionState
