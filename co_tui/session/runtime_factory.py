@@ -21,6 +21,7 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.own_tools import OwnTools
+from co_tui.session.tools.recall import Recall
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.daily_memory import DailyMemory
@@ -40,7 +41,8 @@ class RuntimeFactory:
         paths = environment.paths
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
         self.compactor = Compactor(Applier(self.keeping), environment.asker)
-        self._tools = OwnTools(self._archive, self.compactor, lambda: recorder.state)
+        recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
+        self._tools = OwnTools(self._archive, self.compactor, recall, lambda: recorder.state)
 
     def make(
         self, model_handle: ModelHandle, settings: Settings, window: Window, meter: Meter | None = None

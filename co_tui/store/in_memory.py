@@ -12,9 +12,10 @@ from co_tui.events import Event, Fact, Message, SessionFork, UsageInfo, is_durab
 from co_tui.store.counters import SessionCounters
 from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.half_reply import recovered
-from co_tui.store.searchable import searchable
+from co_tui.store.searchable import SAID, SearchableText, searchable
 from co_tui.store.timestamps import now
-from co_tui.store.values import Health, SessionRow, only_one
+from co_tui.store.values import FoundMessages, Health, SessionRow, only_one, with_most_words
+from co_tui.store.words import holds
 
 T = TypeVar("T")
 
@@ -39,12 +40,12 @@ class _KeptSession:
         told = {name: getattr(self.counters, name) for name in SessionRow._fields if hasattr(self.counters, name)}
         return SessionRow(id=self.id, created=self.created, updated=self.updated, **told)
 
-    def texts(self) -> Iterator[tuple[Event, str, str]]:
-        """What a search looks at: the event, the role, the text."""
+    def texts(self) -> Iterator[tuple[Event, SearchableText]]:
+        """What a search looks at."""
         for event in list(self.events):
             if isinstance(event.fact, Message):
-                for role, text in searchable(event.fact.message):
-                    yield event, role, text
+                for part in searchable(event.fact.message):
+                    yield event, part
 
 
 class InMemoryStore:
@@ -233,6 +234,17 @@ class InMemoryReader:
         events = self._events(session_id)[: before - 1 if before is not None else None]
         return events[max(0, len(events) - count) :]
 
+    def messages_with(self, session_id: str, words: Sequence[str], *, but_of_tool: str | None = None) -> FoundMessages:
+        session = self._sessions.get(session_id)
+        texts = [
+            (event.seq or 0, part.tool, part.text)
+            for event, part in (session.texts() if session else ())
+            if part.tool != but_of_tool
+        ]
+        return with_most_words(
+            [seq for seq, tool, text in texts if holds(text, word) or holds(tool, word)] for word in words
+        )
+
     def usage(self, session_id: str) -> UsageInfo | None:
         for event in reversed(self._events(session_id)):
             if isinstance(event.fact, UsageInfo) and not event.fact.agent:
@@ -241,10 +253,10 @@ class InMemoryReader:
 
     def prompts(self, limit: int) -> list[str]:
         said = [
-            (event.timestamp, event.seq or 0, text)
+            (event.timestamp, event.seq or 0, part.text)
             for session in list(self._sessions.values())
-            for event, role, text in session.texts()
-            if role == "user"
+            for event, part in session.texts()
+            if part.role == "user" and part.text.strip()
         ]
         return list(dict.fromkeys(text for *_, text in sorted(said, reverse=True)[:limit]))[::-1]
 
@@ -268,7 +280,8 @@ def _holds(session: _KeptSession, search: str) -> bool:
         return True
     wanted = [re.compile(r"\b" + r"\W+".join(map(re.escape, _words(word)))) for word in search.split() if _words(word)]
     return bool(wanted) and any(
-        all(word.search(plain) for word in wanted) for *_, text in session.texts() for plain in [" ".join(_words(text))]
+        all(word.search(plain) for word in wanted)
+        for plain in (" ".join(_words(part.text)) for _, part in session.texts() if part.role in SAID)
     )
 
 

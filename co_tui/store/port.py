@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
-    from co_tui.store.values import Health, SessionRow
+    from co_tui.store.values import FoundMessages, Health, SessionRow
 
 
 class Closable(Protocol):
@@ -49,6 +49,16 @@ class Reading(Closable, Protocol):
 
     def last_events(self, session_id: str, count: int, before: int | None = None) -> "list[Event]":
         """The last `count` events, oldest first; with `before`, of those below that seq."""
+        ...
+
+    def messages_with(
+        self, session_id: str, words: "Sequence[str]", *, but_of_tool: str | None = None
+    ) -> "FoundMessages":
+        """The messages of a session that hold the most of these words, newest first; what is committed is found.
+
+        Each of the words is in small letters, and may be several that stand together (see `words.place_of`). It has
+        to stand in one part of the message, or in the name of that part's tool. Parts of one tool can be left out.
+        """
         ...
 
     def usage(self, session_id: str) -> "UsageInfo | None":

@@ -1,17 +1,33 @@
-"""The texts of a message that a search over all sessions looks at."""
+"""The texts of a message that can be searched for."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from co_tui.events import Json
 from co_tui.events.messages import Role, pieces
 from co_tui.events.storable import storable_text
 
-_SEARCHED: frozenset[Role] = frozenset({"user", "assistant", "tool_call", "tool_result"})
+SAID: frozenset[Role] = frozenset({"user", "assistant", "tool_call", "tool_result"})
+"""What a search over all sessions looks at; thoughts and instructions are found only within their session."""
 
 
-def searchable(message: Json) -> Iterator[tuple[Role, str]]:
-    """Each part that people said or tools told, with its role."""
-    for role, text, _ in pieces(message):
-        if role in _SEARCHED and text.strip():
-            # Lone surrogates cannot be stored as UTF-8; the log keeps them, the search does without.
-            yield role, storable_text(text)
+class SearchableText(NamedTuple):
+    """One part of a message."""
+
+    role: Role
+    tool: str
+    text: str
+
+
+def searchable(message: Json) -> Iterator[SearchableText]:
+    """Each part of a message that says something or names a tool."""
+    for role, text, part in pieces(message):
+        tool = part.get("tool_name")
+        tool = _indexable(tool) if isinstance(tool, str) else ""
+        if tool or text.strip():
+            yield SearchableText(role, tool, _indexable(text))
+
+
+def _indexable(text: str) -> str:
+    """Lone surrogates cannot be stored as UTF-8, and an index ends at a zero: the log keeps them, the search not."""
+    return storable_text(text).replace("\0", " ")

@@ -1,6 +1,7 @@
 """What a store answers with."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from co_tui.events import share_of
@@ -41,6 +42,15 @@ class SessionRow(NamedTuple):
         return {**self._asdict(), "cost": self.known_cost}
 
 
+class FoundMessages(NamedTuple):
+    """The messages of a session that hold the most of some words."""
+
+    words: int
+    """How many of the words each of them holds."""
+    seqs: tuple[int, ...]
+    """Newest first."""
+
+
 class Health(NamedTuple):
     """What `doctor` tells of the store."""
 
@@ -51,6 +61,13 @@ class Health(NamedTuple):
     verdict: str = "ok"
     open_to_others: bool = False
     """Whether other users of this machine can read it."""
+
+
+def with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMessages:
+    """From the messages that hold the first word, the second, and so on."""
+    held = Counter(seq for seqs in seqs_of_words for seq in set(seqs))
+    most = max(held.values(), default=0)
+    return FoundMessages(most, tuple(sorted((seq for seq, count in held.items() if count == most), reverse=True)))
 
 
 def only_one(rows: Sequence[SessionRow], name: str) -> SessionRow:

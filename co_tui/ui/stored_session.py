@@ -1,11 +1,15 @@
 """A stored session as the screen first shows it: its end at once, the rest as one scrolls."""
 
+from typing import TYPE_CHECKING
+
 from co_tui.events import Event, Message
 from co_tui.events.messages import prompt_of
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.port import Reading, Store
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
+
+if TYPE_CHECKING:
+    from co_tui.store.port import Reading, Store
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 600
@@ -14,7 +18,7 @@ LARGEST_PAGE_EVENTS = 600
 class StoredSession:
     """Reads a session's log backwards, page by page."""
 
-    def __init__(self, store: Store, session_id: str) -> None:
+    def __init__(self, store: "Store", session_id: str) -> None:
         """Raises `StoreError` for an unknown session or a store that cannot be read."""
         self._store = store
         with store.reading() as reading:
@@ -61,7 +65,7 @@ class StoredSession:
         self._first_seq = events[0].seq or 1 if events else 1
         return BlockBuilder().add_all(events)
 
-    def _page(self, reading: Reading, before: int | None = None) -> list[Event]:
+    def _page(self, reading: "Reading", before: int | None = None) -> list[Event]:
         """Events back to the beginning of a turn, so that no call is parted from its result."""
         events = reading.last_events(self._row.id, PAGE_EVENTS, before)
         while events and (events[0].seq or 1) > 1 and len(events) < LARGEST_PAGE_EVENTS and not _opens_turn(events[0]):

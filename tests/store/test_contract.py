@@ -60,6 +60,7 @@ def test_nothing_is_an_empty_answer(reading: Reading) -> None:
     assert reading.sessions() == [] and reading.browse("", "/x") == [] and reading.count() == 0
     assert reading.latest("/x") is None and reading.prompts(9) == []
     assert list(reading.events("s")) == [] and reading.last_events("s", 5) == []
+    assert reading.messages_with("s", ["heron"]).seqs == ()
     assert reading.usage("s") is None and list(reading.half_reply("s")) == []
 
 
@@ -216,6 +217,29 @@ def test_search_finds_words_in_messages_and_titles(store: Store, reading: Readin
 def test_only_what_was_said_and_told_is_searched(store: Store, reading: Reading) -> None:
     store.writing().append("s", [SessionRename(title="t"), told("heron", "thinking"), told("egret", "text")]).result()
     assert reading.sessions(search="heron") == [] and len(reading.sessions(search="egret")) == 1
+
+
+def test_messages_of_a_session_with_the_most_of_some_words(store: Store, reading: Reading) -> None:
+    facts = [
+        SessionStart(),
+        said("The port is 8080."),
+        told("We export it", "thinking"),
+        told("port\n 8080", "tool-return", tool_name="read_port"),
+        told("8080 port", "tool-return", tool_name="recall"),
+    ]
+    store.writing().append("a", facts).result()
+    store.writing().append("b", [said("port 8080")]).result()
+
+    def found(*words: str, but_of_tool: str | None = None) -> tuple[int, tuple[int, ...]]:
+        return tuple(reading.messages_with("a", words, but_of_tool=but_of_tool))
+
+    assert found("port") == (1, (5, 4, 3, 2)) and found("8080", "port") == (2, (5, 4, 2))
+    assert found("port", "8080", but_of_tool="recall") == (2, (4, 2))
+    assert found("port 8080") == (1, (4,)) and found("read_") == (1, (4,)) and found("t is 8") == (1, (2,))
+    assert found("export", "heron", "owl") == (1, (3,)) and found("rt") == found("port")
+    assert found("heron") == found() == (0, ()) and tuple(reading.messages_with("zzz", ["port"])) == (0, ())
+    store.writing().delete("a").result()
+    assert found("port") == (0, ())
 
 
 def test_prompts_come_oldest_first_each_once(store: Store, reading: Reading) -> None:

@@ -19,11 +19,13 @@ SMALLEST_WINDOW_FOR_TOOLS = 8_000
 class OwnTools:
     """Offered only where they can be of use: each definition goes with every request."""
 
-    def __init__(self, archive: Archive, compactor: Compactor, state: Callable[[], SessionState]) -> None:
+    def __init__(
+        self, archive: Archive, compactor: Compactor, recall: Recall, state: Callable[[], SessionState]
+    ) -> None:
         self._archive = archive
         self._compactor = compactor
         self._state = state
-        self._recall = Recall(state)
+        self._recall = recall
 
     def beside(
         self, others: Sequence[AbstractToolset[Any]], history: GovernedHistory

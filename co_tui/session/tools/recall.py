@@ -3,14 +3,16 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from pydantic_ai.exceptions import ModelRetry
 
-from co_tui.events import Json, Ref
+from co_tui.events import Event, Json, Message
 from co_tui.events.messages import Role, pieces
 from co_tui.inert import one_line
-from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.session.state.session_state import SessionState
+from co_tui.store.port import Store
+from co_tui.store.words import place_of
 
 HITS = 8
 """Messages a page."""
@@ -20,8 +22,6 @@ BEFORE_CHARS = 200
 ANSWER_CHARS = 6_000
 NAME_CHARS = 40
 MAX_WORDS = 40
-
-Needle: TypeAlias = "str | re.Pattern[str]"
 
 _ROLES: dict[Role, str] = {"tool_call": "call of", "tool_result": "result of"}
 
@@ -38,19 +38,23 @@ class _Piece(NamedTuple):
         return f"{self.tool}\n{self.text}".lower()
 
 
-class _Found(NamedTuple):
-    """The messages with the most of the words, newest first."""
+class _Page(NamedTuple):
+    """Some of the messages that were found, newest first."""
 
-    entries: list[Entry]
     words: int
+    """How many of the words each of them holds."""
+    messages: int
+    """How many there are on all pages."""
+    events: list[Event]
 
 
 class Recall:
-    """One session's memory of itself. Texts are prepared once: a search costs a scan, not a parse."""
+    """One session's memory of itself: the store finds what was said, and keeps it."""
 
-    def __init__(self, state: Callable[[], SessionState]) -> None:
+    def __init__(self, store: Store, session_id: str, state: Callable[[], SessionState]) -> None:
+        self._store = store
+        self._session_id = session_id
         self._state = state
-        self._texts: dict[Ref, str] = {}
 
     async def recall(self, query: str, page: int = 1) -> str:
         """Search everything said in this session, also what is no longer in your context.
@@ -62,51 +66,32 @@ class Recall:
             query: Words to look for; "quoted words" are found only together, in that order.
             page: Which page of the results, from 1 up.
         """
-        needles = _needles(query)
-        if not needles:
+        words = _words(query)
+        if not words:
             raise ModelRetry("The query has no words to look for.")
         if page < 1:
             raise ModelRetry("Pages are counted from 1 up.")
-        state = self._state()
-        # A long session takes a moment; the screen must not wait for it.
-        found = await asyncio.to_thread(self._search, state, needles)
-        return _answer(found, needles, page, state)
+        # The screen must not wait for it.
+        found = await asyncio.to_thread(self._search, words, page)
+        return _answer(found, words, page, self._state())
 
-    def _search(self, state: SessionState, needles: list[Needle]) -> _Found:
-        scored = [(self._score(entry, needles), entry) for entry in state.transcript]
-        most = max((score for score, _ in scored), default=0)
-        entries = [entry for score, entry in reversed(scored) if most and score == most]
-        return _Found(entries, most)
-
-    def _score(self, entry: Entry, needles: list[Needle]) -> int:
-        text = self._texts.get(entry.ref)
-        if text is None:
-            text = self._texts[entry.ref] = "\n".join(piece.searched for piece in _pieces(entry.message))
-        return _count(text, needles)
+    def _search(self, words: list[str], page: int) -> _Page:
+        with self._store.reading() as reading:
+            found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
+            seqs = found.seqs[(page - 1) * HITS : page * HITS]
+            events = [event for seq in seqs for event in reading.events(self._session_id, seq - 1, seq)]
+        return _Page(found.words, len(found.seqs), events)
 
 
-def _needles(query: str) -> list[Needle]:
-    """The words and quoted phrases of a query, each once; white space inside a phrase matches any."""
-    found: dict[str, Needle] = {}
-    for phrase, word in re.findall(r'["“”]([^"“”]+)["“”]|([^\s"“”]+)', query.lower()):
-        words = (phrase or word).split()
-        if len(words) == 1:
-            found[words[0]] = words[0]
-        elif words:
-            found[" ".join(words)] = re.compile(r"\s+".join(map(re.escape, words)))
-    return list(found.values())[:MAX_WORDS]
+def _words(query: str) -> list[str]:
+    """The words and quoted phrases of a query, each once."""
+    found = re.findall(r'["“”]([^"“”]+)["“”]|([^\s"“”]+)', query.lower())
+    cleaned = (" ".join((phrase or word).split()) for phrase, word in found)
+    return list(dict.fromkeys(filter(None, cleaned)))[:MAX_WORDS]
 
 
-def _place(text: str, needle: Needle) -> int:
-    """Where it first stands in the text; -1 when nowhere."""
-    if isinstance(needle, str):
-        return text.find(needle)
-    match = needle.search(text)
-    return match.start() if match else -1
-
-
-def _count(text: str, needles: Iterable[Needle]) -> int:
-    return sum(_place(text, needle) >= 0 for needle in needles)
+def _count(text: str, words: Iterable[str]) -> int:
+    return sum(place_of(each, text) >= 0 for each in words)
 
 
 def _pieces(message: Json) -> list[_Piece]:
@@ -120,18 +105,19 @@ def _pieces(message: Json) -> list[_Piece]:
     return found
 
 
-def _answer(found: _Found, needles: list[Needle], page: int, state: SessionState) -> str:
-    count = len(found.entries)
-    if not count:
+def _answer(found: _Page, words: list[str], page: int, state: SessionState) -> str:
+    if not found.messages:
         return "Nothing in this session matches. Try fewer or other words."
-    pages = -(-count // HITS)
+    pages = -(-found.messages // HITS)
     if page > pages:
-        return f"There is no page {page}: {_messages(count)}, on {pages} page{'s' if pages > 1 else ''}."
+        return f"There is no page {page}: {_messages(found.messages)}, on {pages} page{'s' if pages > 1 else ''}."
     known = {entry.ref for entry in state.history}
-    head = f"[{_messages(count)}, newest first; page {page} of {pages}]"
-    if found.words < len(needles):
-        head += f"\n[no message holds all of the query; these hold {found.words} of {len(needles)}]"
-    hits = [_hit(entry, needles, entry.ref in known) for entry in found.entries[(page - 1) * HITS : page * HITS]]
+    head = f"[{_messages(found.messages)}, newest first; page {page} of {pages}]"
+    if found.words < len(words):
+        head += f"\n[no message holds all of the query; these hold {found.words} of {len(words)}]"
+    hits = [
+        _hit(event.fact, words, (event.seq, 0) in known) for event in found.events if isinstance(event.fact, Message)
+    ]
     return "\n\n".join([head, *hits])[:ANSWER_CHARS]
 
 
@@ -139,15 +125,15 @@ def _messages(count: int) -> str:
     return f"{count} messages match" if count > 1 else "1 message matches"
 
 
-def _hit(entry: Entry, needles: list[Needle], known: bool) -> str:
-    best = max(_pieces(entry.message), key=lambda piece: _count(piece.searched, needles))
+def _hit(said: Message, words: list[str], known: bool) -> str:
+    best = max(_pieces(said.message), key=lambda piece: _count(piece.searched, words))
     note = " (still in your context)" if known else ""
-    return f"[turn {entry.turn}, {best.label}]{note}\n{_excerpt(best.text, needles)}"
+    return f"[turn {said.turn}, {best.label}]{note}\n{_excerpt(best.text, words)}"
 
 
-def _excerpt(text: str, needles: list[Needle]) -> str:
+def _excerpt(text: str, words: list[str]) -> str:
     lower = text.lower()
-    first = min((place for needle in needles if (place := _place(lower, needle)) >= 0), default=0)
+    first = min((place for each in words if (place := place_of(each, lower)) >= 0), default=0)
     start = max(0, min(first - BEFORE_CHARS, len(text) - EXCERPT_CHARS))
     end = start + EXCERPT_CHARS
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")

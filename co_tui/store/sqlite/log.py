@@ -57,11 +57,10 @@ def _created(connection: sqlite3.Connection, session_id: str, timestamp: str) ->
 
 def _index(connection: sqlite3.Connection, event: Event) -> None:
     if isinstance(event.fact, Message):
-        for role, text in searchable(event.fact.message):
-            connection.execute(
-                "INSERT INTO message_texts(session_id, seq, role, text) VALUES(?, ?, ?, ?)",
-                (event.session_id, event.seq, role, text),
-            )
+        connection.executemany(
+            "INSERT INTO message_texts(session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?)",
+            [(event.session_id, event.seq, *part) for part in searchable(event.fact.message)],
+        )
 
 
 def save_reply(connection: sqlite3.Connection, session_id: str, number: int, body: str) -> None:

@@ -6,6 +6,9 @@ from pathlib import Path
 from sqlite_utils import Database, Migrations
 from sqlite_utils.db import Table
 
+from co_tui.events import Message
+from co_tui.events.event import stored
+from co_tui.store.searchable import SAID, searchable
 from co_tui.store.sqlite.lock import file_lock
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
@@ -67,6 +70,52 @@ def _sessions_and_events(db: Database) -> None:
     texts.enable_fts(["text"], create_triggers=True, tokenize="unicode61 remove_diacritics 2")
     # Small merges at every insert instead of a rare long pause.
     db.execute("INSERT INTO message_texts_fts(message_texts_fts, rank) VALUES('automerge', 8)")
+
+
+@steps(name="002_words_within_a_session")
+def _words_within_a_session(db: Database) -> None:
+    """Every part of every message with its tool, and an index that finds words anywhere in them."""
+    db.execute("ALTER TABLE message_texts ADD COLUMN tool TEXT NOT NULL DEFAULT ''")
+    db.execute("DROP TRIGGER message_texts_au")  # texts never change, and naming their tools is no change of them
+    _complete_texts(db.conn)
+    db.execute(
+        "CREATE VIRTUAL TABLE message_grams USING fts5"
+        "(tool, text, content='message_texts', content_rowid='id', tokenize='trigram', detail='none')"
+    )
+    db.execute("INSERT INTO message_grams(message_grams, rank) VALUES('automerge', 8)")
+    db.execute("INSERT INTO message_grams(message_grams) VALUES('rebuild')")
+    db.execute(
+        "CREATE TRIGGER message_grams_ai AFTER INSERT ON message_texts BEGIN"
+        " INSERT INTO message_grams(rowid, tool, text) VALUES(new.id, new.tool, new.text); END"
+    )
+    db.execute(
+        "CREATE TRIGGER message_grams_ad AFTER DELETE ON message_texts BEGIN"
+        " INSERT INTO message_grams(message_grams, rowid, tool, text)"
+        " VALUES('delete', old.id, old.tool, old.text); END"
+    )
+
+
+def _complete_texts(connection: sqlite3.Connection) -> None:
+    """Name the tools of the texts that are there, and add those that the first schema did without."""
+    events = connection.execute(
+        "SELECT session_id, seq, type, timestamp, version, payload FROM events WHERE type = ?", (Message.TYPE,)
+    )
+    for row in events:
+        session_id, seq, *_ = row
+        fact = stored(*row).fact
+        there = connection.execute(
+            "SELECT id FROM message_texts WHERE session_id = ? AND seq = ? ORDER BY id", (session_id, seq)
+        )
+        ids = iter([number for (number,) in there.fetchall()])
+        for role, tool, text in searchable(fact.message) if isinstance(fact, Message) else ():
+            known = next(ids, None) if role in SAID and text.strip() else None
+            if known is None:
+                connection.execute(
+                    "INSERT INTO message_texts(session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?)",
+                    (session_id, seq, role, tool, text),
+                )
+            elif tool:
+                connection.execute("UPDATE message_texts SET tool = ? WHERE id = ?", (tool, known))
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:

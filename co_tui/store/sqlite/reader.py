@@ -3,19 +3,21 @@
 import os
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
 from co_tui.store.errors import StoreError
+from co_tui.store.searchable import SAID
 from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.failures import explained
 from co_tui.store.sqlite.rows import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
-from co_tui.store.values import Health, SessionRow, only_one
+from co_tui.store.values import FoundMessages, Health, SessionRow, only_one
 
 _COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
+_SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
 _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
@@ -52,7 +54,7 @@ class Reader:
         if search.strip():
             conditions.append(
                 "(s.title LIKE ? ESCAPE '\\' OR s.id IN (SELECT t.session_id FROM message_texts_fts f"
-                " JOIN message_texts t ON t.id = f.rowid WHERE message_texts_fts MATCH ?))"
+                f" JOIN message_texts t ON t.id = f.rowid WHERE message_texts_fts MATCH ? AND t.role IN ({_SAID})))"
             )
             values += [f"%{_like(search)}%", _fts_phrase(search)]
         if cwd:
@@ -115,6 +117,18 @@ class Reader:
             (session_id, before if before is not None else ALL_SEQS, count),
         )
         return [stored(*row) for row in reversed(rows)]
+
+    def messages_with(self, session_id: str, words: Sequence[str], *, but_of_tool: str | None = None) -> FoundMessages:
+        """The messages that hold the most of these words, newest first; the index finds them."""
+        connection = self._connected()
+        if connection is None:
+            return FoundMessages(0, ())
+        from co_tui.store.sqlite.word_search import messages_with
+
+        try:
+            return messages_with(connection, session_id, words, but_of_tool)
+        except sqlite3.Error as error:
+            raise explained(error, self._path) from error
 
     def usage(self, session_id: str) -> UsageInfo | None:
         """The session's newest measurement, from its row."""
