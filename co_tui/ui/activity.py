@@ -33,8 +33,11 @@ class Activity:
     """Follows the events of a turn; every method is told the time."""
 
     def __init__(self) -> None:
-        self._began = 0.0
-        self._heard_at = 0.0
+        self.begin(0.0)
+
+    def begin(self, now: float) -> None:
+        """A turn begins."""
+        self._began = self._heard_at = now
         self._first_at: float | None = None
         self._chars = 0
         self._thinking = False
@@ -42,11 +45,6 @@ class Activity:
         self._retry_at: float | None = None
         self._compacting = False
         self._stopping = False
-
-    def begin(self, now: float) -> None:
-        """A turn begins."""
-        self.__init__()  # type: ignore[misc]  # everything anew
-        self._began = self._heard_at = now
 
     def stop(self) -> None:
         """The user wants it to end."""

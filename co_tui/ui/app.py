@@ -2,6 +2,7 @@
 
 import time
 import traceback
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,14 +10,15 @@ from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.command import Provider
 from textual.driver import Driver
 from textual.theme import Theme
 
-from co_tui.events import CompactionComplete, Event
+from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
 from co_tui.settings import DEBUG_VARIABLE
-from co_tui.ui import commands
+from co_tui.ui import command_table
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
@@ -26,7 +28,13 @@ from co_tui.ui.themes import DARK, LIGHT, palette_of
 from co_tui.ui.widgets.rendering import Look
 
 if TYPE_CHECKING:
-    from co_tui.ui.screens.compaction import DetailWish
+    from co_tui.ui.command_host import AppCommandHost
+
+
+def _palette_provider() -> type[Provider]:
+    from co_tui.ui.commands.palette import CommandProvider
+
+    return CommandProvider
 
 
 class CoTui(App[None]):
@@ -35,7 +43,7 @@ class CoTui(App[None]):
     TITLE = "co-tui"
     # Textual loads no style sheet of a default screen.
     CSS_PATH = Path(__file__).with_name("screens") / "chat.tcss"
-    COMMANDS = {commands.CommandProvider}
+    COMMANDS = {_palette_provider}
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_hint", show=False, priority=True)]
 
@@ -43,14 +51,13 @@ class CoTui(App[None]):
         """`typed_ahead` is what was typed while the terminal was being asked for its colours."""
         super().__init__()
         self.animation_level = "none"
-        self.branch = repository_of(launch.cwd)[1]
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self._terminal_is_dark = dark
         self.theme = self._theme_named(launch.settings.theme)
         self.look = self._make_look(rich=False)
-        self.chat = ChatScreen()
-        self.controller = SessionController(self, self.chat, launch, DialogQuestions(self))
+        self.chat = ChatScreen(self, launch, branch=repository_of(launch.cwd)[1])
+        self.controller = SessionController(self, self.chat, launch, DialogQuestions(self, self.chat))
         self._early: list[events.Event] | None = []
         """What was typed so far; None once the prompt takes keys itself."""
         if typed_ahead:
@@ -82,7 +89,7 @@ class CoTui(App[None]):
         self.chat.set_focus(self.chat.prompt)
         early, self._early = self._early or [], None
         for event in early:
-            if isinstance(event, events.Key) and commands.is_key(event.key):
+            if isinstance(event, events.Key) and command_table.is_key(event.key):
                 self.call_later(self.on_event, event)
             else:
                 self.chat.prompt._forward_event(event)
@@ -107,6 +114,7 @@ class CoTui(App[None]):
 
     def chat_mounted(self) -> None:
         """The screen is there: show what is stored, paint, and only then bring the rest and load the engine."""
+        self.chat.set_look(self.look)
         self.controller.show_stored(self.controller.session_id)
         self._give_early_keys()
         self.call_after_refresh(self._painted)
@@ -117,53 +125,50 @@ class CoTui(App[None]):
         if self.launch.browse:
             self.run_command("sessions", "")
         if self.launch.loaded.withheld is not None:
-            from co_tui.ui.screens.trust import ask_for_trust
+            from co_tui.ui.trust_question import ask_for_trust
 
-            ask_for_trust(self)
+            ask_for_trust(self, self.chat, self.controller)
         self.load_engine()
 
     def load_engine(self) -> None:
         self.controller.load_engine()
 
-    # Commands
+    # What the chat asks for
+
+    @cached_property
+    def _commands(self) -> "AppCommandHost":
+        from co_tui.ui.command_host import AppCommandHost
+
+        return AppCommandHost(self, self.chat, self.controller, self.set_theme)
 
     def run_command(self, name: str, arguments: str) -> None:
-        """Do what a slash command, a key or the palette asked for."""
-        if commands.find(name) is None:
-            self.chat.feed.note(commands.unknown(one_line(name, 40)), "error")
-            return
-        from co_tui.ui.actions import Actions
+        self._commands.run(name, arguments)
 
-        self.run_worker(Actions(self).do(name, arguments), group="commands", exit_on_error=False)
+    def action_command(self, name: str) -> None:
+        self.run_command(name, "")
 
-    def open_event(self, event: Event) -> None:
-        from co_tui.ui.screens.detail import EventScreen
+    def open_entry(self, event: Event) -> None:
+        self._commands.open_entry(event)
 
-        if isinstance(event.fact, CompactionComplete) and event.fact.success and self.controller.state.transcript:
-            from co_tui.ui.screens.compaction import CompactionScreen
+    def send(self, prompt: str) -> None:
+        self.controller.send(prompt)
 
-            self.push_screen(CompactionScreen(event, self.controller.state), self._wished)
-        else:
-            self.push_screen(EventScreen(event))
+    def send_held(self) -> None:
+        self.controller.send_held()
 
-    def open_pasted(self, marker: str, text: str) -> None:
-        """What a marker in the prompt stands for, to be read or changed."""
-        from co_tui.ui.screens.edit import EditScreen
+    def interrupt(self) -> None:
+        self.controller.interrupt()
 
-        def edited(changed: str | None) -> None:
-            if changed is not None and changed != text:
-                self.chat.prompt.replace_pasted(marker, changed)
+    def cancel_compaction(self) -> None:
+        self.controller.cancel_compaction()
 
-        self.push_screen(EditScreen(f"Pasted: {marker}", text), edited)
+    def draft_changed(self, text: str) -> None:
+        self.controller.draft_changed(text)
 
-    def _wished(self, wish: "DetailWish | None") -> None:
-        """What was asked for in an opened compaction."""
-        if wish is None:
-            return
-        from co_tui.ui.actions import Actions
+    def load_older(self) -> None:
+        self.controller.load_older()
 
-        actions = Actions(self)
-        self.run_worker(actions.attempt(wish.action, actions.fulfil(wish)), group="commands", exit_on_error=False)
+    # Leaving
 
     async def action_quit(self) -> None:
         """Leave; a running turn is stopped and kept as far as it came."""
@@ -209,7 +214,8 @@ class CoTui(App[None]):
 
     # Looks
 
-    def apply_theme(self, setting: str) -> None:
+    def set_theme(self, setting: str) -> None:
+        """As the settings name it."""
         self.theme = self._theme_named(setting)
 
     def _theme_named(self, setting: str) -> str:
@@ -227,4 +233,4 @@ class CoTui(App[None]):
     def _look_again(self) -> None:
         self.look = self._make_look()
         if self.chat.is_mounted:
-            self.chat.transcript.set_look(self.look)
+            self.chat.set_look(self.look)

@@ -1,7 +1,7 @@
 """Which commands fit what is being typed, and which of them is meant. Knows no screen."""
 
-from co_tui.ui import commands
-from co_tui.ui.commands import Command
+from co_tui.ui import command_table
+from co_tui.ui.command_table import Command
 
 
 class CompletionOffer:
@@ -19,7 +19,7 @@ class CompletionOffer:
         if text != self._text:
             self._text = text
             wanted = text if text.startswith("/") and " " not in text and "\n" not in text else ""
-            found = commands.starting_with(wanted) if wanted else []
+            found = command_table.starting_with(wanted) if wanted else []
             if found != self.found:
                 self.found, self.index = found, 0
         return self.is_open

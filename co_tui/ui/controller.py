@@ -37,7 +37,6 @@ class SessionController:
     def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, asker: DialogQuestions) -> None:
         self._host = host
         self.chat = chat
-        self.launch = launch
         self.backend = Backend(launch, asker)
         self.session: Session | None = None
         self.bridge = Bridge(self._heard)
@@ -54,6 +53,15 @@ class SessionController:
         self._trouble = ""
         """Why nothing can be sent at all."""
         self._leaving = False
+
+    @property
+    def launch(self) -> Launch:
+        """What governs the sessions that begin from now on."""
+        return self.backend.launch
+
+    @property
+    def engine_is_loaded(self) -> bool:
+        return self.backend.ready
 
     def show_stored(self, session_id: str) -> None:
         """The end of a stored session, read with plain SQLite; an empty chat without one."""
@@ -213,7 +221,7 @@ class SessionController:
         queued = [WaitingShown(each.text, HELD if each.held else QUEUED) for each in self.waiting]
         self.chat.show_waiting([*queued, *(WaitingShown(prompt, LOADING) for prompt in self._unsent)])
 
-    def say_held(self) -> None:
+    def send_held(self) -> None:
         """Go on with what an interruption left waiting."""
         if self.session is not None and any(prompt.held for prompt in self.waiting):
             self.session.release()
@@ -243,33 +251,26 @@ class SessionController:
         Raises `ModelUnusable`.
         """
         if self._session_id:
-            self.launch = self.launch.but(model=name)
+            self.backend.launch = self.launch.but(model=name)
             await self._open(self._session_id, name)
             return
         await self.backend.choose(name)
-        self.launch = self.backend.launch
-        self.chat.show_state(self.bridge.state)
-
-    def keep_model(self) -> None:
-        """Let the model that answers now answer in the next new session, too."""
-        model = self.bridge.state.model
-        if model and model != self.launch.choice.model:
-            self.launch = self.backend.prefer(model)
+        self._show_settings()
 
     async def choose_policy(self, loaded: Loaded) -> None:
         """Let another policy govern this session, and those started after it."""
-        self.launch = self.backend.govern(loaded)
+        self.backend.govern(loaded)
         if self.session is not None:
             await self.session.switch_policy(loaded.settings)
-        self.chat.show_state(self.bridge.state)
+        self._show_settings()
 
     async def apply_settings(self, key: str, loaded: Loaded) -> str:
         """Let changed settings hold as soon as they can; returns from when on that is, for this key."""
         if key == "policy":
             await self.choose_policy(loaded)
             return "from now on"
-        self.launch = self.backend.govern(loaded)
-        self.chat.show_state(self.bridge.state)
+        self.backend.govern(loaded)
+        self._show_settings()
         if key in FROM_NEXT_START:
             return "from the next start"
         if key in FROM_NEXT_SESSION:
@@ -279,6 +280,15 @@ class SessionController:
         await self.session.apply_settings(loaded.settings)
         return "from the next turn on" if self.session.busy else "from the next request on"
 
+    async def renew_settings(self, loaded: Loaded) -> None:
+        """Take settings under which somebody else may answer, for the sessions that begin from now on."""
+        await self.backend.renew(loaded)
+        self._show_settings()
+
+    def _show_settings(self) -> None:
+        self.chat.launch = self.launch
+        self.chat.show_state(self.bridge.state)
+
     def cancel_compaction(self) -> None:
         """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
         if self.session is not None:
@@ -287,6 +297,14 @@ class SessionController:
     def interrupt(self) -> None:
         if self.session is not None and self.session.interrupt():
             self.chat.stopping()
+
+    async def begin_session(self) -> None:
+        """A new one, with the model and the policy of the session that is left."""
+        model = self.bridge.state.model
+        if model and model != self.launch.choice.model:
+            self.backend.prefer(model)
+            self.chat.launch = self.launch
+        await self.switch_session("")
 
     async def switch_session(self, session_id: str) -> None:
         """Leave this session for another; an empty id begins a new one."""
@@ -348,6 +366,11 @@ class SessionController:
     def _require_engine(self) -> None:
         if not self.backend.ready:
             raise StoreError("The engine is still loading; try again in a moment.")
+
+    def find_session(self, name: str) -> str:
+        """The id of a stored session, by a part of it. Raises `StoreError`."""
+        with self.launch.store.reading() as reading:
+            return reading.session(name).id
 
     async def close(self) -> bool:
         """Leave the session and the engine for good; False when that is under way already."""

@@ -2,19 +2,20 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
+from textual.app import App
+
+from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.question import QuestionPanel
-
-if TYPE_CHECKING:
-    from co_tui.ui.app import CoTui
 
 
 class DialogQuestions:
     """What a session asks becomes a panel; when nobody waits for the answer any more, the panel closes."""
 
-    def __init__(self, app: "CoTui") -> None:
+    def __init__(self, app: App[Any], chat: ChatScreen) -> None:
         self._app = app
+        self._chat = chat
 
     async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
         question = f"The context is {share * 100:.0f} % full. Summarise {messages} earlier messages now?"
@@ -35,7 +36,7 @@ class DialogQuestions:
 
         def show() -> None:
             panels.append(QuestionPanel(title, text, answers, answered))
-            self._app.chat.show_question(panels[0])
+            self._chat.show_question(panels[0])
 
         def answered(key: str) -> None:
             if not answer.done():
@@ -43,7 +44,7 @@ class DialogQuestions:
 
         def close() -> None:
             for panel in panels:
-                self._app.chat.end_question(panel)
+                self._chat.end_question(panel)
 
         # A session's task runs outside of the app's context, in which widgets have to be made.
         self._app.call_later(show)

@@ -38,9 +38,10 @@ class Launch(Record):
         origin = self.loaded.origins["model"].source
         return choose(self.settings.model, origin, self.environ, self.settings.base_url)
 
-    def reloaded(self) -> Loaded:
-        """The settings as they are now, under what the command line said and the policy of this session."""
+    def reloaded(self, *, policy: str = "") -> Loaded:
+        """The settings as they are now, under what the command line said, and the policy of this session or another."""
         given = {key: origin.value for key, origin in self.loaded.origins.items() if origin.source == COMMAND_LINE}
+        given |= {"policy": policy} if policy else {}
         return load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given)
 
     def with_model(self, model: str) -> "Launch":

@@ -5,16 +5,17 @@ from pathlib import Path
 import pytest
 from textual.command import CommandPalette
 
-from co_tui.ui.actions import Actions
+from co_tui.settings import load
 from co_tui.ui.app import CoTui
-from co_tui.ui.commands import COMMANDS
+from co_tui.ui.command_table import COMMANDS
+from co_tui.ui.commands.registry import function_of
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed
 
 
 def test_every_command_is_done_by_someone() -> None:
-    assert all(hasattr(Actions, f"do_{command.name}") for command in COMMANDS)
+    assert all(function_of(command) for command in COMMANDS)
     keys = [command.key for command in COMMANDS if command.key]
     assert len(keys) == len(set(keys))
 
@@ -166,6 +167,19 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         await type_text(pilot, "/policy nonsense\n")
         await until(pilot, lambda: "is not allowed: one of balanced" in transcript_text(app))
         assert app.controller.state.policy == "co-cli"
+
+
+async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    named = {"model": "openai-chat:named"}
+    loaded = load(paths=launch.paths, cwd=launch.cwd, environ=launch.environ, command_line=named)
+    async with running(launch.but(loaded=loaded)) as (app, pilot):
+        await type_text(pilot, "/policy co-cli\n")
+        await until(pilot, lambda: "Policy co-cli governs the context" in transcript_text(app))
+        title = screen_text(app).splitlines()[0]
+        assert "openai-chat:named" in title and "co-cli" in title
+        await ask(app, pilot, "hi")
+        assert provider.requests[-1]["model"] == "named"
 
 
 async def test_timeline_entries_open(home: Path, provider: Provider) -> None:

@@ -159,7 +159,7 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         await pilot.press("f5")
         await until(pilot, lambda: app.controller.state.compactions)
         event = app.controller.state.compactions[0]
-        app.open_event(event)
+        app.open_entry(event)
         await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
         await pilot.press("slash", "q", "escape")
         assert isinstance(app.screen, CompactionScreen) and not app.screen.query_one(Input).has_focus

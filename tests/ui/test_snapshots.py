@@ -84,7 +84,7 @@ class Frozen(CoTui):
     """Loads no engine, so that every picture is the same."""
 
     def load_engine(self) -> None:
-        self.branch = "main"
+        self.chat.branch = "main"
         events = conversation()
         builder = BlockBuilder()
         builder.add_all(events)
@@ -191,7 +191,7 @@ def test_drawer(snap_compare, home: Path, provider: Provider) -> None:
 def test_first_start(snap_compare, home: Path) -> None:
     class Empty(CoTui):
         def load_engine(self) -> None:
-            self.branch = "main"
+            self.chat.branch = "main"
             self.chat.show_state(self.controller.bridge.state)
             self.chat.prompt.cursor_blink = False
 

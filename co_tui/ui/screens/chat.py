@@ -21,8 +21,9 @@ from co_tui.context.policy import policy_of
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
-from co_tui.ui import commands
+from co_tui.ui import command_table
 from co_tui.ui.activity import FRAME_S, Activity
+from co_tui.ui.launch import Launch
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
 from co_tui.ui.widgets.compacting import CompactingIndicator
@@ -32,12 +33,13 @@ from co_tui.ui.widgets.gauge import Gauge, GaugeReading, MiniGauge
 from co_tui.ui.widgets.key_line import KeyLine
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.rendering import Look
 from co_tui.ui.widgets.timeline import Timeline
 from co_tui.ui.widgets.too_small import MIN_COLUMNS, MIN_ROWS, TooSmall
 from co_tui.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from co_tui.ui.app import CoTui
+    from co_tui.ui.screens.chat_host import ChatHost
 
 WIDE_COLUMNS = 110
 QUIET_S = 1.5
@@ -51,13 +53,13 @@ WELCOME = (
 
 
 class ChatScreen(Screen[None]):
-    """Shows one session. Does no engine work itself: it asks the app."""
+    """Shows one session. Does no engine work itself: it asks its host."""
 
     AUTO_FOCUS = "#prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        *commands.bindings(),
+        *command_table.bindings(),
         Binding("escape", "escape", "Stop", id="chat.stop"),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
         Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
@@ -70,10 +72,15 @@ class ChatScreen(Screen[None]):
     prompt = query_one(Prompt)
     completions = query_one(Completions)
     timeline = query_one(Timeline)
-    app: "CoTui"
 
-    def __init__(self) -> None:
+    def __init__(self, host: "ChatHost", launch: Launch, branch: str) -> None:
         super().__init__()
+        self._host = host
+        self.launch = launch
+        """Its settings govern what is shown where no session says otherwise."""
+        self.branch = branch
+        """Checked out where the app was started."""
+        self._look: Look | None = None
         self._welcome: Block | None = None
         self._busy = False
         self._status = ""
@@ -97,8 +104,7 @@ class ChatScreen(Screen[None]):
         self.transcript.border_title = "Chat"
         self.query_one("#gauge").border_title = "Context"
         self.feed = Feed(self.transcript)
-        self.transcript.set_look(self.app.look)
-        self.app.chat_mounted()
+        self._host.chat_mounted()
 
     async def complete(self) -> None:
         """The widgets nobody can use before the first paint; parsing their styles takes as long as all others'."""
@@ -122,6 +128,10 @@ class ChatScreen(Screen[None]):
             else:
                 self.query(TooSmall).remove()
         self._show_title(self._state)
+
+    def set_look(self, look: Look) -> None:
+        self._look = look
+        self.transcript.set_look(look)
 
     # What the session says
 
@@ -181,7 +191,7 @@ class ChatScreen(Screen[None]):
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
-        settings = self.app.launch.settings
+        settings = self.launch.settings
         running = state.compacting.fact if state.compacting else None
         acts = marks(policy_of(settings), state.usage.token_limit if state.usage else 0)
         reading = GaugeReading(
@@ -199,11 +209,11 @@ class ChatScreen(Screen[None]):
         self._show_title(state)
 
     def _show_title(self, state: SessionState) -> None:
-        model = state.model or self.app.launch.choice.model
+        model = state.model or self.launch.choice.model
         if model.endswith(":"):  # the server's first model, which is not known before it is asked
             model = f"{model[:-1]} (first model of the server)"
-        policy = state.policy or self.app.launch.settings.policy
-        right = " · ".join(filter(None, (one_line(model, 44), policy, one_line(state.branch or self.app.branch, 24))))
+        policy = state.policy or self.launch.settings.policy
+        right = " · ".join(filter(None, (one_line(model, 44), policy, one_line(state.branch or self.branch, 24))))
         left = f"co-tui · {one_line(state.title, 60)}" if state.title else "co-tui"
         room = max(0, self.app.size.width - 2)
         line = Text(no_wrap=True)
@@ -217,7 +227,7 @@ class ChatScreen(Screen[None]):
             told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
             told.truncate(room, overflow="ellipsis")
             line.append("\n")
-            line.append(told.plain, self.app.look.muted)
+            line.append(told.plain, self._look.muted if self._look else "")
         title.update(line)
 
     # What is being done
@@ -251,7 +261,7 @@ class ChatScreen(Screen[None]):
     def _show_activity(self) -> None:
         """One line on the prompt's border: what runs, and what can be done about it."""
         running = self._busy and not self._compacting
-        provider = (self._state.model or self.app.launch.choice.model).partition(":")[0]
+        provider = (self._state.model or self.launch.choice.model).partition(":")[0]
         self.prompt.border_title = Text(self._activity.line(time.monotonic(), provider)) if running else ""
         hints = [self._status] if self._status else ["esc stop"] if running else []
         if self._held:
@@ -288,46 +298,53 @@ class ChatScreen(Screen[None]):
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
-        called = commands.called(event.text)
+        called = command_table.called(event.text)
         if called is not None:
-            self.app.run_command(called.name, called.arguments)
+            self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
-            self.app.controller.send(event.text)
+            self._host.send(event.text)
 
     @on(Prompt.Commanded)
     def _commanded(self, event: Prompt.Commanded) -> None:
-        self.app.run_command(event.name, "")
+        self._host.run_command(event.name, "")
 
     @on(Prompt.Unknown)
     def _unknown(self, event: Prompt.Unknown) -> None:
-        self.app.run_command(event.name, "")
+        self._host.run_command(event.name, "")
 
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:
         if self._is_complete:
             self.prompt.offer.update(self.prompt.text)
             self.completions.show(self.prompt.offer)
-        self.app.controller.draft_changed(event.text)
+        self._host.draft_changed(event.text)
 
     @on(Prompt.SentNothing)
     def _sent_nothing(self) -> None:
-        self.app.controller.say_held()
+        self._host.send_held()
 
     @on(Prompt.WentUp)
     def _went_up(self) -> None:
-        self.app.run_command("queue", "")
+        self._host.run_command("queue", "")
 
     @on(Prompt.PastedOpened)
     def _pasted_opened(self, event: Prompt.PastedOpened) -> None:
-        self.app.open_pasted(event.marker, event.text)
+        """What a marker in the prompt stands for, to be read or changed."""
+        from co_tui.ui.screens.edit import EditScreen
+
+        def edited(changed: str | None) -> None:
+            if changed is not None and changed != event.text:
+                self.prompt.replace_pasted(event.marker, changed)
+
+        self.app.push_screen(EditScreen(f"Pasted: {event.marker}", event.text), edited)
 
     # Questions
 
     def show_question(self, panel: QuestionPanel) -> None:
         """Ask above the prompt; the focus goes there only when nobody is writing."""
         self.mount(panel, before="#prompt")
-        quiet = time.monotonic() - self.app.last_typed_at > QUIET_S
+        quiet = time.monotonic() - self._host.last_typed_at > QUIET_S
         if quiet and not self.prompt.text and self.focused in (self.prompt, None):
             self.call_after_refresh(panel.focus)
 
@@ -343,14 +360,11 @@ class ChatScreen(Screen[None]):
 
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
-        self.app.controller.load_older()
+        self._host.load_older()
 
     @on(Timeline.Opened)
     def _opened(self, event: Timeline.Opened) -> None:
-        self.app.open_event(event.event)
-
-    def action_command(self, name: str) -> None:
-        self.app.run_command(name, "")
+        self._host.open_entry(event.event)
 
     async def action_escape(self) -> None:
         if self._offers:
@@ -361,9 +375,9 @@ class ChatScreen(Screen[None]):
             self.transcript.find("")
             self.prompt.focus()
         elif self._compacting:
-            self.app.controller.cancel_compaction()
+            self._host.cancel_compaction()
         elif self._busy:
-            self.app.controller.interrupt()
+            self._host.interrupt()
         else:
             self.remove_class("-drawer")
             self.prompt.focus()
@@ -379,7 +393,7 @@ class ChatScreen(Screen[None]):
 
     # Commands that concern this screen alone
 
-    def do_side(self) -> None:
+    def toggle_side(self) -> None:
         if self.has_class("-wide"):
             self.toggle_class("-folded")
         else:
@@ -387,10 +401,10 @@ class ChatScreen(Screen[None]):
         if self._is_complete:
             self.call_after_refresh(self.timeline.see_newest)
 
-    def do_folds(self) -> None:
+    def toggle_folds(self) -> None:
         self.transcript.toggle_all()
 
-    async def do_find(self, text: str) -> None:
+    async def find(self, text: str) -> None:
         if not self.query(FindBar):
             await self.mount(FindBar(text), before="#prompt")
         self.query_one(FindBar).focus()

@@ -1,5 +1,6 @@
 """All keys and commands, made from the tables that define them."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.table import Table
@@ -9,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
-from co_tui.ui.commands import COMMANDS
+from co_tui.ui.command_table import COMMANDS
 from co_tui.ui.screens.dialog import Dialog
 
 _KEYS = (
@@ -57,10 +58,10 @@ class HelpScreen(Dialog[None]):
         self.answer(None)
 
 
-def _section(title: str, rows: object) -> Table:
+def _section(title: str, rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_row(Text(title, style="bold"), "")
-    for name, meaning in rows:  # type: ignore[attr-defined]
+    for name, meaning in rows:
         table.add_row(Text(f"  {name}"), Text(meaning))
     table.add_row("", "")
     return table

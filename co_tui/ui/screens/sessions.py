@@ -1,7 +1,8 @@
 """The session browser: past sessions, filtered as one types, with a preview."""
 
+from collections.abc import Awaitable
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Protocol
 
 from rich.text import Text
 from textual import on
@@ -21,11 +22,16 @@ from co_tui.store.port import Store
 from co_tui.store.values import SessionRow
 from co_tui.ui.formatting import money, tokens
 
-if TYPE_CHECKING:
-    from co_tui.ui.app import CoTui
-
 PREVIEW_EVENTS = 12
 PREVIEW_CHARS = 600
+
+
+class SessionEditor(Protocol):
+    """Changes stored sessions. Both raise `StoreError`."""
+
+    async def rename_session(self, session_id: str, title: str) -> None: ...
+
+    async def delete_session(self, session_id: str) -> None: ...
 
 
 class SessionsScreen(Screen[str]):
@@ -46,10 +52,10 @@ class SessionsScreen(Screen[str]):
 
     filter = query_one("#filter", Input)
     options = query_one(OptionList)
-    app: "CoTui"
 
-    def __init__(self, store: Store, cwd: str, present: str) -> None:
+    def __init__(self, store: Store, cwd: str, present: str, editor: SessionEditor) -> None:
         super().__init__()
+        self._editor = editor
         self._reading = store.reading()
         self._cwd = cwd
         self._present = present
@@ -192,7 +198,7 @@ class SessionsScreen(Screen[str]):
             self.app.push_screen(AskScreen("Rename", row.title), renamed)
 
     async def _rename(self, row: SessionRow, title: str) -> None:
-        await self._changed(self.app.controller.rename_session(row.id, one_line(title, 200)))
+        await self._changed(self._editor.rename_session(row.id, one_line(title, 200)))
 
     def action_delete(self) -> None:
         row = self._highlighted()
@@ -201,14 +207,14 @@ class SessionsScreen(Screen[str]):
 
             def confirmed(yes: bool | None) -> None:
                 if yes:
-                    self.run_worker(self._changed(self.app.controller.delete_session(row.id)), exit_on_error=False)
+                    self.run_worker(self._changed(self._editor.delete_session(row.id)), exit_on_error=False)
 
             question = f"Delete “{one_line(row.title, 50)}” with its {row.messages} messages for good?"
             self.app.push_screen(ConfirmScreen(question), confirmed)
 
-    async def _changed(self, change: object) -> None:
+    async def _changed(self, change: Awaitable[None]) -> None:
         try:
-            await change  # type: ignore[misc]
+            await change
         except StoreError as error:
             self.notify(str(error), severity="error", markup=False)
         self._fill()

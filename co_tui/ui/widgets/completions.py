@@ -4,7 +4,7 @@ from rich.text import Text
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.ui.commands import Command
+from co_tui.ui.command_table import Command
 from co_tui.ui.completion import CompletionOffer
 
 

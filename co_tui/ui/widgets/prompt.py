@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
-from co_tui.ui import commands
+from co_tui.ui import command_table
 from co_tui.ui.completion import CompletionOffer
 from co_tui.ui.pasted import PastedTexts
 
@@ -183,8 +183,8 @@ class Prompt(TextArea):
         if not text.strip():
             self.post_message(self.SentNothing())
             return
-        called = commands.called(text)
-        if called is not None and commands.find(called.name) is None:
+        called = command_table.called(text)
+        if called is not None and command_table.find(called.name) is None:
             self.post_message(self.Unknown(called.name))
             return
         if not self._past or self._past[-1] != text:

@@ -1,0 +1,106 @@
+"""Runs commands on the app."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from textual.app import App
+from textual.screen import Screen
+
+from co_tui.events import Event
+from co_tui.inert import one_line
+from co_tui.session.state.session_state import SessionState
+from co_tui.store.errors import StoreError
+from co_tui.ui import command_table
+from co_tui.ui.command_table import Command
+from co_tui.ui.commands.registry import function_of
+from co_tui.ui.controller import SessionController
+from co_tui.ui.screens.chat import ChatScreen
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+T = TypeVar("T")
+
+
+class AppCommandHost:
+    """Each command runs beside the app; what goes wrong in it is said in the chat."""
+
+    def __init__(
+        self, app: App[Any], chat: ChatScreen, controller: SessionController, set_theme: Callable[[str], None]
+    ) -> None:
+        self._app = app
+        self.view = chat
+        self.sessions = self.settings = controller
+        self.set_theme = set_theme
+
+    def run(self, name: str, arguments: str) -> None:
+        """Do what a slash command, a key or the palette asked for."""
+        row = command_table.find(name)
+        if row is None:
+            self.fail(command_table.unknown(one_line(name, 40)))
+        else:
+            self._start(name, self._do(row, arguments))
+
+    async def _do(self, row: Command, arguments: str) -> None:
+        await function_of(row)(self, arguments)
+
+    def open_entry(self, event: Event) -> None:
+        from co_tui.ui.commands.timeline import open_entry
+
+        self._start("timeline", open_entry(self, event))
+
+    def _start(self, name: str, work: Awaitable[None]) -> None:
+        self._app.run_worker(self._attempt(name, work), group="commands", exit_on_error=False)
+
+    async def _attempt(self, name: str, work: Awaitable[None]) -> None:
+        """A worker's exception would otherwise vanish."""
+        try:
+            await work
+        except StoreError as error:
+            self.fail(str(error))
+        except Exception as error:
+            self.fail(f"/{name} failed: {type(error).__name__}: {error}")
+
+    # What commands ask for
+
+    @property
+    def session(self) -> "Session | None":
+        return self.sessions.session
+
+    @property
+    def state(self) -> SessionState:
+        return self.sessions.state
+
+    def say(self, text: str) -> None:
+        self.view.feed.note(text)
+
+    def fail(self, text: str) -> None:
+        self.view.feed.note(text, "error")
+
+    def show_busy(self) -> None:
+        self.view.set_busy(self.sessions.busy)
+
+    def give_back(self, prompt: str) -> None:
+        self.view.prompt.bring_back(prompt)
+
+    @property
+    def is_dark(self) -> bool:
+        return self._app.current_theme.dark
+
+    async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
+        if self._app.screen is not self.view:
+            return None  # a key was pressed twice
+        return await self._answer_of(make())
+
+    async def confirm(self, question: str) -> bool:
+        from co_tui.ui.screens.question import ConfirmScreen
+
+        return await self._answer_of(ConfirmScreen(question)) or False
+
+    async def _answer_of(self, screen: Screen[T]) -> T | None:
+        # The shield lets a screen be answered for which nobody waits any more.
+        return await asyncio.shield(self._app.push_screen(screen, wait_for_dismiss=True))
+
+    async def quit(self) -> None:
+        await self._app.action_quit()

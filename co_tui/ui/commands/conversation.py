@@ -1,0 +1,137 @@
+"""Commands that change what the model sees, or is about to be told."""
+
+from typing import TYPE_CHECKING
+
+from co_tui.events.messages import prompt_of
+from co_tui.inert import one_line
+from co_tui.ui.commands.host import NO_SESSION, CommandHost
+from co_tui.ui.commands.registry import command
+
+if TYPE_CHECKING:
+    from co_tui.events import Ref
+    from co_tui.session.session import Session
+
+
+@command("compact")
+async def compact(host: CommandHost, focus: str) -> None:
+    session = host.session
+    if session is None:
+        host.say(NO_SESSION)
+        return
+    from co_tui.session.compaction.compactor import CompactionRefused
+
+    if session.busy:
+        host.say("The conversation is compacted when the turn ends.")
+    try:
+        await session.compact(focus)
+    except CompactionRefused as refused:
+        host.say(str(refused))
+    finally:
+        host.show_busy()
+
+
+@command("clear")
+async def clear(host: CommandHost, _: str) -> None:
+    if host.session is None or not host.session.state.history:
+        host.say("The context is empty already.")
+        return
+    await host.session.clear()
+    host.say("Context cleared: the model starts afresh. Everything above stays in the session.")
+
+
+@command("undo")
+async def undo(host: CommandHost, seq: str) -> None:
+    session = host.session
+    if session is None:
+        host.say(NO_SESSION)
+        return
+    from co_tui.session.state.history_edits import NothingToUndo, what_was
+
+    try:
+        undone = await session.undo(int(seq) if seq.isdecimal() else None)
+    except NothingToUndo as nothing:
+        host.say(str(nothing))
+    else:
+        host.say(f"The {what_was(undone)} is undone: the model sees {len(session.state.history)} messages again.")
+
+
+@command("rewind")
+async def rewind(host: CommandHost, turn: str) -> None:
+    session = host.session
+    if session is None:
+        host.say(NO_SESSION)
+    elif turn and not turn.isdecimal():
+        host.fail(f"/rewind takes the number of a turn, not {one_line(turn, 40)!r}.")
+    elif turn := turn or await _chosen_turn(host, session):
+        await _rewind_to(host, session, int(turn))
+
+
+async def _chosen_turn(host: CommandHost, session: "Session") -> str:
+    from co_tui.ui.screens.messages import ChooseMessageScreen, row_of
+
+    turns = {entry.ref: entry for entry in session.state.transcript if prompt_of(entry.message) is not None}
+    rows = [row_of(entry) for entry in turns.values()]
+    chosen = await host.ask(lambda: ChooseMessageScreen("Go back to before…", rows, "go back to before it"))
+    return str(turns[chosen].turn) if chosen is not None else ""
+
+
+async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
+    from co_tui.session.state.history_edits import NothingToUndo
+
+    try:
+        prompt = await session.rewind(turn)
+    except NothingToUndo as nothing:
+        host.say(str(nothing))
+        return
+    host.give_back(prompt)
+    host.say(f"Rewound to before turn {turn}; its prompt is back for editing, files are as they are. /undo returns.")
+
+
+@command("pin")
+async def pin(host: CommandHost, which: str) -> None:
+    session = host.session
+    if session is None or not session.state.history:
+        host.say(NO_SESSION)
+    elif which not in ("", "last"):
+        host.fail(f"/pin takes nothing or `last`, not {one_line(which, 40)!r}.")
+    else:
+        chosen = session.state.history[-1].ref if which else await _chosen_message(host, session)
+        if chosen is not None:
+            await _toggle_pin(host, session, chosen)
+
+
+async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None":
+    from co_tui.ui.screens.messages import ChooseMessageScreen, row_of
+
+    pins = session.state.pins
+    rows = [row_of(entry, "⚲" if entry.ref in pins else "") for entry in session.state.history]
+    return await host.ask(lambda: ChooseMessageScreen("Pin a message", rows, "pin or unpin"))
+
+
+async def _toggle_pin(host: CommandHost, session: "Session", ref: "Ref") -> None:
+    pinned = ref not in session.state.pins
+    await session.pin([ref], pinned=pinned)
+    host.say("Pinned: it stays in the context, whatever is compacted." if pinned else "Unpinned.")
+
+
+@command("fork")
+async def fork(host: CommandHost, _: str) -> None:
+    if host.session is None:
+        host.say(NO_SESSION)
+        return
+    await host.sessions.switch_session(await host.session.fork())
+    host.say("This is a copy now; the session it came from stays as it was.")
+
+
+@command("queue")
+async def queue(host: CommandHost, _: str) -> None:
+    """A waiting prompt that is chosen goes back into the prompt, to be edited."""
+    session = host.session
+    if session is None or not session.waiting:
+        host.say("No prompt waits.")
+        return
+    from co_tui.ui.screens.queue import QueueScreen
+
+    number = await host.ask(lambda: QueueScreen(session))
+    if number is not None and (prompt := session.withdraw(number)) is not None:
+        host.give_back(prompt)

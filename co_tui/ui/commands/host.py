@@ -1,0 +1,115 @@
+"""What a command may ask of the app that runs it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from textual.screen import Screen
+
+from co_tui.settings import Loaded
+from co_tui.ui.launch import Launch
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+    from co_tui.session.state.session_state import SessionState
+
+T = TypeVar("T")
+NO_SESSION = "There is no session yet: the first prompt starts one."
+"""The answer of commands that need a session."""
+
+
+class SessionChanges(Protocol):
+    """What can be done with the sessions as a whole."""
+
+    @property
+    def session_id(self) -> str:
+        """Of the session that is shown, open or not; empty before the first prompt."""
+
+    def find_session(self, name: str) -> str:
+        """The id of a stored session by its id or the beginning of it. Raises `StoreError`."""
+
+    async def begin_session(self) -> None:
+        """With the model and the policy of the session that is left."""
+
+    async def switch_session(self, session_id: str) -> None: ...
+
+    async def rename_session(self, session_id: str, title: str) -> None:
+        """Raises `StoreError`."""
+
+    async def delete_session(self, session_id: str) -> None:
+        """Raises `StoreError`."""
+
+
+class SettingChanges(Protocol):
+    """What governs the sessions, and how it is changed."""
+
+    @property
+    def launch(self) -> Launch: ...
+
+    @property
+    def engine_is_loaded(self) -> bool: ...
+
+    async def choose_model(self, name: str) -> None:
+        """For the session that the first prompt will start. Raises `ModelUnusable`."""
+
+    async def choose_policy(self, loaded: Loaded) -> None: ...
+
+    async def apply_settings(self, key: str, loaded: Loaded) -> str:
+        """Let changed settings hold; returns from when on that is, for this key."""
+
+
+class ChatView(Protocol):
+    """What can be shown otherwise in the chat."""
+
+    def toggle_side(self) -> None: ...
+
+    def toggle_folds(self) -> None: ...
+
+    async def find(self, text: str) -> None: ...
+
+
+class CommandHost(Protocol):
+    """The app, as far as commands know it."""
+
+    @property
+    def session(self) -> "Session | None":
+        """The open session."""
+
+    @property
+    def state(self) -> "SessionState":
+        """What is shown: all events heard so far."""
+
+    @property
+    def sessions(self) -> SessionChanges: ...
+
+    @property
+    def settings(self) -> SettingChanges: ...
+
+    @property
+    def view(self) -> ChatView: ...
+
+    def say(self, text: str) -> None:
+        """A note in the chat; it is not part of the session."""
+
+    def fail(self, text: str) -> None:
+        """The same for what went wrong."""
+
+    def show_busy(self) -> None:
+        """Show again whether a turn runs."""
+
+    def give_back(self, prompt: str) -> None:
+        """Put a prompt back where it can be edited."""
+
+    async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
+        """Open a screen and wait for its answer. None, and nothing made, when one is open already: they never stack."""
+
+    async def confirm(self, question: str) -> bool:
+        """Yes or no, whatever is open."""
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether the present theme is."""
+
+    def set_theme(self, setting: str) -> None:
+        """As the settings name it."""
+
+    async def quit(self) -> None: ...

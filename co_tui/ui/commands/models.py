@@ -1,0 +1,43 @@
+"""The command that chooses who answers."""
+
+from co_tui.inert import one_line
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+
+
+@command("model")
+async def model(host: CommandHost, name: str) -> None:
+    name = name or await _chosen(host)
+    if name:
+        await _switch(host, name)
+
+
+async def _chosen(host: CommandHost) -> str:
+    from co_tui.ui.screens.models import ModelScreen
+
+    launch = host.settings.launch
+    present = host.state.model or launch.choice.model
+    return await host.ask(lambda: ModelScreen(launch.environ, present)) or ""
+
+
+async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
+    if not host.settings.engine_is_loaded:
+        host.fail("The engine is still loading; choose the model again in a moment.")
+        return
+    from co_tui.agent.errors import ModelUnusable
+    from co_tui.session.compaction.compactor import CompactionRefused
+    from co_tui.session.runtime_switcher import WindowTooSmall
+
+    try:
+        if host.session is not None:
+            await host.session.switch_model(name, compact=compact)
+        else:
+            await host.settings.choose_model(name)
+    except WindowTooSmall as small:
+        if await host.confirm(f"{small} Compact now, then switch?"):
+            await _switch(host, name, compact=True)
+    except (ModelUnusable, CompactionRefused) as error:
+        host.fail(str(error))
+        host.show_busy()
+    else:
+        host.say(f"{one_line(name, 60)} answers from now on.")

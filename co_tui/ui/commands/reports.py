@@ -1,0 +1,56 @@
+"""Commands that tell about the session."""
+
+from co_tui.inert import one_line
+from co_tui.session.state.context_report import context_report
+from co_tui.ui.commands.conversation import clear
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+from co_tui.ui.formatting import told_cost
+
+
+@command("history")
+async def history(host: CommandHost, _: str) -> None:
+    state = host.state
+    host.say(
+        f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. The model sees {len(state.history)} messages; "
+        f"{len(state.transcript)} were said in all."
+    )
+
+
+@command("context")
+async def context(host: CommandHost, arguments: str) -> None:
+    if arguments == "clear":
+        await clear(host, "")
+        return
+    if arguments:
+        host.fail(f"/context takes nothing or `clear`, not {one_line(arguments, 40)!r}.")
+        return
+    figures = context_report(host.state)
+    roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
+    assumed = "" if figures["limit_known"] else " (assumed)"
+    measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
+    host.say(
+        f"context       {figures['current_tokens']:,} of {figures['token_limit']:,} tokens{assumed}, "
+        f"{figures['share']:.0%}, {measured}\n"
+        f"system        {figures['system_tokens']:,}\n"
+        f"tools         {figures['tool_definition_tokens']:,}\n"
+        f"conversation  {figures['conversation_tokens']:,}\n"
+        f"messages      {figures['messages_count']}  ({roles})\n"
+        f"characters    {figures['characters']:,}\n"
+        f"cost          {told_cost(figures['cost'], figures['summary_cost'])}"
+    )
+
+
+@command("session")
+async def session(host: CommandHost, arguments: str) -> None:
+    if arguments not in ("", "checkpoints"):
+        host.fail(f"/session takes `checkpoints`, not {one_line(arguments, 40)!r}.")
+        return
+    from co_tui.store.checkpoints import Checkpoints
+
+    session_id = host.sessions.session_id
+    found = Checkpoints(host.settings.launch.paths.session(session_id)).list() if session_id else []
+    if not found:
+        host.say("No checkpoints yet: one is written whenever the conversation is compacted. F5 compacts now.")
+        return
+    host.say("\n".join(f"{each.number:>3}  {each.title}\n     {each.path}" for each in found))

@@ -1,0 +1,36 @@
+"""Commands that change what is seen, or end it."""
+
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+
+
+@command("help")
+async def show_help(host: CommandHost, _: str) -> None:
+    from co_tui.ui.screens.help import HelpScreen
+
+    await host.ask(HelpScreen)
+
+
+@command("side")
+async def side(host: CommandHost, _: str) -> None:
+    host.view.toggle_side()
+
+
+@command("folds")
+async def folds(host: CommandHost, _: str) -> None:
+    host.view.toggle_folds()
+
+
+@command("find")
+async def find(host: CommandHost, text: str) -> None:
+    await host.view.find(text)
+
+
+@command("theme")
+async def theme(host: CommandHost, _: str) -> None:
+    host.set_theme("light" if host.is_dark else "dark")
+
+
+@command("quit")
+async def leave(host: CommandHost, _: str) -> None:
+    await host.quit()

@@ -1,0 +1,37 @@
+"""What the chat asks of whoever shows it."""
+
+from typing import Protocol
+
+from co_tui.events import Event
+
+
+class ChatHost(Protocol):
+    """Called at once, not by messages: what was sent or commanded must not be overtaken by the keys that follow."""
+
+    @property
+    def last_typed_at(self) -> float:
+        """When something was typed, by the monotonic clock."""
+
+    def chat_mounted(self) -> None:
+        """The chat is there and wants to be filled before it is painted."""
+
+    def run_command(self, name: str, arguments: str) -> None: ...
+
+    def send(self, prompt: str) -> None: ...
+
+    def send_held(self) -> None:
+        """Go on with the prompts that an interruption left waiting."""
+
+    def interrupt(self) -> None:
+        """Stop the turn that runs."""
+
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
+
+    def draft_changed(self, text: str) -> None: ...
+
+    def load_older(self) -> None:
+        """Show what comes before the first block that is loaded."""
+
+    def open_entry(self, event: Event) -> None:
+        """Open an entry of the timeline."""

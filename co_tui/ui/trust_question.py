@@ -1,0 +1,49 @@
+"""Asking whether a folder's own settings may count: once, beside the conversation, never in its way."""
+
+from typing import Any
+
+from textual.app import App
+
+from co_tui.inert import one_line
+from co_tui.trust import Trust, Wish
+from co_tui.ui.controller import SessionController
+from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.screens.trust import FileScreen, wish_text
+from co_tui.ui.widgets.question import QuestionPanel
+
+
+def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
+    """Ask at the first start in a folder that wants more than it may; each wish once."""
+    wish = controller.launch.loaded.withheld
+    if wish is None or Trust(controller.launch.paths.trust_file).was_asked(wish):
+        return
+
+    def answered(key: str) -> None:
+        if key == "v":
+            app.push_screen(FileScreen(wish))
+            return
+        chat.end_question(panel)
+        app.run_worker(_take_answer(chat, controller, wish, key == "t"), group="trust", exit_on_error=False)
+
+    title = f"{one_line(wish.folder, 60)} has its own settings"
+    answers = {"t": "trust this folder", "v": "view the file", "esc": "not now"}
+    panel = QuestionPanel(title, wish_text(wish), answers, answered)
+    chat.show_question(panel)
+
+
+async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Wish, trusted: bool) -> None:
+    """Remember it; what was trusted holds for the sessions that begin from now on."""
+    launch = controller.launch
+    try:
+        Trust(launch.paths.trust_file).remember(wish, trusted=trusted)
+    except OSError as error:
+        chat.feed.note(f"The answer cannot be remembered: {error.strerror or error}.", "error")
+        return
+    if not trusted:
+        chat.feed.note("Not trusted; `co-tui trust` does it later.")
+        return
+    loaded = launch.reloaded()
+    await controller.renew_settings(loaded)
+    for problem in loaded.problems:
+        chat.feed.note(problem, "error")
+    chat.feed.note("Trusted. It holds for sessions that begin from now on; theme and telemetry from the next start.")
