@@ -146,8 +146,7 @@ class SessionController:
         if state.seq != self.bridge.state.seq:  # a reply that a crash cut short was brought into the log
             self.show_stored(state.session_id)
         self.bridge.begin(state)
-        self.chat.show_timeline(state)
-        self.chat.show_state(state)
+        self.chat.show_replayed(state)
 
     def _heard(self, event: Event, state: SessionState) -> None:
         if isinstance(event.fact, PromptReturned):
@@ -286,8 +285,7 @@ class SessionController:
         self._show_settings()
 
     def _show_settings(self) -> None:
-        self.chat.launch = self.launch
-        self.chat.show_state(self.bridge.state)
+        self.chat.show_launch(self.launch)
 
     def cancel_compaction(self) -> None:
         """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
@@ -296,14 +294,14 @@ class SessionController:
 
     def interrupt(self) -> None:
         if self.session is not None and self.session.interrupt():
-            self.chat.stopping()
+            self.chat.show_stopping()
 
     async def begin_session(self) -> None:
         """A new one, with the model and the policy of the session that is left."""
         model = self.bridge.state.model
         if model and model != self.launch.choice.model:
             self.backend.prefer(model)
-            self.chat.launch = self.launch
+            self.chat.show_launch(self.launch)
         await self.switch_session("")
 
     async def switch_session(self, session_id: str) -> None:

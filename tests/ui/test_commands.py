@@ -9,6 +9,8 @@ from co_tui.settings import load
 from co_tui.ui.app import CoTui
 from co_tui.ui.command_table import COMMANDS
 from co_tui.ui.commands.registry import function_of
+from co_tui.ui.widgets.completions import Completions
+from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed
@@ -83,7 +85,7 @@ async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider)
         await pilot.press("escape")
         await type_text(pilot, "/s")
         await pilot.press("escape")
-        assert app.chat.prompt.text == "/s" and not app.chat.completions.display
+        assert app.chat.prompt.text == "/s" and not app.chat.query_one(Completions).display
 
 
 async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
@@ -185,7 +187,7 @@ async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Pat
 async def test_timeline_entries_open(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hi")
-        app.chat.timeline.focus()
+        app.chat.query_one(Timeline).focus()
         await pilot.press("home", "enter")
         await until(pilot, lambda: type(app.screen).__name__ == "EventScreen")
         await pilot.pause()

@@ -17,6 +17,7 @@ from co_tui.ui.screens.messages import ChooseMessageScreen
 from co_tui.ui.screens.question import ConfirmScreen
 from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import stored_events
@@ -64,7 +65,7 @@ async def compacted(app: CoTui, pilot: Pilot[Any]) -> CompactionComplete:
 
 async def opened_entry(app: CoTui, pilot: Pilot[Any]) -> CompactionScreen:
     """The newest timeline entry, by keyboard."""
-    app.chat.timeline.focus()
+    app.chat.query_one(Timeline).focus()
     await pilot.press("end", "enter")
     await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
     assert isinstance(app.screen, CompactionScreen)

@@ -9,7 +9,7 @@ from co_tui.context.policy import policy_of
 from co_tui.events import UsageInfo
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
-from co_tui.ui.widgets.gauge import GaugeReading
+from co_tui.ui.widgets.gauge_reading import GaugeReading
 from tests.context.test_request import LOADED
 from tests.support.command import Command
 from tests.support.environments import ScriptedModel, environment_for, says

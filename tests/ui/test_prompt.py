@@ -13,6 +13,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.driver import QuietParser, events_of
 from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.terminal import _REPLIES
+from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
@@ -213,12 +214,12 @@ async def test_typing_goes_to_the_prompt_wherever_the_focus_is(home: Path, provi
         await pilot.click("#transcript")
         at_once(app, [*"catch", "space", *"it"])
         await until(pilot, lambda: app.chat.prompt.text == "catch it")
-        app.chat.timeline.focus()
+        app.chat.query_one(Timeline).focus()
         at_once(app, [*"more"])
         await until(pilot, lambda: app.chat.prompt.text == "catch itmore")
-        app.chat.timeline.focus()
+        app.chat.query_one(Timeline).focus()
         await pilot.press("home", "enter")
         await until(pilot, lambda: app.screen is not app.chat)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
-        assert app.chat.timeline.has_focus, "back where one was"
+        assert app.chat.query_one(Timeline).has_focus, "back where one was"

@@ -21,6 +21,8 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.screens.help import HelpScreen
 from co_tui.ui.widgets import compacting, gauge
 from co_tui.ui.widgets.blocks import BlockBuilder
+from co_tui.ui.widgets.completions import Completions
+from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
 
@@ -132,7 +134,7 @@ class Compacted(Frozen):
 def test_compaction_opened(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
     async def before(pilot) -> None:
         await until(pilot, lambda: pilot.app.controller.state.compactions)
-        pilot.app.chat.timeline.focus()
+        pilot.app.chat.query_one(Timeline).focus()
         await pilot.press("end", "enter")
         await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
 
@@ -174,7 +176,7 @@ def test_completions(snap_compare, home: Path, provider: Provider) -> None:
     async def before(pilot) -> None:
         await shown(pilot)
         await pilot.press("slash", "c")
-        await until(pilot, lambda: pilot.app.chat.completions.display)
+        await until(pilot, lambda: pilot.app.chat.query_one(Completions).display)
 
     assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
 
@@ -183,7 +185,9 @@ def test_drawer(snap_compare, home: Path, provider: Provider) -> None:
     async def before(pilot) -> None:
         await shown(pilot)
         await pilot.press("f4")
-        await until(pilot, lambda: pilot.app.chat.has_class("-drawer") and pilot.app.chat.timeline.size.height)
+        await until(
+            pilot, lambda: pilot.app.chat.has_class("-drawer") and pilot.app.chat.query_one(Timeline).size.height
+        )
 
     assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
 

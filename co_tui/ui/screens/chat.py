@@ -1,10 +1,9 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.text import Text
+from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,38 +11,32 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key, Paste
 from textual.getters import query_one
 from textual.screen import Screen
-from textual.timer import Timer
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Input
 
-from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
-from co_tui.context.marks import marks
-from co_tui.context.policy import policy_of
-from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, UsageInfo
+from co_tui.events import Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui import command_table
-from co_tui.ui.activity import FRAME_S, Activity
 from co_tui.ui.launch import Launch
+from co_tui.ui.screens.prompt_status import PromptStatus
+from co_tui.ui.screens.questions import Questions
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
-from co_tui.ui.widgets.compacting import CompactingIndicator
-from co_tui.ui.widgets.completions import Completions
-from co_tui.ui.widgets.find import FindBar
-from co_tui.ui.widgets.gauge import Gauge, GaugeReading, MiniGauge
-from co_tui.ui.widgets.key_line import KeyLine
+from co_tui.ui.widgets.gauge import Gauge
+from co_tui.ui.widgets.gauge_reading import reading_of
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.question import QuestionPanel
 from co_tui.ui.widgets.rendering import Look
-from co_tui.ui.widgets.timeline import Timeline
-from co_tui.ui.widgets.too_small import MIN_COLUMNS, MIN_ROWS, TooSmall
+from co_tui.ui.widgets.title_line import TitleFacts, TitleLine
 from co_tui.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from co_tui.ui.screens.chat_host import ChatHost
+    from co_tui.ui.screens.late_widgets import LateWidgets
+    from co_tui.ui.widgets.timeline import Timeline
 
+MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
-QUIET_S = 1.5
-"""Whoever has not typed for so long is not about to type the next letter into a question."""
 WELCOME = (
     "Ask anything; Enter sends, Ctrl+J makes a new line.\n"
     "Try:  Explain what a context window is\n"
@@ -70,30 +63,21 @@ class ChatScreen(Screen[None]):
 
     transcript = query_one(Transcript)
     prompt = query_one(Prompt)
-    completions = query_one(Completions)
-    timeline = query_one(Timeline)
 
     def __init__(self, host: "ChatHost", launch: Launch, branch: str) -> None:
         super().__init__()
         self._host = host
-        self.launch = launch
-        """Its settings govern what is shown where no session says otherwise."""
+        self._launch = launch
         self.branch = branch
         """Checked out where the app was started."""
-        self._look: Look | None = None
+        self._muted = Style()
         self._welcome: Block | None = None
-        self._busy = False
-        self._status = ""
-        """What is waited for while no turn runs."""
-        self._waiting = self._held = 0
-        self._activity = Activity()
-        self._activity_timer: Timer | None = None
-        self._is_complete = False
+        self._late: LateWidgets | None = None
         self._state = SessionState()
 
     def compose(self) -> ComposeResult:
         """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
-        yield Static(id="title", markup=False)
+        yield TitleLine(id="title")
         with Horizontal(id="middle"):
             yield Transcript(id="transcript")
             with Vertical(id="side"):
@@ -104,197 +88,138 @@ class ChatScreen(Screen[None]):
         self.transcript.border_title = "Chat"
         self.query_one("#gauge").border_title = "Context"
         self.feed = Feed(self.transcript)
+        self._status = PromptStatus(self.prompt)
+        self._questions = Questions(self, self.prompt)
         self._host.chat_mounted()
 
     async def complete(self) -> None:
-        """The widgets nobody can use before the first paint; parsing their styles takes as long as all others'."""
-        timeline = Timeline(id="timeline")
-        timeline.border_title = "Timeline"
-        with self.app.batch_update():
-            await self.query_one("#side").mount(timeline)
-            late = (MiniGauge(id="mini"), CompactingIndicator(id="compacting"), Completions(id="completions"))
-            await self.mount(*late, before="#prompt")
-            await self.mount(KeyLine())
-            self.add_class("-complete")
-        self._is_complete = True
-        timeline.show(self._state.timeline)
+        """Bring the widgets that nobody can use before the first paint."""
+        from co_tui.ui.screens.late_widgets import LateWidgets
+
+        late = LateWidgets()
+        await late.mount(self)
+        self._late = late
+        late.show_timeline(self._state)
         self.show_state(self._state)
 
     def on_resize(self) -> None:
         too_small = self.size.width < MIN_COLUMNS or self.size.height < MIN_ROWS
-        if too_small != bool(self.query(TooSmall)):
+        if too_small != bool(self.query("TooSmall")):
             if too_small:
-                self.mount(TooSmall(markup=False))
+                from co_tui.ui.widgets.too_small import TooSmall
+
+                self.mount(TooSmall(MIN_COLUMNS, MIN_ROWS))
             else:
-                self.query(TooSmall).remove()
-        self._show_title(self._state)
+                self.query("TooSmall").remove()
+        self._show_title()
 
     def set_look(self, look: Look) -> None:
-        self._look = look
+        self._muted = look.muted
         self.transcript.set_look(look)
 
     # What the session says
 
     def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
         """Show a stored session, or an empty chat."""
-        self._welcome = None
-        if self._is_complete:
-            self.query_one(CompactingIndicator).end()
         self.feed.show(builder)
-        if not builder.blocks:
-            self._welcome = self.feed.note(WELCOME)
-        self.show_timeline(state)
+        self._welcome = None if builder.blocks else self.feed.note(WELCOME)
+        if self._late is not None:
+            self._late.show_session(state)
+            self._status.show_compacting(False)
         self.show_state(state)
 
-    def show_timeline(self, state: SessionState) -> None:
-        self._state = state
-        if self._is_complete:
-            self.timeline.show(state.timeline)
+    def show_replayed(self, state: SessionState) -> None:
+        """The same session, known better."""
+        if self._late is not None:
+            self._late.show_timeline(state)
+        self.show_state(state)
 
     def show_older(self, blocks: list[Block]) -> None:
         self.transcript.prepend(blocks)
 
     def hear(self, event: Event, state: SessionState) -> None:
         """One event of the running session."""
+        self._state = state
         if self._welcome is not None and event.type == "message":
             self.feed.drop(self._welcome)
             self._welcome = None
         self.feed.hear(event)
-        self._activity.hear(event.fact, time.monotonic())
-        self._follow_compaction(event, state)
-        if event.seq is not None:
-            if self._is_complete and state.timeline and state.timeline[-1] is event:
-                self.timeline.add(event)
-            if not isinstance(event.fact, UsageInfo) or event.fact is state.usage:
-                self.show_state(state)
+        self._status.hear(event.fact)
+        if self._late is not None:
+            self._hear_late(self._late, event, state)
+        if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
+            self.show_state(state)
 
-    def _follow_compaction(self, event: Event, state: SessionState) -> None:
-        """Show what somebody waits for; what runs in the background shows on the gauge."""
-        if not self._is_complete:
-            return
-        share = state.usage.share if state.usage else 0.0
-        match event.fact:
-            case CompactionStart(blocks=True, trigger=trigger):
-                self.query_one(CompactingIndicator).begin(trigger, share)
-            case CompactionWait(share=full, over=False):
-                self.query_one(CompactingIndicator).begin("", full)
-            case CompactionComplete() | CompactionWait():
-                self.query_one(CompactingIndicator).end()
-            case _:
-                return
-        self._show_activity()
-        self.refresh_bindings()
+    def _hear_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
+        was_compacting = late.is_compacting
+        late.hear(event, state)
+        if late.is_compacting != was_compacting:
+            self._status.show_compacting(late.is_compacting)
+            self.refresh_bindings()
 
-    @property
-    def _compacting(self) -> bool:
-        return self._is_complete and bool(self.query_one(CompactingIndicator).display)
+    def show_launch(self, launch: Launch) -> None:
+        """What holds where no session says otherwise."""
+        self._launch = launch
+        self.show_state(self._state)
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
-        settings = self.launch.settings
-        running = state.compacting.fact if state.compacting else None
-        acts = marks(policy_of(settings), state.usage.token_limit if state.usage else 0)
-        reading = GaugeReading(
-            usage=state.usage,
-            cost=state.total_cost,
-            summary_cost=state.summary_cost,
-            tokens_per_turn=state.tokens_per_turn,
-            messages_per_turn=state.messages_per_turn,
-            turns=state.turns_in_context if acts.turns else 0,
-            marks=acts,
-            summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
-        )
+        self._status.provider = self._model.partition(":")[0]
+        reading = reading_of(state, self._launch.settings)
         for gauge in self.query(Gauge):
             gauge.reading = reading
-        self._show_title(state)
+        self._show_title()
 
-    def _show_title(self, state: SessionState) -> None:
-        model = state.model or self.launch.choice.model
-        if model.endswith(":"):  # the server's first model, which is not known before it is asked
-            model = f"{model[:-1]} (first model of the server)"
-        policy = state.policy or self.launch.settings.policy
-        right = " · ".join(filter(None, (one_line(model, 44), policy, one_line(state.branch or self.branch, 24))))
-        left = f"co-tui · {one_line(state.title, 60)}" if state.title else "co-tui"
-        room = max(0, self.app.size.width - 2)
-        line = Text(no_wrap=True)
-        line.append(left, "bold")
-        line.truncate(max(8, room - len(right) - 2), overflow="ellipsis")
-        line.append(" " * max(2, room - line.cell_len - len(right)))
-        line.append(right)
-        line.truncate(room, overflow="ellipsis")
-        title = self.query_one("#title", Static)
-        if model == EMBEDDED:
-            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
-            told.truncate(room, overflow="ellipsis")
-            line.append("\n")
-            line.append(told.plain, self._look.muted if self._look else "")
-        title.update(line)
+    @property
+    def _model(self) -> str:
+        return self._state.model or self._launch.choice.model
+
+    def _show_title(self) -> None:
+        state = self._state
+        policy = state.policy or self._launch.settings.policy
+        facts = TitleFacts(state.title, self._model, policy, state.branch or self.branch)
+        self.query_one(TitleLine).show(facts, self._muted)
 
     # What is being done
 
-    def set_busy(self, busy: bool, status: str = "") -> None:
+    def set_busy(self, busy: bool, waited_for: str = "") -> None:
         """Whether a turn runs; while none does, what is being waited for."""
-        if busy and not self._busy:
-            self._activity.begin(time.monotonic())
-        self._busy, self._status = busy, status
-        self.prompt.set_class(busy, "-busy")
-        if busy and self._activity_timer is None:
-            self._activity_timer = self.set_interval(FRAME_S, self._show_activity)
-        elif not busy and self._activity_timer is not None:
-            self._activity_timer.stop()
-            self._activity_timer = None
-        self._show_activity()
+        self._status.set_busy(busy, waited_for)
         self.refresh_bindings()
 
-    def stopping(self) -> None:
-        self._activity.stop()
-        self._show_activity()
+    def show_stopping(self) -> None:
+        self._status.show_stopping()
 
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
         """The prompts that are not part of the conversation yet."""
         self.feed.show_waiting(prompts)
-        self._waiting = len(prompts)
-        self._held = sum(prompt.status == HELD for prompt in prompts)
-        self.prompt.up_opens_queue = bool(prompts)
-        self._show_activity()
-
-    def _show_activity(self) -> None:
-        """One line on the prompt's border: what runs, and what can be done about it."""
-        running = self._busy and not self._compacting
-        provider = (self._state.model or self.launch.choice.model).partition(":")[0]
-        self.prompt.border_title = Text(self._activity.line(time.monotonic(), provider)) if running else ""
-        hints = [self._status] if self._status else ["esc stop"] if running else []
-        if self._held:
-            hints.append(f"{self._held} on hold: enter sends, ↑ shows")
-        elif self._waiting:
-            hints.append(f"{self._waiting} waiting ↑")
-        self.prompt.border_subtitle = Text(" · ".join(hints))
+        self._status.show_waiting(len(prompts), sum(prompt.status == HELD for prompt in prompts))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "escape":
             closable = (
-                self._busy or self._compacting or self._offers or self.query(FindBar) or self.has_class("-drawer")
+                self._status.busy
+                or self._is_compacting
+                or self._is_offering
+                or self.query("FindBar")
+                or self.has_class("-drawer")
             )
             return True if closable or not self.prompt.has_focus else None
         return True
 
+    @property
+    def _is_compacting(self) -> bool:
+        return self._late is not None and self._late.is_compacting
+
+    @property
+    def _is_offering(self) -> bool:
+        return self._late is not None and self._late.is_offering
+
     # What the user does
 
     def took(self, event: Key | Paste) -> bool:
-        """Whether a question took the key. What is typed where nothing can be written is turned to the prompt."""
-        focused = self.focused
-        if isinstance(focused, TextArea | Input):
-            return False
-        typed = isinstance(event, Paste) or event.is_printable
-        if isinstance(focused, QuestionPanel) and typed:
-            if isinstance(event, Key) and focused.press(event.key):
-                return True
-            if letter := focused.give_back():
-                self.prompt._forward_event(Key(letter, letter))
-        bound = isinstance(event, Key) and focused is not None and event.key in focused._bindings.key_to_bindings
-        if typed and not bound:
-            self.set_focus(self.prompt)
-        return False
+        """Whether a question took the key."""
+        return self._questions.took(event)
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
@@ -315,9 +240,9 @@ class ChatScreen(Screen[None]):
 
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:
-        if self._is_complete:
+        if self._late is not None:
             self.prompt.offer.update(self.prompt.text)
-            self.completions.show(self.prompt.offer)
+            self._late.offer(self.prompt.offer)
         self._host.draft_changed(event.text)
 
     @on(Prompt.SentNothing)
@@ -339,44 +264,25 @@ class ChatScreen(Screen[None]):
 
         self.app.push_screen(EditScreen(f"Pasted: {event.marker}", event.text), edited)
 
-    # Questions
-
-    def show_question(self, panel: QuestionPanel) -> None:
-        """Ask above the prompt; the focus goes there only when nobody is writing."""
-        self.mount(panel, before="#prompt")
-        quiet = time.monotonic() - self._host.last_typed_at > QUIET_S
-        if quiet and not self.prompt.text and self.focused in (self.prompt, None):
-            self.call_after_refresh(panel.focus)
-
-    def end_question(self, panel: QuestionPanel) -> None:
-        had_focus = panel.has_focus
-        panel.remove()
-        if had_focus:
-            self.prompt.focus()
-
-    @property
-    def _offers(self) -> bool:
-        return self._is_complete and self.completions.display
-
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
         self._host.load_older()
 
-    @on(Timeline.Opened)
-    def _opened(self, event: Timeline.Opened) -> None:
+    # Found by its name: the timeline's module is imported after the first paint.
+    def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
     async def action_escape(self) -> None:
-        if self._offers:
+        if self._late is not None and self._late.is_offering:
             self.prompt.offer.dismiss()
-            self.completions.show(self.prompt.offer)
-        elif self.query(FindBar):
-            await self.query(FindBar).remove()
+            self._late.offer(self.prompt.offer)
+        elif find_bars := self.query("FindBar"):
+            await find_bars.remove()
             self.transcript.find("")
             self.prompt.focus()
-        elif self._compacting:
+        elif self._is_compacting:
             self._host.cancel_compaction()
-        elif self._busy:
+        elif self._status.busy:
             self._host.interrupt()
         else:
             self.remove_class("-drawer")
@@ -391,27 +297,35 @@ class ChatScreen(Screen[None]):
     def action_end(self) -> None:
         self.transcript.follow_end()
 
-    # Commands that concern this screen alone
+    def show_question(self, panel: QuestionPanel) -> None:
+        self._questions.show(panel, self._host.last_typed_at)
+
+    def end_question(self, panel: QuestionPanel) -> None:
+        self._questions.end(panel)
+
+    # What commands ask for
 
     def toggle_side(self) -> None:
         if self.has_class("-wide"):
             self.toggle_class("-folded")
         else:
             self.toggle_class("-drawer")
-        if self._is_complete:
-            self.call_after_refresh(self.timeline.see_newest)
+        if self._late is not None:
+            self.call_after_refresh(self._late.see_newest)
 
     def toggle_folds(self) -> None:
         self.transcript.toggle_all()
 
     async def find(self, text: str) -> None:
-        if not self.query(FindBar):
+        if not self.query("FindBar"):
+            from co_tui.ui.widgets.find import FindBar
+
             await self.mount(FindBar(text), before="#prompt")
-        self.query_one(FindBar).focus()
+        self.query("FindBar").focus()
         self._find(text)
 
-    @on(FindBar.Submitted, "FindBar")
-    def _find_submitted(self, event: FindBar.Submitted) -> None:
+    @on(Input.Submitted, "FindBar")
+    def _find_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self._find(event.value)
 

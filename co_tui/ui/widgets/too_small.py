@@ -2,8 +2,6 @@
 
 from textual.widgets import Static
 
-MIN_COLUMNS, MIN_ROWS = 60, 16
-
 
 class TooSmall(Static):
     DEFAULT_CSS = """
@@ -18,12 +16,17 @@ class TooSmall(Static):
     }
     """
 
+    def __init__(self, columns: int, rows: int) -> None:
+        """As many are needed."""
+        super().__init__(markup=False)
+        self._needed = f"{columns}×{rows}"
+
     def on_mount(self) -> None:
         self.on_resize()
 
     def on_resize(self) -> None:
         size = self.app.size
         self.update(
-            f"co-tui needs a terminal of {MIN_COLUMNS}×{MIN_ROWS}; this one is {size.width}×{size.height}.\n"
+            f"co-tui needs a terminal of {self._needed}; this one is {size.width}×{size.height}.\n"
             "Make it larger, and everything is back."
         )

@@ -1,0 +1,68 @@
+"""The chat's widgets that nobody can use before the first paint; their styles take as long as all others'."""
+
+from typing import Any
+
+from textual.screen import Screen
+
+from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
+from co_tui.session.state.session_state import SessionState
+from co_tui.ui.completion import CompletionOffer
+from co_tui.ui.widgets.compacting import CompactingIndicator
+from co_tui.ui.widgets.completions import Completions
+from co_tui.ui.widgets.gauge import MiniGauge
+from co_tui.ui.widgets.key_line import KeyLine
+from co_tui.ui.widgets.timeline import Timeline
+
+
+class LateWidgets:
+    """Timeline, small gauge, compacting indicator, completions and the line of keys."""
+
+    def __init__(self) -> None:
+        self._timeline = Timeline(id="timeline")
+        self._timeline.border_title = "Timeline"
+        self._compacting = CompactingIndicator(id="compacting")
+        self._completions = Completions(id="completions")
+
+    async def mount(self, screen: Screen[Any]) -> None:
+        """Into the places that are kept free for them."""
+        with screen.app.batch_update():
+            await screen.query_one("#side").mount(self._timeline)
+            await screen.mount(MiniGauge(id="mini"), self._compacting, self._completions, before="#prompt")
+            await screen.mount(KeyLine())
+            screen.add_class("-complete")
+
+    def show_session(self, state: SessionState) -> None:
+        self._compacting.end()
+        self.show_timeline(state)
+
+    def show_timeline(self, state: SessionState) -> None:
+        self._timeline.show(state.timeline)
+
+    def see_newest(self) -> None:
+        self._timeline.see_newest()
+
+    def hear(self, event: Event, state: SessionState) -> None:
+        """One event of the running session; what runs in the background shows on the gauge."""
+        if event.seq is not None and state.timeline and state.timeline[-1] is event:
+            self._timeline.add(event)
+        match event.fact:
+            case CompactionStart(blocks=True, trigger=trigger):
+                self._compacting.begin(trigger, state.usage.share if state.usage else 0.0)
+            case CompactionWait(share=full, over=False):
+                self._compacting.begin("", full)
+            case CompactionComplete() | CompactionWait():
+                self._compacting.end()
+            case _:
+                pass
+
+    @property
+    def is_compacting(self) -> bool:
+        """Whether somebody waits for a compaction."""
+        return self._compacting.display
+
+    def offer(self, offer: CompletionOffer) -> None:
+        self._completions.show(offer)
+
+    @property
+    def is_offering(self) -> bool:
+        return self._completions.display

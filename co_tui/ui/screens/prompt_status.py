@@ -1,0 +1,72 @@
+"""What is being done, on the prompt's border."""
+
+import time
+
+from rich.text import Text
+from textual.timer import Timer
+
+from co_tui.events import Fact
+from co_tui.ui.activity import FRAME_S, Activity
+from co_tui.ui.widgets.prompt import Prompt
+
+
+class PromptStatus:
+    """What runs above the prompt, and below it what can be done about it."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self._prompt = prompt
+        self._activity = Activity()
+        self._timer: Timer | None = None
+        self._busy = False
+        self._waited_for = ""
+        self._waiting = self._held = 0
+        self._compacting = False
+        self.provider = ""
+        """Who answers."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs."""
+        return self._busy
+
+    def set_busy(self, busy: bool, waited_for: str = "") -> None:
+        """`waited_for` is shown while no turn runs."""
+        if busy and not self._busy:
+            self._activity.begin(time.monotonic())
+        self._busy, self._waited_for = busy, waited_for
+        self._prompt.set_class(busy, "-busy")
+        if busy and self._timer is None:
+            self._timer = self._prompt.set_interval(FRAME_S, self._draw)
+        elif not busy and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self._draw()
+
+    def hear(self, fact: Fact) -> None:
+        self._activity.hear(fact, time.monotonic())
+
+    def show_stopping(self) -> None:
+        """The turn is asked to end."""
+        self._activity.stop()
+        self._draw()
+
+    def show_compacting(self, compacting: bool) -> None:
+        """While a compaction is waited for, its own indicator tells."""
+        self._compacting = compacting
+        self._draw()
+
+    def show_waiting(self, waiting: int, held: int) -> None:
+        """How many prompts wait, and how many of them for the user."""
+        self._waiting, self._held = waiting, held
+        self._prompt.up_opens_queue = waiting > 0
+        self._draw()
+
+    def _draw(self) -> None:
+        running = self._busy and not self._compacting
+        self._prompt.border_title = Text(self._activity.line(time.monotonic(), self.provider)) if running else ""
+        hints = [self._waited_for] if self._waited_for else ["esc stop"] if running else []
+        if self._held:
+            hints.append(f"{self._held} on hold: enter sends, ↑ shows")
+        elif self._waiting:
+            hints.append(f"{self._waiting} waiting ↑")
+        self._prompt.border_subtitle = Text(" · ".join(hints))

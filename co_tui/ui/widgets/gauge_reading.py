@@ -1,0 +1,108 @@
+"""What the gauge tells, in figures and words."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from co_tui.context.marks import Marks, marks
+from co_tui.context.policy import policy_of
+from co_tui.events import CompactionStart, UsageInfo
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings
+from co_tui.ui.formatting import tokens
+
+NEARLY, FULLY = 0.8, 0.95
+"""From here on the colours warn, under policies that do not look at the window."""
+
+
+class GaugeReading(NamedTuple):
+    """What the gauge shows; all figures come from events."""
+
+    usage: UsageInfo | None = None
+    cost: float | None = None
+    """Of turns and summaries; None when nobody published a price."""
+    summary_cost: float = 0.0
+    tokens_per_turn: float = 0.0
+    messages_per_turn: float = 0.0
+    turns: int = 0
+    """How many are in the context."""
+    marks: Marks = Marks(NEARLY, FULLY)
+    summarising: int = 0
+    """How many messages are being summarised in the background."""
+
+    @property
+    def share(self) -> float:
+        return self.usage.share if self.usage else 0.0
+
+    @property
+    def percent(self) -> str:
+        return f"{'' if self.is_measured else '~'}{self.share * 100:.0f} %"
+
+    @property
+    def is_measured(self) -> bool:
+        return self.usage is not None and self.usage.measured == "provider"
+
+    @property
+    def amount(self) -> str:
+        """`~` marks an estimate, `?` a limit nobody confirmed."""
+        if self.usage is None:
+            return ""
+        about = "" if self.is_measured else "~"
+        assumed = "" if self.usage.limit_known else "?"
+        return f"{about}{tokens(self.usage.current_tokens)} of {tokens(self.usage.token_limit)}{assumed}"
+
+    @property
+    def level(self) -> str:
+        if self.share >= (self.marks.waiting_share or FULLY):
+            return "error"
+        return "warning" if self.share >= (self.marks.share or NEARLY) else "normal"
+
+    @property
+    def outlook(self) -> str:
+        """What comes next, and in how many turns at the present pace."""
+        if self.summarising:
+            return f"summarising {self.summarising} messages in the background"
+        if self.share > 1:
+            return f"{(self.share - 1) * 100:.0f} % over: the oldest are left out" if self.share >= 1.005 else "full"
+        if self.level == "error":
+            return f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %: nearly full"
+        if self.level == "warning":
+            return f"past {(self.marks.share or NEARLY) * 100:.0f} %"
+        ahead = sorted(self._ahead(), key=lambda mark: (mark[1] is None, mark[1]))
+        if not ahead:
+            return "never compacts"
+        mark, left = ahead[0]
+        return f"compacts {mark}" + ("" if left is None else f", ≈ {left} turns" if left else ", soon")
+
+    def _ahead(self) -> Iterator[tuple[str, int | None]]:
+        """Each of the policy's marks in words, with the turns that are left until it; None while there is no pace."""
+        usage, marks = self.usage, self.marks
+        if usage is None:
+            return
+        if marks.share is not None:
+            room = marks.share * usage.token_limit - usage.current_tokens
+            yield f"at {marks.share * 100:.0f} %", _turns(room, self.tokens_per_turn)
+        if marks.messages is not None:
+            room = marks.messages - usage.messages_count
+            yield f"over {marks.messages} messages", _turns(room, self.messages_per_turn)
+        if marks.turns is not None:
+            yield f"over {marks.turns} turns", _turns(marks.turns - self.turns, 1)
+
+
+def _turns(room: float, pace: float) -> int | None:
+    return max(0, int(room / pace)) if pace > 0 else None
+
+
+def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
+    """A session's figures, against the marks at which its policy acts."""
+    running = state.compacting.fact if state.compacting else None
+    acts = marks(policy_of(settings), state.usage.token_limit if state.usage else 0)
+    return GaugeReading(
+        usage=state.usage,
+        cost=state.total_cost,
+        summary_cost=state.summary_cost,
+        tokens_per_turn=state.tokens_per_turn,
+        messages_per_turn=state.messages_per_turn,
+        turns=state.turns_in_context if acts.turns else 0,
+        marks=acts,
+        summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
+    )

@@ -1,0 +1,50 @@
+"""The first line: what is talked about, who answers, and what governs the context."""
+
+from typing import NamedTuple
+
+from rich.style import Style
+from rich.text import Text
+from textual.widgets import Static
+
+from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
+from co_tui.inert import one_line
+
+
+class TitleFacts(NamedTuple):
+    """What the line tells."""
+
+    session: str = ""
+    model: str = ""
+    policy: str = ""
+    branch: str = ""
+
+
+class TitleLine(Static):
+    """Whole at any width; under the embedded model a second line says how to choose another."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+
+    def show(self, facts: TitleFacts, muted: Style) -> None:
+        room = max(0, self.app.size.width - 2)
+        line = _line(facts, room)
+        if facts.model == EMBEDDED:
+            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
+            told.truncate(room, overflow="ellipsis")
+            line.append("\n")
+            line.append(told.plain, muted)
+        self.update(line)
+
+
+def _line(facts: TitleFacts, room: int) -> Text:
+    model = facts.model
+    if model.endswith(":"):  # the server's first model, which is not known before it is asked
+        model = f"{model[:-1]} (first model of the server)"
+    right = " · ".join(filter(None, (one_line(model, 44), facts.policy, one_line(facts.branch, 24))))
+    line = Text(no_wrap=True)
+    line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
+    line.truncate(max(8, room - len(right) - 2), overflow="ellipsis")
+    line.append(" " * max(2, room - line.cell_len - len(right)))
+    line.append(right)
+    line.truncate(room, overflow="ellipsis")
+    return line
