@@ -25,7 +25,7 @@ from co_tui.ui.launch import Launch
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.themes import DARK, LIGHT, palette_of
-from co_tui.ui.widgets.rendering import Look
+from co_tui.ui.widgets.look import Look
 
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost

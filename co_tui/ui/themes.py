@@ -2,7 +2,7 @@
 
 from textual.theme import Theme
 
-from co_tui.ui.widgets.rendering import Palette
+from co_tui.ui.widgets.look import Palette
 
 DARK = Theme(
     name="co-tui-dark",

@@ -15,7 +15,8 @@ from co_tui.ui.screens.queue import QueueScreen
 from co_tui.ui.themes import DARK, palette_of
 from co_tui.ui.widgets.blocks import Block
 from co_tui.ui.widgets.key_line import KeyLine
-from co_tui.ui.widgets.rendering import Laid, Look
+from co_tui.ui.widgets.look import Look
+from co_tui.ui.widgets.rendering import Laid
 from co_tui.ui.widgets.timeline import _option
 from co_tui.ui.widgets.transcript import Transcript
 from tests.support.provider import Provider, Reply

@@ -11,8 +11,9 @@ from textual.selection import Selection
 
 from co_tui.ui.themes import DARK, palette_of
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
+from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.markdown_splitter import Cutter
-from co_tui.ui.widgets.rendering import Laid, Look
+from co_tui.ui.widgets.rendering import Laid
 from co_tui.ui.widgets.transcript import Transcript
 from tests.support.screen import until
 

@@ -24,9 +24,9 @@ from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
 from co_tui.ui.widgets.blocks import Block, BlockBuilder
 from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.gauge_reading import reading_of
+from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.question import QuestionPanel
-from co_tui.ui.widgets.rendering import Look
 from co_tui.ui.widgets.title_line import TitleFacts, TitleLine
 from co_tui.ui.widgets.transcript import Transcript
 

@@ -7,7 +7,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from co_tui.ui.widgets.blocks import Block
-from co_tui.ui.widgets.rendering import Laid, Look, estimated_height
+from co_tui.ui.widgets.look import Look
+from co_tui.ui.widgets.rendering import Laid, estimated_height
 
 KEPT_LAYOUTS = 400
 

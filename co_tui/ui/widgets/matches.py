@@ -6,6 +6,30 @@ from textual.strip import Strip
 from co_tui.ui.widgets.layout import LinePlace, TranscriptLayout
 
 
+class Search:
+    """What is being searched for, and where it was found last."""
+
+    def __init__(self) -> None:
+        self._needle = ""
+        self._found: LinePlace | None = None
+
+    @property
+    def needle(self) -> str:
+        """In small letters; empty while nothing is searched for."""
+        return self._needle
+
+    def set_needle(self, text: str) -> None:
+        if text.lower() != self._needle:
+            self._needle, self._found = text.lower(), None
+
+    def next(self, layout: TranscriptLayout, below: LinePlace, *, back: bool = False) -> LinePlace | None:
+        """The next line that holds it, upwards unless told otherwise; the first search begins at `below`."""
+        found = find_line(layout, self._needle, self._found or below, 1 if back else -1)
+        if found is not None:
+            self._found = found
+        return found
+
+
 def find_line(layout: TranscriptLayout, needle: str, start: LinePlace, step: int) -> LinePlace | None:
     """The next line above (`step` −1) or below `start` that holds the text (in small letters), around the ends.
 

@@ -1,162 +1,23 @@
-"""From blocks to lines on the screen, by way of Rich."""
+"""Blocks as lines: who speaks, what is said, what is folded away."""
 
-import io
 from collections.abc import Callable
-from functools import cached_property
-from typing import NamedTuple
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from rich.theme import Theme
 from textual.strip import Strip
 
 from co_tui.ui.widgets.blocks import Block
-from co_tui.ui.widgets.markdown_splitter import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, MarkdownPiece
+from co_tui.ui.widgets.look import Look
+from co_tui.ui.widgets.prose import Prose
 
 BAR = "▌ "
 INDENT = "  "
-CODE_MARGIN = 2
-"""Cells beside a code block."""
 MAX_RESULT_CHARS = 20_000
 """An opened tool result, or a prompt, shows this much; the log keeps all of it."""
 MAX_REPLY_CHARS = 120_000
 """So much of a reply is drawn: laying out more would hold the keys up for over a second."""
-
-
-class Palette(NamedTuple):
-    """The colours of a theme, as the transcript uses them."""
-
-    text: str
-    muted: str
-    accent: str
-    reply: str
-    warning: str
-    error: str
-    surface: str
-    code_theme: str
-
-
-class Look:
-    """How things are drawn under one theme."""
-
-    def __init__(self, palette: Palette, *, rich: bool = True) -> None:
-        """Without `rich`, Markdown shows as it is written: its renderer takes longer to import than a paint."""
-        self.palette = palette
-        self.rich = rich
-        self.muted = Style.parse(palette.muted)
-        self.you = Style.parse(f"bold {palette.accent}")
-        self.me = Style.parse(f"bold {palette.reply}")
-        self.error = Style.parse(palette.error)
-        self.warning = Style.parse(palette.warning)
-
-    @cached_property
-    def console(self) -> Console:
-        palette = self.palette
-        theme = Theme(
-            {
-                "markdown.h1": f"bold underline {palette.accent}",
-                "markdown.h2": f"bold {palette.accent}",
-                "markdown.h3": "bold",
-                "markdown.h4": "italic bold",
-                "markdown.code": f"{palette.warning} on {palette.surface}",
-                "markdown.code_block": palette.text,
-                "markdown.block_quote": palette.muted,
-                "markdown.list": palette.text,
-                "markdown.item.bullet": f"bold {palette.accent}",
-                "markdown.item.number": f"bold {palette.accent}",
-                "markdown.hr": palette.muted,
-                "markdown.link": f"underline {palette.accent}",
-                "markdown.link_url": palette.muted,
-                "markdown.table.border": palette.muted,
-                "markdown.table.header": "bold",
-            }
-        )
-        return Console(
-            file=io.StringIO(), theme=theme, color_system="truecolor", force_terminal=True, legacy_windows=False
-        )
-
-    def lines(self, renderable: RenderableType, width: int) -> list[Strip]:
-        options: ConsoleOptions = self.console.options.update(width=max(1, width), height=None, max_width=max(1, width))
-        rendered = self.console.render_lines(renderable, options, pad=False)
-        return [Strip(line) for line in rendered]
-
-    def prose(self, text: str, width: int) -> list[Strip]:
-        """Markdown that is no code block."""
-        if not self.rich:
-            return _trimmed(self.plain(text, width))
-        from co_tui.ui.widgets.markdown import ChatMarkdown
-
-        try:
-            return _trimmed(self.lines(ChatMarkdown(text), width))
-        except Exception:  # whatever a model writes, a screen that cannot show it nicely still shows it
-            return _trimmed(self.plain(text, width))
-
-    def code(self, text: str, language: str, width: int) -> list[Strip]:
-        if not self.rich:
-            return self.plain(text.rstrip("\n"), width)
-        from co_tui.ui.widgets.code import highlighted
-
-        return highlighted(text, language, width, self.palette.code_theme, self.palette.surface)
-
-    def piece(self, piece: MarkdownPiece, width: int) -> list[Strip]:
-        if piece.language is not None:
-            return self.code(piece.text, piece.language, width)
-        return self.prose(piece.text, width)
-
-    def plain(self, text: str, width: int, style: Style | None = None) -> list[Strip]:
-        return self.lines(Text(text.expandtabs(4), style=style or "", overflow="fold"), width)
-
-
-class Prose:
-    """Markdown as lines, at one width; grows at its end without rendering the rest again."""
-
-    def __init__(self, look: Look, width: int) -> None:
-        self._look = look
-        self._width = width
-        # A long line of code is cut where it is wrapped.
-        inner = max(1, width - CODE_MARGIN)
-        self._cutter = Cutter(max(1, LONGEST_CODE_LINE_CHARS // inner) * inner)
-        self._final: list[Strip] = []
-        self._tail: list[Strip] = []
-
-    def feed(self, text: str) -> None:
-        for piece in self._cutter.feed(text):
-            self._add(self._final, self._look.piece(piece, self._width), piece)
-        tail = self._cutter.tail
-        self._tail = []
-        if tail is None:
-            return
-        lines = self._look.piece(tail, self._width)
-        if tail.language is None and len(tail.text) > LONGEST_PARAGRAPH_CHARS and len(lines) > 3:
-            self._freeze_all_but_last(lines)
-            tail = self._cutter.tail
-            lines = self._look.piece(tail, self._width) if tail else []
-        if tail is not None:
-            self._add(self._tail, lines, tail)
-
-    def _freeze_all_but_last(self, lines: list[Strip]) -> None:
-        """Keep the full lines of a very long paragraph as they are; only its last line can still change."""
-        last = lines[-1].text.strip()
-        at = self._cutter.rest.rfind(last) if last else -1
-        if at <= 0:
-            at = self._cutter.rest.rfind(" ", 0, LONGEST_PARAGRAPH_CHARS) + 1 or LONGEST_PARAGRAPH_CHARS
-        piece = self._cutter.split_tail(at)
-        self._add(self._final, self._look.piece(piece, self._width), piece)
-
-    def _add(self, lines: list[Strip], more: list[Strip], piece: MarkdownPiece) -> None:
-        if not piece.joined and (self._final or lines) and more:
-            lines.append(Strip.blank(0))
-        lines.extend(more)
-
-    def __len__(self) -> int:
-        return len(self._final) + len(self._tail)
-
-    def __getitem__(self, index: int) -> Strip:
-        count = len(self._final)
-        return self._final[index] if index < count else self._tail[index - count]
 
 
 class Laid:
@@ -299,13 +160,3 @@ _BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {
 
 def _prefixed(prefix: Segment, line: Strip) -> Strip:
     return Strip([prefix, *line])
-
-
-def _trimmed(lines: list[Strip]) -> list[Strip]:
-    """Without the empty lines at both ends that Markdown renders."""
-    start, end = 0, len(lines)
-    while start < end and not lines[start].text.strip():
-        start += 1
-    while end > start and not lines[end - 1].text.strip():
-        end -= 1
-    return lines[start:end]

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Offset, Size
+from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -15,9 +14,11 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.folding import FoldCursor, toggle_all
 from co_tui.ui.widgets.layout import TOP, LinePlace, TranscriptLayout
-from co_tui.ui.widgets.matches import find_line, marked
-from co_tui.ui.widgets.rendering import Look
+from co_tui.ui.widgets.look import Look
+from co_tui.ui.widgets.matches import Search, marked
+from co_tui.ui.widgets.selecting import selected_text, with_selection
 
 STREAM_INTERVAL_S = 0.05
 """The open block is drawn again at most so often."""
@@ -61,9 +62,8 @@ class Transcript(ScrollView, can_focus=True):
         """Which top, layout and height `_view` belongs to."""
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
-        self._cursor: Block | None = None
-        self._needle = ""
-        self._found: LinePlace | None = None
+        self._folds = FoldCursor()
+        self._search = Search()
 
     # What is shown
 
@@ -78,7 +78,7 @@ class Transcript(ScrollView, can_focus=True):
     @property
     def needle(self) -> str:
         """What is being searched for."""
-        return self._needle
+        return self._search.needle
 
     @property
     def layout_of_blocks(self) -> TranscriptLayout:
@@ -100,7 +100,7 @@ class Transcript(ScrollView, can_focus=True):
         """Replace everything, and look at the end."""
         self._layout.show(blocks)
         self._pending.clear()
-        self._cursor = None
+        self._folds.leave()
         self._follow(True)
         self._settle()
 
@@ -121,8 +121,7 @@ class Transcript(ScrollView, can_focus=True):
         if index is not None:
             self._layout.remove(index)
             self._pending.pop(block, None)
-            if self._cursor is block:
-                self._cursor = None
+            self._folds.leave(block)
             if self._top.block > index:
                 self._top = LinePlace(self._top.block - 1, self._top.line)
             self._settle()
@@ -219,12 +218,14 @@ class Transcript(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         laid = self._layout.lay_out(place.block)
         strip = laid.line(place.line)
-        if self.blocks[place.block] is self._cursor and place.line == laid.title_line:
+        if self.blocks[place.block] is self._folds.block and place.line == laid.title_line:
             strip = strip.extend_cell_length(width).apply_style(Style(reverse=True))
-        if self._needle:
-            strip = marked(strip, self._needle)
+        if self._search.needle:
+            strip = marked(strip, self._search.needle)
         row = self._layout.row_of(place)
-        strip = self._selected(strip, row)
+        if (selection := self.text_selection) is not None:
+            style = self.screen.get_component_rich_style("screen--selection")
+            strip = with_selection(strip, selection, row, style)
         return strip.crop_extend(0, width, base).apply_style(base).apply_offsets(0, row)
 
     def _in_view(self, y: int) -> LinePlace | None:
@@ -238,34 +239,10 @@ class Transcript(ScrollView, can_focus=True):
             self._view_of = wanted
         return self._view[y] if 0 <= y < len(self._view) else None
 
-    def _selected(self, strip: Strip, row: int) -> Strip:
-        selection = self.text_selection
-        if selection is None or (span := selection.get_span(row)) is None:
-            return strip
-        start, end = span
-        length = strip.cell_length
-        end = length if end == -1 else min(end, length)
-        if start >= end:
-            return strip
-        # A theme's selection may have a transparent foreground, so only its background is taken.
-        background = Style(bgcolor=self.screen.get_component_rich_style("screen--selection").bgcolor)
-        chosen = Strip(Segment.apply_style(strip.crop(start, end), post_style=background))
-        return Strip.join([strip.crop(0, start), chosen, strip.crop(end)])
-
     # Selecting and copying
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        total = self._layout.row_count
-        first = selection.start.y if selection.start else 0
-        last = selection.end.y if selection.end else total - 1
-        places = (self._layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1))
-        lines = [self._layout.lay_out(place.block).line(place.line).text if place else "" for place in places]
-        local = Selection(
-            Offset(selection.start.x, 0) if selection.start else None,
-            Offset(selection.end.x, last - first) if selection.end else None,
-        )
-        extracted = local.extract("\n".join(lines))
-        return "\n".join(line.rstrip() for line in extracted.split("\n")), "\n"
+        return selected_text(self._layout, selection), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
@@ -273,7 +250,7 @@ class Transcript(ScrollView, can_focus=True):
     def action_copy(self) -> None:
         """Copy the selection, else the highlighted block, else the last reply."""
         selected = self.screen.get_selected_text()
-        block = self._cursor or next((each for each in reversed(self.blocks) if each.kind == "reply"), None)
+        block = self._folds.block or next((each for each in reversed(self.blocks) if each.kind == "reply"), None)
         text = selected or (block.plain if block else "")
         if text:
             self.app.copy_to_clipboard(text)
@@ -289,18 +266,13 @@ class Transcript(ScrollView, can_focus=True):
                 self._toggle(block)
 
     def action_fold(self) -> None:
-        block = self._cursor or self._fold_in_view()
+        block = self._folds.start(self._blocks_in_view())
         if block is not None:
-            self._cursor = block
             self._toggle(block)
 
     def toggle_all(self) -> None:
         """Open everything that is folded, or fold everything when nothing is."""
-        foldable = [block for block in self.blocks if block.foldable]
-        fold = not any(block.folded for block in foldable)
-        for block in foldable:
-            block.folded = fold
-        self._layout.refresh_all(foldable)
+        toggle_all(self._layout)
         self._settle()
 
     def _toggle(self, block: Block) -> None:
@@ -310,46 +282,34 @@ class Transcript(ScrollView, can_focus=True):
             self._follow(False)
         self.changed(block)
 
-    def _fold_in_view(self) -> Block | None:
-        seen = [self.blocks[place.block] for place in self._layout.window(self._top, self.size.height)]
-        return next((block for block in reversed(seen) if block.foldable), None)
-
     def action_next_fold(self) -> None:
-        self._move_cursor(1)
+        self._move_to_fold(1)
 
     def action_previous_fold(self) -> None:
-        self._move_cursor(-1)
+        self._move_to_fold(-1)
 
-    def _move_cursor(self, step: int) -> None:
-        if self._cursor is None:
-            self._cursor = self._fold_in_view()
+    def _move_to_fold(self, step: int) -> None:
+        if self._folds.block is None:
+            self._folds.start(self._blocks_in_view())
             self.refresh()
-            return
-        index = self._layout.index_of(self._cursor)
-        places = range(index + step, len(self.blocks) if step > 0 else -1, step) if index is not None else ()
-        for place in places:
-            if self.blocks[place].foldable:
-                self._cursor = self.blocks[place]
-                self.show_block(place)
-                return
+        elif (index := self._folds.move(self._layout, step)) is not None:
+            self.show_block(index)
+
+    def _blocks_in_view(self) -> list[Block]:
+        return [self.blocks[place.block] for place in self._layout.window(self._top, self.size.height)]
 
     # Searching
 
-    def find(self, needle: str, *, back: bool = False) -> bool:
+    def find(self, text: str, *, back: bool = False) -> bool:
         """Mark the text, and go to the next line that holds it, upwards unless told otherwise."""
-        needle = needle.lower()
-        if needle != self._needle:
-            self._needle, self._found = needle, None
+        self._search.set_needle(text)
         self.refresh()
-        if not needle or not self.blocks:
+        if not text or not self.blocks:
             return False
-        below = self._layout.walk(self._top, self.size.height)
-        found = find_line(self._layout, needle, self._found or below, 1 if back else -1)
-        if found is None:
-            return False
-        self._found = found
-        self.show_block(*found)
-        return True
+        found = self._search.next(self._layout, self._layout.walk(self._top, self.size.height), back=back)
+        if found is not None:
+            self.show_block(*found)
+        return found is not None
 
     def show_block(self, index: int, line: int = 0) -> None:
         """Bring a block's line into view, a little below the top."""

@@ -1,0 +1,100 @@
+"""How texts become lines under one theme, by way of Rich."""
+
+import io
+from functools import cached_property
+from typing import NamedTuple
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.style import Style
+from rich.text import Text
+from rich.theme import Theme
+from textual.strip import Strip
+
+
+class Palette(NamedTuple):
+    """The colours of a theme, as the transcript uses them."""
+
+    text: str
+    muted: str
+    accent: str
+    reply: str
+    warning: str
+    error: str
+    surface: str
+    code_theme: str
+
+
+class Look:
+    """How things are drawn under one theme."""
+
+    def __init__(self, palette: Palette, *, rich: bool = True) -> None:
+        """Without `rich`, Markdown shows as it is written: its renderer takes longer to import than a paint."""
+        self.palette = palette
+        self.rich = rich
+        self.muted = Style.parse(palette.muted)
+        self.you = Style.parse(f"bold {palette.accent}")
+        self.me = Style.parse(f"bold {palette.reply}")
+        self.error = Style.parse(palette.error)
+        self.warning = Style.parse(palette.warning)
+
+    @cached_property
+    def console(self) -> Console:
+        palette = self.palette
+        theme = Theme(
+            {
+                "markdown.h1": f"bold underline {palette.accent}",
+                "markdown.h2": f"bold {palette.accent}",
+                "markdown.h3": "bold",
+                "markdown.h4": "italic bold",
+                "markdown.code": f"{palette.warning} on {palette.surface}",
+                "markdown.code_block": palette.text,
+                "markdown.block_quote": palette.muted,
+                "markdown.list": palette.text,
+                "markdown.item.bullet": f"bold {palette.accent}",
+                "markdown.item.number": f"bold {palette.accent}",
+                "markdown.hr": palette.muted,
+                "markdown.link": f"underline {palette.accent}",
+                "markdown.link_url": palette.muted,
+                "markdown.table.border": palette.muted,
+                "markdown.table.header": "bold",
+            }
+        )
+        return Console(
+            file=io.StringIO(), theme=theme, color_system="truecolor", force_terminal=True, legacy_windows=False
+        )
+
+    def lines(self, renderable: RenderableType, width: int) -> list[Strip]:
+        options: ConsoleOptions = self.console.options.update(width=max(1, width), height=None, max_width=max(1, width))
+        rendered = self.console.render_lines(renderable, options, pad=False)
+        return [Strip(line) for line in rendered]
+
+    def prose(self, text: str, width: int) -> list[Strip]:
+        """Markdown that is no code block."""
+        if not self.rich:
+            return _trimmed(self.plain(text, width))
+        from co_tui.ui.widgets.markdown import ChatMarkdown
+
+        try:
+            return _trimmed(self.lines(ChatMarkdown(text), width))
+        except Exception:  # whatever a model writes, a screen that cannot show it nicely still shows it
+            return _trimmed(self.plain(text, width))
+
+    def code(self, text: str, language: str, width: int) -> list[Strip]:
+        if not self.rich:
+            return self.plain(text.rstrip("\n"), width)
+        from co_tui.ui.widgets.code import highlighted
+
+        return highlighted(text, language, width, self.palette.code_theme, self.palette.surface)
+
+    def plain(self, text: str, width: int, style: Style | None = None) -> list[Strip]:
+        return self.lines(Text(text.expandtabs(4), style=style or "", overflow="fold"), width)
+
+
+def _trimmed(lines: list[Strip]) -> list[Strip]:
+    """Without the empty lines at both ends that Markdown renders."""
+    start, end = 0, len(lines)
+    while start < end and not lines[start].text.strip():
+        start += 1
+    while end > start and not lines[end - 1].text.strip():
+        end -= 1
+    return lines[start:end]

@@ -1,0 +1,63 @@
+"""Markdown as lines that can grow while it is still being written."""
+
+from textual.strip import Strip
+
+from co_tui.ui.widgets.look import Look
+from co_tui.ui.widgets.markdown_splitter import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, MarkdownPiece
+
+CODE_MARGIN = 2
+"""Cells beside a code block."""
+
+
+class Prose:
+    """Markdown as lines, at one width; grows at its end without rendering the rest again."""
+
+    def __init__(self, look: Look, width: int) -> None:
+        self._look = look
+        self._width = width
+        # A long line of code is cut where it is wrapped.
+        inner = max(1, width - CODE_MARGIN)
+        self._cutter = Cutter(max(1, LONGEST_CODE_LINE_CHARS // inner) * inner)
+        self._final: list[Strip] = []
+        self._tail: list[Strip] = []
+
+    def feed(self, text: str) -> None:
+        for piece in self._cutter.feed(text):
+            self._add(self._final, self._lines(piece), piece)
+        tail = self._cutter.tail
+        self._tail = []
+        if tail is None:
+            return
+        lines = self._lines(tail)
+        if tail.language is None and len(tail.text) > LONGEST_PARAGRAPH_CHARS and len(lines) > 3:
+            self._freeze_all_but_last(lines)
+            tail = self._cutter.tail
+            lines = self._lines(tail) if tail else []
+        if tail is not None:
+            self._add(self._tail, lines, tail)
+
+    def _freeze_all_but_last(self, lines: list[Strip]) -> None:
+        """Keep the full lines of a very long paragraph as they are; only its last line can still change."""
+        last = lines[-1].text.strip()
+        at = self._cutter.rest.rfind(last) if last else -1
+        if at <= 0:
+            at = self._cutter.rest.rfind(" ", 0, LONGEST_PARAGRAPH_CHARS) + 1 or LONGEST_PARAGRAPH_CHARS
+        piece = self._cutter.split_tail(at)
+        self._add(self._final, self._lines(piece), piece)
+
+    def _lines(self, piece: MarkdownPiece) -> list[Strip]:
+        if piece.language is not None:
+            return self._look.code(piece.text, piece.language, self._width)
+        return self._look.prose(piece.text, self._width)
+
+    def _add(self, lines: list[Strip], more: list[Strip], piece: MarkdownPiece) -> None:
+        if not piece.joined and (self._final or lines) and more:
+            lines.append(Strip.blank(0))
+        lines.extend(more)
+
+    def __len__(self) -> int:
+        return len(self._final) + len(self._tail)
+
+    def __getitem__(self, index: int) -> Strip:
+        count = len(self._final)
+        return self._final[index] if index < count else self._tail[index - count]

@@ -1,0 +1,39 @@
+"""Selected text of the transcript: how it looks, and what it says."""
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Offset
+from textual.selection import Selection
+from textual.strip import Strip
+
+from co_tui.ui.widgets.layout import TranscriptLayout
+
+
+def with_selection(strip: Strip, selection: Selection, row: int, style: Style) -> Strip:
+    """The line at a row, with what is selected of it on the selection's background."""
+    span = selection.get_span(row)
+    if span is None:
+        return strip
+    start, end = span
+    end = strip.cell_length if end == -1 else min(end, strip.cell_length)
+    if start >= end:
+        return strip
+    # A theme's selection may have a transparent foreground, so only its background is taken.
+    background = Style(bgcolor=style.bgcolor)
+    chosen = Strip(Segment.apply_style(strip.crop(start, end), post_style=background))
+    return Strip.join([strip.crop(0, start), chosen, strip.crop(end)])
+
+
+def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
+    """As it stands on the screen, without the blanks at the ends of lines."""
+    total = layout.row_count
+    first = selection.start.y if selection.start else 0
+    last = selection.end.y if selection.end else total - 1
+    places = (layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1))
+    lines = [layout.lay_out(place.block).line(place.line).text if place else "" for place in places]
+    local = Selection(
+        Offset(selection.start.x, 0) if selection.start else None,
+        Offset(selection.end.x, last - first) if selection.end else None,
+    )
+    extracted = local.extract("\n".join(lines))
+    return "\n".join(line.rstrip() for line in extracted.split("\n"))
