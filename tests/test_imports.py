@@ -1,8 +1,10 @@
-"""What each layer may load: the first paint and the command line stay light."""
+"""What each layer may load: the first paint and the command line stay light. Nothing imports itself by a detour."""
 
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 
+import grimp
 import pytest
 
 HEAVY = (
@@ -60,3 +62,13 @@ def test_the_engine_knows_no_screen(module: str) -> None:
 
 def test_the_engine_loads_no_provider_before_one_is_chosen() -> None:
     assert loaded_by("co_tui.session.session").isdisjoint({"openai", "anthropic", "google", "xllamacpp"})
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports for type checking count, too."""
+    graph = grimp.build_graph("co_tui", cache_dir=None)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        pytest.fail(f"a cycle of imports: {' → '.join(reversed(error.args[1]))}")
