@@ -151,10 +151,10 @@ class CoTui(App[None]):
         self._commands.open_entry(event)
 
     def send(self, prompt: str) -> None:
-        self.controller.send(prompt)
+        self.controller.sender.send(prompt)
 
     def send_held(self) -> None:
-        self.controller.send_held()
+        self.controller.sender.send_held()
 
     def interrupt(self) -> None:
         self.controller.interrupt()

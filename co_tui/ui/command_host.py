@@ -31,7 +31,7 @@ class AppCommandHost:
     ) -> None:
         self._app = app
         self.view = chat
-        self.sessions = self.settings = controller
+        self.sessions, self.settings = controller, controller.settings
         self.set_theme = set_theme
 
     def run(self, name: str, arguments: str) -> None:
@@ -82,7 +82,7 @@ class AppCommandHost:
         self.view.set_busy(self.sessions.busy)
 
     def give_back(self, prompt: str) -> None:
-        self.view.prompt.bring_back(prompt)
+        self.sessions.sender.give_back(prompt)
 
     @property
     def is_dark(self) -> bool:

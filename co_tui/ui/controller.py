@@ -1,4 +1,4 @@
-"""A session's life on the screen: shown, opened, talked with, left for another, closed."""
+"""A session's life on the screen: shown, opened, left for another, closed."""
 
 import asyncio
 import contextlib
@@ -10,25 +10,21 @@ from textual.timer import Timer
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
+from co_tui.ui.live_settings import LiveSettings
+from co_tui.ui.prompt_sender import PromptSender
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.stored_session import StoredSession
-from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, WaitingShown
 from co_tui.ui.widgets.blocks import BlockBuilder
 
 if TYPE_CHECKING:
-    from co_tui.session.queue import WaitingPrompt
     from co_tui.session.session import Session
+    from co_tui.ui.stored_session import StoredSession
 
 DRAFT_SAVE_S = 1.0
-FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s"})
-FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
-"""Settings that are read when a model is opened, and when the app is; all others are read as they are needed."""
 
 
 class SessionController:
@@ -40,6 +36,8 @@ class SessionController:
         self.backend = Backend(launch, asker)
         self.session: Session | None = None
         self.bridge = Bridge(self._heard)
+        self.sender = PromptSender(host, chat, self)
+        self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.drafts = launch.store.prompt_drafts
         self.opening = False
         self.parting_words = ""
@@ -48,27 +46,27 @@ class SessionController:
         """How to go on with the session that was left at the end."""
         self._stored: StoredSession | None = None
         self._session_id = launch.session_id
-        self._unsent: list[str] = []
         self._draft_timer: Timer | None = None
-        self._trouble = ""
-        """Why nothing can be sent at all."""
         self._leaving = False
 
     @property
     def launch(self) -> Launch:
-        """What governs the sessions that begin from now on."""
-        return self.backend.launch
+        return self.settings.launch
 
     @property
     def engine_is_loaded(self) -> bool:
         return self.backend.ready
 
     def show_stored(self, session_id: str) -> None:
-        """The end of a stored session, read with plain SQLite; an empty chat without one."""
+        """The end of a stored session, read without the engine; an empty chat without one."""
         trouble, state = "", SessionState()
+        self._stored = None
         try:
-            self._stored = StoredSession(self.launch.store, session_id) if session_id else None
-            state = self._stored.glimpse() if self._stored else state
+            if session_id:
+                from co_tui.ui.stored_session import StoredSession
+
+                self._stored = StoredSession(self.launch.store, session_id)
+                state = self._stored.glimpse()
         except StoreError as error:
             self._stored, self._session_id, trouble = None, "", str(error)
         self.bridge.begin(state)
@@ -76,7 +74,7 @@ class SessionController:
         draft = self.drafts.read(self._session_id)
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
             self.chat.prompt.set_text(draft)
-        self._show_waiting()
+        self.sender.show_waiting()
         if trouble:
             self.chat.feed.note(trouble, "error")
 
@@ -88,10 +86,7 @@ class SessionController:
         try:
             await asyncio.to_thread(self.backend.load, model)
         except Exception as error:
-            self._trouble = str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}"
-            self.chat.feed.note(self._trouble, "error")
-            self.chat.set_busy(False, "nothing can be sent")
-            self._give_back_unsent()
+            self.sender.refuse(str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}")
             return
         if self.backend.trouble:
             self.chat.feed.note(self.backend.trouble, "error")
@@ -100,7 +95,7 @@ class SessionController:
             await self._open(self._session_id, self.launch.model)
         else:
             self.backend.warm_up(model)
-        self._send_waiting()
+        self.sender.send_unsent()
 
     async def _remember_prompts(self) -> None:
         with contextlib.suppress(StoreError):  # a comfort, not a need
@@ -150,81 +145,14 @@ class SessionController:
 
     def _heard(self, event: Event, state: SessionState) -> None:
         if isinstance(event.fact, PromptReturned):
-            self.give_back(event.fact.prompt)
+            self.sender.give_back(event.fact.prompt)
         self.chat.hear(event, state)
         if isinstance(event.fact, QueueChanged):
-            self._show_waiting()
+            self.sender.show_waiting()
 
-    def send(self, prompt: str) -> None:
-        """Say something; before the engine is there, it waits and says so."""
-        if self._trouble:
-            self.chat.feed.note(self._trouble, "error")
-            self.give_back(prompt)
-            return
-        if self.backend.ready and self.session is not None and not self.opening:
-            self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
-            return
-        self._unsent.append(prompt)
-        self._show_waiting()
-        self.chat.set_busy(False, "loading the engine…" if not self.backend.ready else "opening the model…")
-        if self.backend.ready and not self.opening:
-            self._send_waiting()
-
-    def _send_waiting(self) -> None:
-        if self._unsent:
-            self._host.run_worker(self._start_and_send(), group="start", exclusive=True, exit_on_error=False)
-
-    async def _start_and_send(self) -> None:
-        # A session that could not be opened before is tried again: a prompt must not end up in another one.
-        if self.session is None and not await self._open(self._session_id, self.launch.model):
-            self._give_back_unsent()
-            self.chat.set_busy(False)
-            return
-        waiting, self._unsent = self._unsent, []
-        self._show_waiting()
-        for prompt in waiting:
-            self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
-
-    async def _turn(self, prompt: str) -> None:
-        session = self.session
-        assert session is not None
-        self.chat.set_busy(True)
-        turns = session.state.turn
-        try:
-            await session.submit(prompt)
-        except Exception as error:
-            self.chat.feed.note(str(error) if isinstance(error, StoreError) else f"The turn failed: {error!r}", "error")
-            if session.state.turn == turns:  # it never became part of the conversation
-                self.give_back(prompt)
-        finally:
-            self.chat.set_busy(session is self.session and self.busy)
-
-    def give_back(self, prompt: str) -> None:
-        """Return a prompt that was not said to its writer."""
-        self.chat.prompt.bring_back(prompt)
-
-    def _give_back_unsent(self) -> None:
-        unsent, self._unsent = self._unsent, []
-        self._show_waiting()
-        for prompt in unsent:
-            self.give_back(prompt)
-
-    # What waits
-
-    @property
-    def waiting(self) -> "tuple[WaitingPrompt, ...]":
-        """The prompts that wait for their turn in the session."""
-        return self.session.waiting if self.session is not None else ()
-
-    def _show_waiting(self) -> None:
-        queued = [WaitingShown(each.text, HELD if each.held else QUEUED) for each in self.waiting]
-        self.chat.show_waiting([*queued, *(WaitingShown(prompt, LOADING) for prompt in self._unsent)])
-
-    def send_held(self) -> None:
-        """Go on with what an interruption left waiting."""
-        if self.session is not None and any(prompt.held for prompt in self.waiting):
-            self.session.release()
-            self.chat.set_busy(self.session.busy)
+    async def open_for_prompt(self) -> bool:
+        """Open the session that is shown, or start one. What goes wrong is said in the chat."""
+        return await self._open(self._session_id, self.launch.model)
 
     @property
     def session_id(self) -> str:
@@ -254,38 +182,7 @@ class SessionController:
             await self._open(self._session_id, name)
             return
         await self.backend.choose(name)
-        self._show_settings()
-
-    async def choose_policy(self, loaded: Loaded) -> None:
-        """Let another policy govern this session, and those started after it."""
-        self.backend.govern(loaded)
-        if self.session is not None:
-            await self.session.switch_policy(loaded.settings)
-        self._show_settings()
-
-    async def apply_settings(self, key: str, loaded: Loaded) -> str:
-        """Let changed settings hold as soon as they can; returns from when on that is, for this key."""
-        if key == "policy":
-            await self.choose_policy(loaded)
-            return "from now on"
-        self.backend.govern(loaded)
-        self._show_settings()
-        if key in FROM_NEXT_START:
-            return "from the next start"
-        if key in FROM_NEXT_SESSION:
-            return "for sessions that begin from now on"
-        if self.session is None:
-            return "from now on"
-        await self.session.apply_settings(loaded.settings)
-        return "from the next turn on" if self.session.busy else "from the next request on"
-
-    async def renew_settings(self, loaded: Loaded) -> None:
-        """Take settings under which somebody else may answer, for the sessions that begin from now on."""
-        await self.backend.renew(loaded)
-        self._show_settings()
-
-    def _show_settings(self) -> None:
-        self.chat.show_launch(self.launch)
+        self.settings.show()
 
     def cancel_compaction(self) -> None:
         """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
@@ -298,10 +195,7 @@ class SessionController:
 
     async def begin_session(self) -> None:
         """A new one, with the model and the policy of the session that is left."""
-        model = self.bridge.state.model
-        if model and model != self.launch.choice.model:
-            self.backend.prefer(model)
-            self.chat.show_launch(self.launch)
+        self.settings.prefer(self.bridge.state.model)
         await self.switch_session("")
 
     async def switch_session(self, session_id: str) -> None:
@@ -318,12 +212,12 @@ class SessionController:
     async def leave(self) -> None:
         """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
         session, self.session = self.session, None
-        self._give_back_unsent()
+        self.sender.give_back_unsent()
         if session is not None:
             try:
                 self.bridge.begin(self.bridge.state)  # its last words are no news to the screen
                 for prompt in await session.close("left"):
-                    self.give_back(prompt)
+                    self.sender.give_back(prompt)
             except StoreError as error:
                 self.chat.feed.note(str(error), "error")
                 self.parting_words = str(error)

@@ -43,7 +43,7 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Wi
         chat.feed.note("Not trusted; `co-tui trust` does it later.")
         return
     loaded = launch.reloaded()
-    await controller.renew_settings(loaded)
+    await controller.settings.renew(loaded)
     for problem in loaded.problems:
         chat.feed.note(problem, "error")
     chat.feed.note("Trusted. It holds for sessions that begin from now on; theme and telemetry from the next start.")

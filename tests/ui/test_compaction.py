@@ -39,7 +39,7 @@ async def talked(
     launch = launch_for(home, provider, environ=environ)
     async with running(launch) as (app, pilot):
         for n in range(turns):
-            app.controller.send(f"question {n} about the capital")  # typed by hand it would take a second each
+            app.send(f"question {n} about the capital")  # typed by hand it would take a second each
             await until(
                 pilot,
                 lambda n=n: (
@@ -301,7 +301,7 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
     async with talked(home, provider) as (app, pilot):
         provider.script = [Reply(text="word " * 15, delay_s=0.05, prompt_tokens=-1)]
         provider.summaries = [Reply(text=SUMMARY, wait_s=0.5)]
-        app.controller.send("a slow one")
+        app.send("a slow one")
         await until(pilot, lambda: app.controller.session and app.controller.session.busy)
         await pilot.press("f5")
         await until(pilot, lambda: "compacted when the turn ends" in screen_text(app))

@@ -49,10 +49,10 @@ async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them
         await pilot.press("up")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         await pilot.press("j", "d")
-        await until(pilot, lambda: [prompt.text for prompt in app.controller.waiting] == ["third", "fourth"])
+        await until(pilot, lambda: [prompt.text for prompt in app.controller.session.waiting] == ["third", "fourth"])
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.prompt.text == "fourth")
-        assert [prompt.text for prompt in app.controller.waiting] == ["third"]
+        assert [prompt.text for prompt in app.controller.session.waiting] == ["third"]
 
         await pilot.press("enter")
         await until(pilot, lambda: len(provider.requests) == 2 and app.controller.idle)

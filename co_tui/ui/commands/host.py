@@ -32,6 +32,12 @@ class SessionChanges(Protocol):
 
     async def switch_session(self, session_id: str) -> None: ...
 
+    @property
+    def engine_is_loaded(self) -> bool: ...
+
+    async def choose_model(self, name: str) -> None:
+        """For the session that the first prompt will start. Raises `ModelUnusable`."""
+
     async def rename_session(self, session_id: str, title: str) -> None:
         """Raises `StoreError`."""
 
@@ -45,15 +51,9 @@ class SettingChanges(Protocol):
     @property
     def launch(self) -> Launch: ...
 
-    @property
-    def engine_is_loaded(self) -> bool: ...
-
-    async def choose_model(self, name: str) -> None:
-        """For the session that the first prompt will start. Raises `ModelUnusable`."""
-
     async def choose_policy(self, loaded: Loaded) -> None: ...
 
-    async def apply_settings(self, key: str, loaded: Loaded) -> str:
+    async def apply(self, key: str, loaded: Loaded) -> str:
         """Let changed settings hold; returns from when on that is, for this key."""
 
 

@@ -21,7 +21,7 @@ async def _chosen(host: CommandHost) -> str:
 
 
 async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
-    if not host.settings.engine_is_loaded:
+    if not host.sessions.engine_is_loaded:
         host.fail("The engine is still loading; choose the model again in a moment.")
         return
     from co_tui.agent.errors import ModelUnusable
@@ -32,7 +32,7 @@ async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> Non
         if host.session is not None:
             await host.session.switch_model(name, compact=compact)
         else:
-            await host.settings.choose_model(name)
+            await host.sessions.choose_model(name)
     except WindowTooSmall as small:
         if await host.confirm(f"{small} Compact now, then switch?"):
             await _switch(host, name, compact=True)

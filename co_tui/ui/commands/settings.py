@@ -47,7 +47,7 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
     changed = launch.reloaded()
     for problem in changed.problems:
         host.fail(problem)
-    holds = await host.settings.apply_settings(key, changed)
+    holds = await host.settings.apply(key, changed)
     if key == "theme":
         host.set_theme(changed.settings.theme)
         holds = "from now on"

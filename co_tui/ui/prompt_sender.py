@@ -1,0 +1,124 @@
+"""From the prompt to the session: what is said at once, what waits, and what goes back to its writer."""
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.app import App
+
+from co_tui.store.errors import StoreError
+from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, WaitingShown
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+
+class SessionOpener(Protocol):
+    """Who has the session that prompts go to."""
+
+    @property
+    def session(self) -> "Session | None":
+        """The open one."""
+
+    @property
+    def engine_is_loaded(self) -> bool: ...
+
+    @property
+    def opening(self) -> bool:
+        """Whether a session is just being opened."""
+
+    async def open_for_prompt(self) -> bool:
+        """Open the session that is shown, or start one. What goes wrong is said in the chat."""
+
+
+class PromptSender:
+    """Loses no prompt: what could not be said goes back to where it was written."""
+
+    def __init__(self, host: App[Any], chat: ChatScreen, opener: SessionOpener) -> None:
+        self._host = host
+        self._chat = chat
+        self._opener = opener
+        self._unsent: list[str] = []
+        """Prompts that wait for a session."""
+        self._trouble = ""
+        """Why nothing can be sent at all."""
+
+    def refuse(self, trouble: str) -> None:
+        """Send nothing from now on."""
+        self._trouble = trouble
+        self._chat.feed.note(trouble, "error")
+        self._chat.set_busy(False, "nothing can be sent")
+        self.give_back_unsent()
+
+    def send(self, prompt: str) -> None:
+        """Say something; before the engine is there, it waits and says so."""
+        opener = self._opener
+        if self._trouble:
+            self._chat.feed.note(self._trouble, "error")
+            self.give_back(prompt)
+            return
+        if opener.engine_is_loaded and opener.session is not None and not opener.opening:
+            self._begin_turn(prompt)
+            return
+        self._unsent.append(prompt)
+        self.show_waiting()
+        self._chat.set_busy(False, "opening the model…" if opener.engine_is_loaded else "loading the engine…")
+        if opener.engine_is_loaded and not opener.opening:
+            self.send_unsent()
+
+    def send_unsent(self) -> None:
+        """Say what waited for a session."""
+        if self._unsent:
+            self._host.run_worker(self._open_and_send(), group="start", exclusive=True, exit_on_error=False)
+
+    async def _open_and_send(self) -> None:
+        # A session that could not be opened before is tried again: a prompt must not end up in another one.
+        if self._opener.session is None and not await self._opener.open_for_prompt():
+            self.give_back_unsent()
+            self._chat.set_busy(False)
+            return
+        unsent, self._unsent = self._unsent, []
+        self.show_waiting()
+        for prompt in unsent:
+            self._begin_turn(prompt)
+
+    def _begin_turn(self, prompt: str) -> None:
+        self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
+
+    async def _turn(self, prompt: str) -> None:
+        session = self._opener.session
+        assert session is not None
+        self._chat.set_busy(True)
+        turns = session.state.turn
+        try:
+            await session.submit(prompt)
+        except Exception as error:
+            told = str(error) if isinstance(error, StoreError) else f"The turn failed: {error!r}"
+            self._chat.feed.note(told, "error")
+            if session.state.turn == turns:  # it never became part of the conversation
+                self.give_back(prompt)
+        finally:
+            self._chat.set_busy(session is self._opener.session and session.busy)
+
+    def send_held(self) -> None:
+        """Go on with what an interruption left waiting."""
+        session = self._opener.session
+        if session is not None and any(prompt.held for prompt in session.waiting):
+            session.release()
+            self._chat.set_busy(session.busy)
+
+    def show_waiting(self) -> None:
+        """The prompts that wait for their turn in the session, and those that wait for a session."""
+        session = self._opener.session
+        queued = session.waiting if session is not None else ()
+        shown = [WaitingShown(each.text, HELD if each.held else QUEUED) for each in queued]
+        self._chat.show_waiting([*shown, *(WaitingShown(prompt, LOADING) for prompt in self._unsent)])
+
+    def give_back(self, prompt: str) -> None:
+        """Return a prompt that was not said to its writer."""
+        self._chat.prompt.bring_back(prompt)
+
+    def give_back_unsent(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        self.show_waiting()
+        for prompt in unsent:
+            self.give_back(prompt)
