@@ -20,10 +20,14 @@ HEAVY = (
 )
 
 
-def loaded_by(module: str) -> set[str]:
-    code = f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+def modules_loaded_by(module: str) -> set[str]:
+    code = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
+
+
+def loaded_by(module: str) -> set[str]:
+    return {name.partition(".")[0] for name in modules_loaded_by(module)}
 
 
 @pytest.mark.parametrize(
@@ -53,6 +57,13 @@ def test_the_first_paint_loads_textual_and_nothing_else_that_is_heavy() -> None:
     loaded = loaded_by("co_tui.ui.app")
     assert "textual" in loaded
     assert loaded.isdisjoint({*HEAVY, "markdown_it", "pygments"} - {"textual"})
+
+
+def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
+    loaded = modules_loaded_by("co_tui.ui.app")
+    assert "co_tui.ui.command_table" in loaded
+    later = ("co_tui.ui.commands", "co_tui.ui.command_host", "co_tui.ui.screens.late_widgets")
+    assert not [name for name in loaded if name.startswith(later)]
 
 
 @pytest.mark.parametrize("module", ["co_tui.session", "co_tui.session.session", "co_tui.headless.run"])

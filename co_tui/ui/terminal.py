@@ -13,7 +13,7 @@ TIMEOUT_S = 0.15
 COLOUR_REPLY = r"\x1b\]11;[^\x07\x1b]*(?:\x07|\x1b\\)"
 """A terminal's answer to the question for its background, ended by BEL or ST."""
 ATTRIBUTES_REPLY = r"\x1b\[\?[0-9;]*c"
-_REPLIES = re.compile(f"{COLOUR_REPLY}|{ATTRIBUTES_REPLY}".encode())
+REPLIES = re.compile(f"{COLOUR_REPLY}|{ATTRIBUTES_REPLY}".encode())
 _LAST_REPLY = re.compile(ATTRIBUTES_REPLY.encode())
 _COLOUR = re.compile(rb"\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)")
 
@@ -53,7 +53,7 @@ def look_at(colorfgbg: str = "") -> tuple[bool, str]:
     if colorfgbg:
         return colorfgbg.rpartition(";")[2] not in ("7", "15"), ""
     answer = _ask() if _attributes() is not None and sys.stdout.isatty() else b""
-    typed = _REPLIES.sub(b"", answer).decode(errors="ignore")
+    typed = REPLIES.sub(b"", answer).decode(errors="ignore")
     found = _COLOUR.search(answer)
     if not found:
         return True, typed

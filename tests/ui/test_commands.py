@@ -9,6 +9,7 @@ from co_tui.settings import load
 from co_tui.ui.app import CoTui
 from co_tui.ui.command_table import COMMANDS
 from co_tui.ui.commands.registry import function_of
+from co_tui.ui.widgets.blocks import Block
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider
@@ -240,8 +241,7 @@ async def test_find_and_folds_work_from_the_prompt_and_by_key(home: Path, provid
         # Pilot shows no toasts; that one was raised is what can be seen.
         await until(pilot, lambda: any("does not occur" in note.message for note in app._notifications))
         await pilot.press("escape")
-        thought = app.chat.feed._builder.part("thinking", "first line\nthe second line of a thought")
-        app.chat.transcript.append(thought)
+        app.chat.transcript.append(Block("thinking", "first line\nthe second line of a thought", folded=True))
         await until(pilot, lambda: "▸ thinking" in screen_text(app))
         await pilot.press("ctrl+o")
         await until(pilot, lambda: "the second line of a thought" in screen_text(app))

@@ -17,7 +17,7 @@ from co_tui.ui.widgets.blocks import Block
 from co_tui.ui.widgets.key_line import KeyLine
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.rendering import Laid
-from co_tui.ui.widgets.timeline import _option
+from co_tui.ui.widgets.timeline_entry import timeline_row
 from co_tui.ui.widgets.transcript import Transcript
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -130,7 +130,7 @@ async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, c
 
 def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:
     fact = SessionInterrupted(what="interrupted by the user before anything came")
-    row = _option(Event(session_id="s", seq=1, timestamp="2026-01-01T12:00:00Z", fact=fact), 24).prompt
+    row = timeline_row(Event(session_id="s", seq=1, timestamp="2026-01-01T12:00:00Z", fact=fact), 24)
     lines = str(row).split("\n")
     assert len(lines) > 1 and all(len(line) <= 24 for line in lines)
     assert all(line.startswith("        ") for line in lines[1:])

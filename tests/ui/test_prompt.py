@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from co_tui.ui.app import CoTui
 from co_tui.ui.driver import QuietParser, events_of
 from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
-from co_tui.ui.terminal import _REPLIES
+from co_tui.ui.terminal import REPLIES
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
@@ -155,7 +155,7 @@ def keys_of(*chunks: str) -> str:
 def test_a_terminal_s_late_answer_is_no_key(end: str) -> None:
     reply = f"\x1b]11;rgb:1616/1818/1f1f{end}"
     assert keys_of(f"a{reply}b\x1b[?62;22cc") == "abc"
-    assert _REPLIES.sub(b"", f"he{reply}l\x1b[?62;22clo\r".encode()) == b"hello\r"
+    assert REPLIES.sub(b"", f"he{reply}l\x1b[?62;22clo\r".encode()) == b"hello\r"
     for at in range(2, len(reply)):
         assert keys_of("a" + reply[:at], reply[at:] + "b") == "ab", f"in two pieces, cut at {at}"
 

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from co_tui.events import Event, Message, StreamDelta, ToolActivity
 from co_tui.ui.app import CoTui
 from co_tui.ui.widgets.blocks import BlockBuilder
-from co_tui.ui.widgets.layout import LinePlace, TranscriptLayout
+from co_tui.ui.widgets.layout import TranscriptLayout
 from tests.support.screen import launch_for
 
 EXAMPLES = int(os.environ.get("CO_TUI_LONG_RUN", "0")) or 12
@@ -122,7 +122,7 @@ class Played:
             for line in range(fresh.lay_out(n).height)
         ]
         drawn = [transcript.render_line(y).text.rstrip() for y in range(height)]
-        top = fresh.row_of(LinePlace(*transcript._top))
+        top = fresh.row_of(transcript.top)
         assert drawn[: len(expected) - top] == expected[top : top + height]
         assert not any(drawn[len(expected) - top :]), "below the end there is nothing"
         assert len(expected) - top >= min(height, len(expected)), "no empty lines while there is text above"

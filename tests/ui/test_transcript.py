@@ -118,10 +118,10 @@ async def test_resizing_keeps_the_block_at_the_top() -> None:
     async with shell(talk(200), (80, 20)) as (_, transcript, pilot):
         transcript.scroll_relative(y=-300, animate=False)
         await pilot.pause()
-        top = transcript.top_block
+        top = transcript.top.block
         await pilot.resize_terminal(50, 20)
         await pilot.pause()
-        assert transcript.top_block == top
+        assert transcript.top.block == top
 
 
 async def test_folding_opens_in_place_and_all_at_once() -> None:

@@ -1,52 +1,15 @@
 """What happened, in order: turns, and every event of the session's life."""
 
-from collections.abc import Iterable, Sequence
-from textwrap import wrap
-from typing import assert_never
+from collections.abc import Iterable
 
-from rich.cells import cell_len
-from rich.text import Text
-from textual.message import Message as TextualMessage
+from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.events import (
-    Announced,
-    ApprovalDecided,
-    ApprovalRequested,
-    Clear,
-    CompactionComplete,
-    CompactionStart,
-    CompactionUndone,
-    DelegationEnd,
-    DelegationStart,
-    Event,
-    Json,
-    Message,
-    ModelChange,
-    Occurrence,
-    Pin,
-    PlanChanged,
-    PolicyChange,
-    Rewind,
-    SessionEnd,
-    SessionError,
-    SessionFork,
-    SessionInterrupted,
-    SessionRename,
-    SessionResume,
-    SessionStart,
-    Truncation,
-    Unknown,
-    UsageInfo,
-)
-from co_tui.inert import one_line
-from co_tui.ui.formatting import counted, money, tokens
-from co_tui.ui.widgets.blocks import clock
+from co_tui.events import Event
+from co_tui.ui.widgets.timeline_entry import timeline_entry, timeline_row
 
 NARROWEST = 20
-INDENT = "        "
-"""Under the words of an entry, past its time and sign."""
 
 
 class Timeline(OptionList):
@@ -65,7 +28,7 @@ class Timeline(OptionList):
     Timeline > .option-list--option { padding: 0; }
     """
 
-    class Opened(TextualMessage):
+    class Opened(Message):
         def __init__(self, event: Event) -> None:
             super().__init__()
             self.event = event
@@ -84,7 +47,7 @@ class Timeline(OptionList):
     def add(self, event: Event) -> None:
         if timeline_entry(event):
             self._events.append(event)
-            self.add_option(_option(event, self._width))
+            self.add_option(Option(timeline_row(event, self._width)))
             self.see_newest()
 
     def on_resize(self) -> None:
@@ -102,7 +65,7 @@ class Timeline(OptionList):
     def _fill(self) -> None:
         self._filled_width = self._width
         self.clear_options()
-        self.add_options([_option(event, self._width) for event in self._events])
+        self.add_options([Option(timeline_row(event, self._width)) for event in self._events])
 
     def see_newest(self) -> None:
         """Scroll to the end, unless somebody is reading."""
@@ -113,124 +76,3 @@ class Timeline(OptionList):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.post_message(self.Opened(self._events[event.option_index]))
-
-
-def _option(event: Event, width: int) -> Option:
-    """Time, sign and words; what is longer than the column goes on below its beginning."""
-    icon, text = timeline_entry(event) or ("", "")
-    first, *others = text.split("\n")
-    time = f"{clock(event.timestamp)} "
-    room = width - cell_len(time) - 2
-    row = Text(no_wrap=True)
-    for n, line in enumerate(_wrapped(first, room)):
-        row.append_text(Text.assemble((time, "dim"), f"{icon} ", line) if n == 0 else Text(f"\n{INDENT}{line}"))
-    for other in others:
-        for line in _wrapped(other, width - len(INDENT)):
-            row.append(f"\n{INDENT}{line}", "dim")
-    return Option(row)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(text, max(8, width), break_long_words=True) or [""]
-
-
-def timeline_entry(event: Event) -> tuple[str, str] | None:
-    """An event's sign and words on the timeline; None for what does not belong there."""
-    fact = event.fact
-    match fact:
-        case SessionStart():
-            return "○", f"session began\n{_short(fact.model)}"
-        case SessionResume():
-            return "○", "session resumed"
-        case SessionFork():
-            return "⑂", f"forked from {fact.source_session_id[-6:]}"
-        case SessionRename():
-            return "✎", f"renamed\n{one_line(fact.title, 60)}"
-        case SessionEnd():
-            return "◌", "session left"
-        case Message():
-            return "●", f"turn {fact.turn}"
-        case Truncation():
-            return (
-                "✂",
-                f"truncated −{tokens(fact.tokens_removed)}\n{counted(fact.messages_removed, 'message')} left out",
-            )
-        case CompactionStart():
-            return "◇", f"compacting\n{fact.trigger.replace('_', ' ')} · {counted(fact.messages, 'message')}"
-        case CompactionComplete():
-            return _compaction(fact)
-        case CompactionUndone():
-            return "↶", f"{fact.what} undone"
-        case Clear():
-            return "⌫", f"context cleared\n{counted(fact.messages_removed, 'message')} left it"
-        case Rewind():
-            return "↶", f"rewound to event {fact.to_seq}"
-        case ModelChange():
-            return "⇄", f"model changed\n{_short(fact.to)}"
-        case PolicyChange():
-            return "⇄", f"policy → {fact.to}"
-        case SessionError():
-            sign = "↻" if fact.retry_in_s is not None else "✗"
-            return sign, f"{fact.kind or 'error'}\n{one_line(fact.outcome, 60)}"
-        case SessionInterrupted():
-            return "■", one_line(fact.what, 60)
-        case Occurrence():
-            return "+", f"{one_line(fact.what, 60)}\n{one_line(fact.outcome, 60)}"
-        case Unknown():
-            return "?", fact.type
-        case Pin():
-            return "⚲", f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
-        case ApprovalRequested():
-            return "◔", f"asks to run {one_line(fact.tool, 40)}\n{one_line(fact.what, 60)}"
-        case ApprovalDecided():
-            return ("✓", f"allowed\n{_allowed(fact)}") if fact.approved else ("✗", f"refused\n{_by(fact)}")
-        case DelegationStart():
-            return "⤷", f"{one_line(fact.name or fact.agent, 40)} was asked\n{one_line(fact.task, 60)}"
-        case DelegationEnd():
-            return (
-                "✗" if fact.error else "⤶"
-            ), f"{one_line(fact.agent, 40)} ended\n{one_line(fact.error or fact.outcome, 60)}"
-        case PlanChanged():
-            return "☰", f"plan changed\n{_progress(fact.steps)}"
-        case UsageInfo() | Announced():
-            return None
-        case _:
-            assert_never(fact)
-
-
-def _allowed(fact: ApprovalDecided) -> str:
-    span = {"session": "for this session", "pattern": f"always: {one_line(fact.pattern, 40)}"}.get(fact.scope, "once")
-    return f"{span}, by {one_line(fact.by, 20)}" if fact.by else span
-
-
-def _by(fact: ApprovalDecided) -> str:
-    return one_line(fact.reason, 60) or f"by {one_line(fact.by, 20) or 'nobody'}"
-
-
-def _progress(steps: Sequence[Json]) -> str:
-    done = sum(step.get("state") in ("done", "completed") for step in steps)
-    return f"{done} of {counted(len(steps), 'step')} done"
-
-
-def _short(model: str) -> str:
-    """A model's name without its provider, as wide as the timeline is."""
-    return one_line(model.rpartition(":")[2].rpartition("/")[2], 22)
-
-
-def _compaction(fact: CompactionComplete) -> tuple[str, str]:
-    if fact.cancelled:
-        return "◇", "compaction cancelled"
-    if not fact.success:
-        return "✗", f"compaction failed\n{one_line(fact.error, 60)}"
-    if fact.edited and fact.summarised_by == "you":
-        return "✎", "summary rewritten by you"
-    if not fact.replaced:
-        return "◆", f"Conversation Compacted\nby {one_line(fact.summarised_by, 20)}"
-    saved = f"{1 - fact.post_tokens / fact.pre_tokens:.0%}" if fact.pre_tokens else ""
-    checkpoint = f" · cp {fact.checkpoint_number}" if fact.checkpoint_number else ""
-    cost = f" · {money(fact.cost)}" if fact.cost else ""
-    return (
-        "◆",
-        f"Conversation Compacted\n{tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)}  −{saved}\n"
-        f"{counted(len(fact.replaced), 'message')}{checkpoint}\n{fact.duration_ms / 1000:.1f} s{cost}",
-    )

@@ -53,7 +53,6 @@ class Transcript(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._layout = TranscriptLayout()
         self._top = TOP
-        """The line at the top of the viewport."""
         self._following = True
         self._placing = False
         self._settled_size = Size(0, 0)
@@ -85,8 +84,9 @@ class Transcript(ScrollView, can_focus=True):
         return self._layout
 
     @property
-    def top_block(self) -> int:
-        return self._top.block
+    def top(self) -> LinePlace:
+        """The line at the top of the viewport."""
+        return self._top
 
     @property
     def _width(self) -> int:
