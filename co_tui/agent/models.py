@@ -259,6 +259,7 @@ def _provider(prefix: str, client: httpx2.AsyncClient) -> Provider[Any]:
     """The library's provider, on our own client where it takes one: replies are bounded, redirects not followed."""
     kind = infer_provider_class(prefix)
     takes_client = "http_client" in inspect.signature(kind).parameters
+    # The base class declares no constructor; what this one takes was just looked up.
     return kind(http_client=client) if takes_client else kind()  # type: ignore[call-arg]
 
 

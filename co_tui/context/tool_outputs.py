@@ -94,6 +94,7 @@ def _shortened(message: ModelRequest, shorten: Shorten) -> ModelRequest:
         if isinstance(part, ToolReturnPart):
             shorter = shorten(part, content_text(part.content))
             if shorter is not None:
+                # `replace` is typed by all fields of the part, of which some are made by itself.
                 parts[index] = replace(part, content=shorter)  # type: ignore[arg-type]
                 changed = True
     return replace(message, parts=parts) if changed else message

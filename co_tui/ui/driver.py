@@ -67,7 +67,8 @@ class QuietDriver(linux_driver.LinuxDriver):
             super().write(data)
 
     def run_input_thread(self) -> None:
-        # The library's loop makes its parser by this name, and has no other way of being given one.
+        # The library's loop makes its parser by this name, and has no other way of being given one;
+        # types know that name as a class, which cannot be assigned to.
         setattr(linux_driver, "XTermParser", QuietParser)  # noqa: B010
         with contextlib.suppress(OSError):  # hung up: the signal that comes with it ends the app
             super().run_input_thread()

@@ -112,6 +112,7 @@ def _exporting(address: str) -> "TracerProvider":
     _hush()
     exporter = otlp.OTLPSpanExporter(endpoint=address, timeout=EXPORT_TIMEOUT_S)
     provider: TracerProvider = sdk.TracerProvider(resource=resources.Resource({"service.name": "co-tui"}))
+    # The interface, which comes with the library, does not name what only the SDK's provider has.
     provider.add_span_processor(export.BatchSpanProcessor(exporter))  # type: ignore[attr-defined]
     return provider
 

@@ -17,6 +17,7 @@ if os.name == "nt":  # pragma: no cover
     def _lock(handle: IO[str], *, wait: bool) -> None:
         # The lock sits beyond the text, which other processes read to learn who holds it.
         handle.seek(1 << 20)
+        # Types are checked for the system they are checked on, where this module has nothing.
         msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
 
 else:
