@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     session.add_argument("--session", type=shell_text, metavar="ID", help="go on with that session")
     session.add_argument("--continue", dest="resume_latest", action="store_true", help="go on with the latest session")
     _model_options(prompt)
-    prompt.add_argument("--yes", action="store_true", help="approve what tools ask for")
+    approvals = prompt.add_mutually_exclusive_group()
+    approvals.add_argument("--yes", action="store_true", help="approve what tools ask for")
+    approvals.add_argument("--read-only", action="store_true", help="refuse whatever would change something")
     _json_option(prompt)
 
     listing = commands.add_parser("sessions", help="list sessions, newest first")

@@ -219,7 +219,7 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
     opening = _place(row, options, context, environ, cwd)
     from co_tui.headless.run import run
 
-    return run(opening, prompt, json=options.json)
+    return run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only)
 
 
 def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:

@@ -13,6 +13,7 @@ from co_tui.headless.printing import Show, print_events
 from co_tui.headless.stopping import reacting
 from co_tui.session.compaction import telemetry
 from co_tui.session.environment import Environment
+from co_tui.session.questions import Questions, Unattended
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.store.errors import StoreError
@@ -30,6 +31,8 @@ class SessionOpening(NamedTuple):
     session_id: str
     """Go on with this one; empty starts a new session."""
     model: str
+    questions: Questions = Unattended()
+    """Who answers what the session asks."""
 
 
 Work = Callable[[Session], Awaitable[int]]
@@ -145,6 +148,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
             open_model=open_,
             cwd=opening.cwd,
             environ=opening.environ,
+            questions=opening.questions,
         )
         listener = Listener()
         if opening.session_id:

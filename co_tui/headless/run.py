@@ -18,6 +18,7 @@ from co_tui.headless.opening import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, word
 from co_tui.inert import inert
+from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.session.wording import told_compaction
@@ -27,7 +28,7 @@ SETTLE_S = 30.0
 _EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
 
-def run(opening: SessionOpening, prompt: str, *, json: bool) -> int:
+def run(opening: SessionOpening, prompt: str, *, json: bool, yes: bool = False, read_only: bool = False) -> int:
     """Returns the exit code; failures are told in a sentence on standard error."""
 
     async def work(session: Session) -> int:
@@ -35,6 +36,7 @@ def run(opening: SessionOpening, prompt: str, *, json: bool) -> int:
         await session.settle(SETTLE_S)
         return _EXIT_CODES[outcome]
 
+    opening = opening._replace(questions=Unattended(yes=yes, read_only=read_only))
     if not opening.session_id:
         opening = opening._replace(model=_chosen(opening.context, opening.environ))
     return in_session(opening, work, as_json if json else ProsePrinter().show, "run")

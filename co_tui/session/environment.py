@@ -13,8 +13,8 @@ from pydantic_ai.toolsets import AbstractToolset
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
-from co_tui.session.compaction.prepare import Asker
 from co_tui.session.limits import Limits
+from co_tui.session.questions import Questions, Unattended
 from co_tui.session.ratios import Ratios
 from co_tui.session.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.replay import replay
@@ -41,8 +41,8 @@ class Environment:
     cwd: Path
     toolsets: Sequence[AbstractToolset[Any]] = ()
     first_backoff_s: float = FIRST_BACKOFF_S
-    asker: Asker | None = None
-    """Who can be asked about compactions; None asks nobody."""
+    questions: Questions = field(default_factory=Unattended)
+    """Who answers what sessions ask."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """What the user's own commands get, but for keys."""
 

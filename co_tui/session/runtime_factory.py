@@ -40,7 +40,7 @@ class RuntimeFactory:
         self._summary_models = SummaryModels(environment.open_model)
         paths = environment.paths
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
-        self.compactor = Compactor(Applier(self.keeping), environment.asker)
+        self.compactor = Compactor(Applier(self.keeping), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
         self._tools = OwnTools(self._archive, self.compactor, recall, lambda: recorder.state)
 

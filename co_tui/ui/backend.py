@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from co_tui.session.questions import Questions
 from co_tui.settings import Loaded
-from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Backend:
     """Opens sessions, once it is loaded."""
 
-    def __init__(self, launch: Launch, asker: DialogQuestions | None = None) -> None:
+    def __init__(self, launch: Launch, questions: Questions) -> None:
         self.launch = launch
-        self._asker = asker
+        self._questions = questions
         self.trouble = ""
         """What is not as the settings want it, though sessions work."""
         self._environment: Environment | None = None
@@ -55,7 +55,7 @@ class Backend:
                 store=launch.store,
                 open_model=self._take_warm,
                 cwd=launch.cwd,
-                asker=self._asker,
+                questions=self._questions,
                 environ=launch.environ,
             )
             self.trouble = configure(launch.settings.telemetry)

@@ -9,11 +9,11 @@ from textual.timer import Timer
 
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
+from co_tui.session.questions import Questions
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import StoreError
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
-from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
 from co_tui.ui.live_settings import LiveSettings
 from co_tui.ui.prompt_sender import PromptSender
@@ -30,10 +30,10 @@ DRAFT_SAVE_S = 1.0
 class SessionController:
     """One session at a time. The host runs what takes time; the chat shows what comes of it."""
 
-    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, asker: DialogQuestions) -> None:
+    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, questions: Questions) -> None:
         self._host = host
         self.chat = chat
-        self.backend = Backend(launch, asker)
+        self.backend = Backend(launch, questions)
         self.session: Session | None = None
         self.bridge = Bridge(self._heard)
         self.sender = PromptSender(host, chat, self)

@@ -1,13 +1,34 @@
-"""Asks the person at the screen on behalf of a compaction, without taking the keyboard from who is typing."""
+"""Asks the person at the screen on behalf of a session, without taking the keyboard from who is typing."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import App
 
+from co_tui.inert import inert, one_line
+from co_tui.session.questions import (
+    Approval,
+    ApprovalQuestion,
+    CompactionQuestion,
+    ModelAnswer,
+    ModelQuestion,
+    SummaryQuestion,
+)
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.question import QuestionPanel
+
+if TYPE_CHECKING:
+    from co_tui.ui.screens.dialog import Dialog
+
+T = TypeVar("T")
+USER = "user"
+SHOWN_LINES = 4
+"""Of what a call would do, or of a question; all of it opens by a key."""
+SHOWN_CHARS = 110
+"""Of each of these lines."""
+MOST_OPTIONS = 9
+"""As many as there are digits to choose by."""
 
 
 class DialogQuestions:
@@ -16,21 +37,65 @@ class DialogQuestions:
     def __init__(self, app: App[Any], chat: ChatScreen) -> None:
         self._app = app
         self._chat = chat
+        self._turn = asyncio.Lock()
+        """One question at a time."""
 
-    async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
-        question = f"The context is {share * 100:.0f} % full. Summarise {messages} earlier messages now?"
-        return await self._ask("Compact the conversation?", question, {"y": "yes", "n": "no"}) == "y"
+    async def may_compact(self, question: CompactionQuestion) -> bool:
+        text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} earlier messages now?"
+        return await self._ask("Compact the conversation?", text, {"y": "yes", "n": "no"}) == "y"
 
-    async def review(self, summary: str) -> str | None:
+    async def review(self, question: SummaryQuestion) -> str | None:
         keys = {"r": "read and edit it", "a": "apply it as it is", "n": "do not apply it"}
-        words = f"A summary of {len(summary.split()):,} words is ready to take the place of earlier messages."
+        words = f"A summary of {len(question.summary.split()):,} words is ready to take the place of earlier messages."
         answer = await self._ask("Apply the summary?", words, keys)
         if answer == "r":
-            return await self._edited(summary)
-        return summary if answer == "a" else None
+            return await self._edited(question.summary)
+        return question.summary if answer == "a" else None
+
+    async def approve(self, question: ApprovalQuestion) -> Approval:
+        keys = {"y": "once", "a": "always in this session", "n": "no", "w": "no, because…"}
+        if question.pattern:
+            keys["p"] = f"always for {one_line(question.pattern, 40)}"
+        who = f"{one_line(question.agent, 20)} asks: may" if question.agent else "May"
+        answer = await self._ask_showing(f"{who} {one_line(question.tool, 40)} run?", question.what, keys)
+        match answer:
+            case "y":
+                return Approval(approved=True, by=USER)
+            case "a":
+                return Approval(approved=True, by=USER, scope="session")
+            case "p":
+                return Approval(approved=True, by=USER, scope="pattern", pattern=question.pattern)
+            case "w":
+                return Approval(approved=False, by=USER, reason=await self._line("Why not? The model is told."))
+            case _:
+                return Approval(approved=False, by=USER)
+
+    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+        options = question.options[:MOST_OPTIONS]
+        keys = {str(n): one_line(option, 60) for n, option in enumerate(options, 1)}
+        keys |= {"w": "another answer…" if options else "write the answer…", "n": "no answer"}
+        answer = await self._ask_showing("The model asks", question.question, keys)
+        if answer.isdecimal():
+            return ModelAnswer(text=options[int(answer) - 1])
+        if answer == "w" and (text := await self._line("Your answer")):
+            return ModelAnswer(text=text)
+        return ModelAnswer(declined=True, reason="The user gave no answer.")
+
+    async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str]) -> str:
+        """The key that was pressed, after as much reading as is wished."""
+        shown = _beginning(text)
+        if shown == inert(text):
+            return await self._ask(title, shown, answers)
+        while (answer := await self._ask(title, shown, {**answers, "v": "view all"})) == "v":
+            await self._read(title, text)
+        return answer
 
     async def _ask(self, title: str, text: str, answers: Mapping[str, str]) -> str:
         """The key that was pressed."""
+        async with self._turn:
+            return await self._ask_now(title, text, answers)
+
+    async def _ask_now(self, title: str, text: str, answers: Mapping[str, str]) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         panels: list[QuestionPanel] = []
 
@@ -56,10 +121,23 @@ class DialogQuestions:
     async def _edited(self, summary: str) -> str | None:
         from co_tui.ui.screens.edit import EditScreen
 
-        screen = EditScreen("The summary, before it is applied", summary, refusal="do not apply")
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
 
-        def answered(result: str | None) -> None:
+    async def _line(self, title: str) -> str:
+        from co_tui.ui.screens.question import AskScreen
+
+        return (await self._answer_of(AskScreen(title)) or "").strip()
+
+    async def _read(self, title: str, text: str) -> None:
+        from co_tui.ui.screens.detail import TextScreen
+
+        await self._answer_of(TextScreen(title, text))
+
+    async def _answer_of(self, screen: "Dialog[T]") -> T | None:
+        """What a dialog was answered with; it is withdrawn when nobody waits for it any more."""
+        answer: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+
+        def answered(result: T | None) -> None:
             if not answer.done():
                 answer.set_result(result)
 
@@ -69,3 +147,11 @@ class DialogQuestions:
         finally:
             if not answer.done() or answer.cancelled():
                 self._app.call_later(screen.withdraw)
+
+
+def _beginning(text: str) -> str:
+    """As much of a text as a panel holds beside its keys."""
+    lines = inert(text).split("\n")
+    more = [f"… {len(lines) - SHOWN_LINES + 1:,} more lines"] if len(lines) > SHOWN_LINES else []
+    kept = lines[: SHOWN_LINES - 1] if more else lines
+    return "\n".join([*(f"{line[:SHOWN_CHARS]}…" if len(line) > SHOWN_CHARS else line for line in kept), *more])

@@ -25,6 +25,7 @@ from co_tui.events import (
 from co_tui.events.messages import pieces
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.questions import CompactionQuestion, SummaryQuestion, Unattended
 from co_tui.session.runtime_switcher import WindowTooSmall
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
@@ -388,37 +389,38 @@ async def test_hooks_see_the_trigger_and_may_add_focus(home: Path, provider: Pro
         assert facts(list(session.state.timeline), HookRun)
 
 
-class Person:
+class Person(Unattended):
     """Somebody who is asked."""
 
     def __init__(self, may: bool = True, wished: str | None = None) -> None:
+        super().__init__()
         self.may, self.wished, self.asked = may, wished, []
 
-    async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
-        self.asked.append((trigger, messages, share))
+    async def may_compact(self, question: CompactionQuestion) -> bool:
+        self.asked.append(question)
         return self.may
 
-    async def review(self, summary: str) -> str | None:
-        self.asked.append(summary)
+    async def review(self, question: SummaryQuestion) -> str | None:
+        self.asked.append(question)
         return self.wished
 
 
 async def test_the_user_may_be_asked_first(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     person = Person(may=False)
-    async with talking(home, provider, compaction_asks="on", asker=person) as session:
+    async with talking(home, provider, compaction_asks="on", questions=person) as session:
         await talk(session, 16)
-        assert person.asked and person.asked[0][0] in ("background", "blocking")
+        assert person.asked and person.asked[0].trigger in ("background", "blocking")
         assert not [each for each in compactions(session.state) if each.success]
 
 
 async def test_a_summary_can_be_edited_before_it_is_applied(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, compaction_review="on", asker=Person(wished="My own words.")) as session:
+    async with talking(home, provider, compaction_review="on", questions=Person(wished="My own words.")) as session:
         await talk(session, 3)
         done = await session.compact()
         assert done.success and done.edited and done.summary == "My own words."
         assert "My own words." in texts(session.state)[0]
-    async with talking(home, provider, compaction_review="on", asker=Person(wished=None)) as session:
+    async with talking(home, provider, compaction_review="on", questions=Person(wished=None)) as session:
         await talk(session, 3)
         done = await session.compact()
         assert not done.success and "not accepted" in done.error and len(session.state.history) == 6

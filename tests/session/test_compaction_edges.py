@@ -11,6 +11,7 @@ import pytest
 
 from co_tui.events import CompactionStart, CompactionWait, SessionError, StreamDelta, Truncation
 from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.questions import CompactionQuestion
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.turn import Outcome
@@ -135,15 +136,15 @@ async def test_once_it_is_being_applied_it_is_whoever_waits(
 
 async def test_a_wait_that_ends_without_a_compaction_is_told_as_over(home: Path, provider: Provider) -> None:
     class SaysNoLater(Person):
-        async def may_compact(self, trigger: str, messages: int, share: float) -> bool:
-            self.asked.append((trigger, messages, share))
+        async def may_compact(self, question: CompactionQuestion) -> bool:
+            self.asked.append(question)
             await waited.wait()
             return False
 
     waited = asyncio.Event()
     provider.window = 3_000
     person = SaysNoLater()
-    async with talking(home, provider, compaction_asks="on", asker=person) as session:
+    async with talking(home, provider, compaction_asks="on", questions=person) as session:
         listener = session.events()
         while not person.asked:
             await talk(session, 1)

@@ -8,6 +8,7 @@ from typing import Any
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import CompactionComplete, Event
 from co_tui.session.environment import Environment
+from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome
@@ -20,12 +21,12 @@ LONG = Reply(text="An answer about src/module.py and the function. " * 10, promp
 
 def served_environment(home: Path, provider: Provider, **settings: Any) -> Environment:
     tools = settings.pop("tools", None)
-    asker = settings.pop("asker", None)
+    questions = settings.pop("questions", None) or Unattended()
     backoff_s = settings.pop("backoff_s", None)
     environment = environment_for(home, tools=tools, **settings)
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
     environment.open_model = lambda name: open_model(name, config)
-    environment.asker = asker
+    environment.questions = questions
     if backoff_s is not None:
         environment.first_backoff_s = backoff_s
     return environment

@@ -21,9 +21,10 @@ from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.background import Background, Move, Stage, Wanted
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
-from co_tui.session.compaction.prepare import Asker, Stopped, prepare
+from co_tui.session.compaction.prepare import Stopped, prepare
 from co_tui.session.compaction.scope import cut_up_to, is_fixed, wished_cut
 from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.questions import Questions, Unattended
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
@@ -46,9 +47,9 @@ class _Run:
 class Compactor:
     """A session's compactions."""
 
-    def __init__(self, applier: Applier, asker: Asker | None = None) -> None:
+    def __init__(self, applier: Applier, questions: Questions | None = None) -> None:
         self._applier = applier
-        self._asker = asker
+        self._questions = questions or Unattended()
         self._background: Background[Job] = Background()
         self._task: asyncio.Task[None] | None = None
         self._blocking: asyncio.Task[None] | None = None
@@ -235,7 +236,7 @@ class Compactor:
         """A compaction beside the conversation; when no turn runs it is applied as soon as it is ready."""
         ended: CompactionComplete | None = None
         try:
-            await prepare(job, self._asker)
+            await prepare(job, self._questions)
         except asyncio.CancelledError as stopped:
             ended = job.failed(f"discarded: {stopped or 'stopped'}", cancelled=True)
         except Exception as error:
@@ -274,7 +275,7 @@ class Compactor:
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
-        await prepare(run.job, self._asker)
+        await prepare(run.job, self._questions)
 
     async def _wait(self, history: GovernedHistory, measured: Measured) -> None:
         """The request cannot go on without what runs beside it."""

@@ -1,4 +1,4 @@
-"""A timeline entry, opened."""
+"""A text to be read: a timeline entry, opened, or what a tool would do."""
 
 import json
 from typing import ClassVar
@@ -17,20 +17,20 @@ from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.blocks import clock
 
 
-class EventScreen(Dialog[None]):
-    """Everything an event says."""
+class TextScreen(Dialog[None]):
+    """A text to be read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, title: str, text: Text | str) -> None:
         super().__init__(tall=True)
-        self._event = event
+        self._title, self._text = title, text if isinstance(text, Text) else Text(inert(text))
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = f"{self._event.type} · {clock(self._event.timestamp)} · event {self._event.seq}"
+            box.border_title = Text(self._title)  # a tool's name is not ours
             with VerticalScroll():
-                yield Static(_text(self._event))
+                yield Static(self._text)
             yield Static("up, down scroll   esc back", classes="keys", markup=False)
 
     def on_mount(self) -> None:
@@ -38,6 +38,13 @@ class EventScreen(Dialog[None]):
 
     def action_close(self) -> None:
         self.answer(None)
+
+
+class EventScreen(TextScreen):
+    """Everything an event says."""
+
+    def __init__(self, event: Event) -> None:
+        super().__init__(f"{event.type} · {clock(event.timestamp)} · event {event.seq}", _text(event))
 
 
 def _text(event: Event) -> Text:

@@ -1,0 +1,111 @@
+"""What a session asks a person, and the port through which it does; light enough for the first paint.
+
+Dialogs answer it in the app, the command line's options without one.
+"""
+
+from typing import Literal, Protocol, TypeAlias
+
+from co_tui.events import Json
+from co_tui.record import Record
+
+Scope: TypeAlias = Literal["once", "session", "pattern"]
+"""How far an approval reaches: this call, every call of its tool in this session, or every call like a pattern."""
+
+
+class CompactionQuestion(Record):
+    """May an automatic compaction begin?"""
+
+    trigger: str
+    messages: int
+    share: float
+    """How full the context is."""
+
+
+class SummaryQuestion(Record):
+    """Shall this summary take the place of earlier messages, and in which words?"""
+
+    summary: str
+
+
+class ApprovalQuestion(Record):
+    """May a tool be called like this?"""
+
+    tool: str
+    arguments: Json
+    what: str
+    """What it would do, in words or as a diff."""
+    pattern: str = ""
+    """A pattern for calls like this one, which the answer may allow as well; empty when there is none."""
+    agent: str = ""
+
+
+class Approval(Record):
+    """Whether a call may run, who said so, and how far that reaches."""
+
+    approved: bool
+    by: str
+    scope: Scope = "once"
+    pattern: str = ""
+    reason: str = ""
+    """For a refusal: the model is told."""
+
+
+class ModelQuestion(Record):
+    """Something the model wants to know."""
+
+    question: str
+    options: tuple[str, ...] = ()
+    """Answers it proposes; any other text is an answer, too."""
+    agent: str = ""
+
+
+class ModelAnswer(Record):
+    """One of the options or the user's own words; without either, `declined` is true."""
+
+    text: str = ""
+    declined: bool = False
+    reason: str = ""
+    """Why there is no answer."""
+
+
+class Questions(Protocol):
+    """Who answers what a session asks. A question whose asker is cancelled is withdrawn."""
+
+    async def may_compact(self, question: CompactionQuestion) -> bool: ...
+
+    async def review(self, question: SummaryQuestion) -> str | None:
+        """The summary as it shall be applied; None not to apply it."""
+        ...
+
+    async def approve(self, question: ApprovalQuestion) -> Approval: ...
+
+    async def ask(self, question: ModelQuestion) -> ModelAnswer: ...
+
+
+READ_ONLY = "Nothing may be changed in this run: it was started with --read-only."
+NOBODY = "Nobody can be asked in this run, so it was not allowed. The user can allow it with --yes."
+NO_ANSWER = "Nobody can be asked in this run. Make a reasonable choice, and say which one you made."
+
+
+class Unattended:
+    """Nobody is there: what was said beforehand is the answer. Compactions go on as they come."""
+
+    def __init__(self, *, yes: bool = False, read_only: bool = False) -> None:
+        self._yes = yes and not read_only
+        self._read_only = read_only
+
+    async def may_compact(self, question: CompactionQuestion) -> bool:
+        return True
+
+    async def review(self, question: SummaryQuestion) -> str | None:
+        return question.summary
+
+    async def approve(self, question: ApprovalQuestion) -> Approval:
+        if self._yes:
+            return Approval(approved=True, by="--yes")
+        if self._read_only:
+            return Approval(approved=False, by="--read-only", reason=READ_ONLY)
+        return Approval(approved=False, by="nobody", reason=NOBODY)
+
+    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+        return ModelAnswer(declined=True, reason=NO_ANSWER)
