@@ -82,7 +82,7 @@ def last_step(messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
         message = messages[index]
         if isinstance(message, ModelResponse):
             return messages[index:]
-        if any(_answered_id(part) is None for part in message.parts):
+        if any(answered_id(part) is None for part in message.parts):
             break
     return ()
 
@@ -92,10 +92,10 @@ def _divided(message: ModelRequest, calls: "_OpenCalls") -> tuple[list[ModelRequ
     answers: list[ModelRequestPart] = []
     others: list[ModelRequestPart] = []
     for part in message.parts:
-        answered_id = _answered_id(part)
-        if answered_id is None:
+        found = answered_id(part)
+        if found is None:
             others.append(part)
-        elif calls.take(answered_id):
+        elif calls.take(found):
             answers.append(part)
     return answers, others
 
@@ -107,10 +107,10 @@ class _OpenCalls:
         self._calls: list[ToolCallPart] = list(response.tool_calls) if response else []
         self._timestamp: datetime | None = response.timestamp if response else None
 
-    def take(self, answered_id: str) -> bool:
+    def take(self, call_id: str) -> bool:
         """Whether the answer belongs to one of the calls, which is then closed."""
         for index, call in enumerate(self._calls):
-            if call.tool_call_id == answered_id:
+            if call.tool_call_id == call_id:
                 del self._calls[index]
                 return True
         return False
@@ -152,7 +152,7 @@ def _close(messages: list[ModelMessage], origins: list[int | None], calls: _Open
         origins.append(None)
 
 
-def _answered_id(part: ModelRequestPart) -> str | None:
+def answered_id(part: ModelRequestPart) -> str | None:
     """The id of the call a part answers. `retry-prompt` is the older form of a return that asks again."""
     if part.part_kind == "tool-return" or (part.part_kind == "retry-prompt" and part.tool_name is not None):
         return part.tool_call_id

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.models import ModelHandle
+from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
 from co_tui.session.limits import Limits
@@ -40,6 +42,9 @@ class Environment:
     open_model: OpenModel
     cwd: Path
     toolsets: Sequence[AbstractToolset[Any]] = ()
+    capabilities: Sequence[AbstractCapability[Any]] = ()
+    asks_first: AsksFirst = never_asks
+    """Which calls, of whatever tools, have to be allowed before they run."""
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
     """Who answers what sessions ask."""

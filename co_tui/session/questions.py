@@ -82,6 +82,8 @@ class Questions(Protocol):
     async def ask(self, question: ModelQuestion) -> ModelAnswer: ...
 
 
+USER = "user"
+"""Who decided, when it was the person at the screen."""
 READ_ONLY = "Nothing may be changed in this run: it was started with --read-only."
 NOBODY = "Nobody can be asked in this run, so it was not allowed. The user can allow it with --yes."
 NO_ANSWER = "Nobody can be asked in this run. Make a reasonable choice, and say which one you made."

@@ -1,14 +1,12 @@
 """What a turn works with: the model that answers, what it is told, and the history it gets."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.models import ModelHandle
+from co_tui.agent.toolkit import Toolkit
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.questions import Questions
 from co_tui.session.tools.archive import Archive
 from co_tui.settings import Settings
 
@@ -22,7 +20,8 @@ class Runtime:
     model_handle: ModelHandle
     settings: Settings
     instructions: str
-    toolsets: Callable[[], Sequence[AbstractToolset[Any]]]
+    toolkit: Toolkit
+    questions: Questions
     archive: Archive
     compactable: Compactable
     """What is made smaller when it grows too long."""

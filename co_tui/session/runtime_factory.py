@@ -3,6 +3,7 @@
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
 from co_tui.agent.models import ModelHandle
+from co_tui.agent.toolkit import Toolkit
 from co_tui.context.count import Window
 from co_tui.context.meter import Meter
 from co_tui.context.policy import policy_of
@@ -57,7 +58,8 @@ class RuntimeFactory:
             model_handle=model_handle,
             settings=settings,
             instructions=instructions,
-            toolsets=lambda: self._tools.beside(environment.toolsets, history),
+            toolkit=self._toolkit(history),
+            questions=environment.questions,
             archive=self._archive,
             compactable=Compactable(history, summaries, hooks),
             first_backoff_s=environment.first_backoff_s,
@@ -66,6 +68,12 @@ class RuntimeFactory:
     def new_recovery(self, runtime: Runtime) -> Recovery:
         """The steps that are left to try in a turn whose request is refused as too long."""
         return Recovery(runtime.compactable, self.compactor, self.keeping, self._environment.limits)
+
+    def _toolkit(self, history: GovernedHistory) -> Toolkit:
+        environment = self._environment
+        return Toolkit(
+            lambda: self._tools.beside(environment.toolsets, history), environment.capabilities, environment.asks_first
+        )
 
     def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:
         return ModelSummaries(

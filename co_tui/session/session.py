@@ -13,7 +13,6 @@ from co_tui.context.count import Window
 from co_tui.events import (
     CompactionComplete,
     Event,
-    Message,
     PromptReturned,
     QueueChanged,
     Ref,
@@ -38,7 +37,6 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.runtime_switcher import RuntimeSwitcher
 from co_tui.session.state import history_edits
-from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
 from co_tui.settings import Settings
@@ -127,7 +125,7 @@ class Session:
     async def _restore(self) -> None:
         """Begin with as much as the policy restores."""
         policy = self._runtime.history.policy
-        if policy.restores_texts_only:
+        if policy.restores_texts_only and not self.state.pending:  # a call that waits would be left behind
             turns = max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6)
             if (fact := history_edits.restored(self.state, turns)) is not None:
                 await self._recorder.record(fact)
@@ -180,11 +178,21 @@ class Session:
         return self._recorder.listen()
 
     async def submit(self, prompt: str) -> Outcome:
-        """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order."""
+        """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
+
+        A question that waits for an approval counts as not answered: the turn that asked it ends.
+        """
         if not prompt.strip():
             raise ValueError("A prompt needs some text.")
         prompt = storable_text(shell_text(prompt))
+        if self._turn is not None:
+            self._turn.pass_over()
         outcome: Outcome = await self._in_turn(lambda: self._one_turn(prompt), prompt)
+        return outcome
+
+    async def ask_pending(self) -> Outcome | None:
+        """Ask again what was open when the session was left, and go on with its turn; None when nothing is."""
+        outcome: Outcome | None = await self._in_turn(self._go_on)
         return outcome
 
     async def _in_turn(self, work: Work, prompt: str = "") -> Any:
@@ -232,9 +240,9 @@ class Session:
         """
         return self._compactor.cancel() or self._stop_turn()
 
-    def _stop_turn(self) -> bool:
+    def _stop_turn(self, *, leaving: bool = False) -> bool:
         if self._turn is not None:
-            self._turn.interrupt()
+            self._turn.interrupt(leaving=leaving)
             self._queue.hold()
         elif self._queue.is_about_to_begin:
             self._stop_next = True
@@ -305,9 +313,10 @@ class Session:
     async def close(self, reason: str = "closed") -> list[str]:
         """End the session in this process: stop its turns, log the end, let go of everything.
 
+        What waits for an approval stays pending, to be asked again.
         Returns the prompts that were waiting and never became part of the conversation.
         """
-        unsaid = await self._stop_turns()
+        unsaid = await self._stop_turns(leaving=True)
         self._switcher.learn()
         try:
             await self._factory.close()
@@ -320,7 +329,13 @@ class Session:
 
     async def _one_turn(self, prompt: str) -> Outcome:
         request = ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))
-        number = self.state.turn + 1
+        return await self._run_turn(self.state.turn + 1, request)
+
+    async def _go_on(self) -> Outcome | None:
+        return await self._run_turn(self.state.turn) if self.state.pending else None
+
+    async def _run_turn(self, number: int, prompt: ModelRequest | None = None) -> Outcome:
+        """A turn from its prompt on; without one, from the questions at which it was left."""
         runtime = self._runtime
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
         self._turn = Turn(runtime, self._compactor, lambda: self._factory.new_recovery(runtime), number)
@@ -329,8 +344,7 @@ class Session:
         self._stop_next = False
         runtime.history.in_turn = True
         try:
-            await self._recorder.record(Message(turn=number, message=message_json(request)))
-            outcome = await self._turn.run()
+            outcome = await self._turn.run(prompt)
         finally:
             self._turn = None
             runtime.history.in_turn = False
@@ -351,14 +365,14 @@ class Session:
             runtime.history.release_memory()
             await asyncio.to_thread(give_back)
 
-    async def _stop_turns(self) -> list[str]:
+    async def _stop_turns(self, *, leaving: bool = False) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""
         given_up = CompactionRefused("The compaction was given up: something came before.")
         unsaid = self._queue.give_up(Outcome.INTERRUPTED, given_up)
         for prompt in unsaid:
             self._recorder.announce(PromptReturned(prompt=prompt))
         self._compactor.cancel()
-        self._stop_turn()
+        self._stop_turn(leaving=leaving)
         await self._queue.wait()
         return unsaid
 

@@ -6,20 +6,13 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any
 
 import pydantic_ai
-from pydantic_ai import Agent, CancellationToken
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai import CancellationToken
 from pydantic_ai.exceptions import RunCancelled
-from pydantic_ai.messages import (
-    CompactionPart,
-    ModelMessage,
-    ModelResponse,
-)
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, ModelResponse, repair_messages
 from pydantic_ai.run import AgentRunResultEvent
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.usage import UsageLimits
 
 from co_tui.agent.errors import ModelUnusable
@@ -28,15 +21,19 @@ from co_tui.context.count import Scaffold
 from co_tui.context.overflow import Overflow
 from co_tui.context.repair import repair
 from co_tui.events import (
+    ApprovalRequested,
     CompactionComplete,
     Message,
     SessionError,
     SessionInterrupted,
 )
 from co_tui.events.triggers import Trigger
+from co_tui.session.approvals import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
 from co_tui.session.classify import classify
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.request_hook import RequestHook
+from co_tui.session.run_log import RunLog
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.streaming import Streaming
@@ -94,19 +91,32 @@ class Turn:
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
         self._live = Streaming(self._recorder, number, runtime.model_handle.name)
+        self._log = RunLog(self._history, number, self._live)
+        self._approvals = Approvals(self._recorder, runtime.questions, number)
+        self._leaving = self._passed_over = False
         self._steps = 0
         self._kept = 0
         """Replies that are in the log; an empty one is a step, too, but leads nowhere."""
-        self._in_log: int | None = None
-        """How many messages of the present run are in the log; None before its first request."""
 
-    def interrupt(self) -> None:
-        """Stop as soon as possible; what has come so far is kept."""
+    def interrupt(self, *, leaving: bool = False) -> None:
+        """Stop as soon as possible; what has come so far is kept. Who leaves finds open questions again."""
+        self._leaving = leaving
         self._stopped.set()
         self._token.cancel()
 
-    async def run(self) -> Outcome:
-        """Answer the prompt at the end of the history."""
+    def pass_over(self) -> None:
+        """Something else is said while a question waits: it counts as not answered, and the turn ends."""
+        if self._approvals.waits:
+            self._passed_over = True
+            self.interrupt()
+
+    async def run(self, prompt: ModelRequest | None = None) -> Outcome:
+        """Answer a prompt; without one, go on from the questions at which the turn was left."""
+        if prompt is not None:
+            await self._say(prompt)
+        elif not self._open_questions:
+            await self._approvals.withdraw("The call is no longer part of the conversation.")
+            return Outcome.DONE
         attempt = 1
         while not self._stopped.is_set():
             kept_before = self._kept
@@ -115,7 +125,9 @@ class Turn:
                 await self._ask()
                 return Outcome.DONE
             except RunCancelled as cancelled:
-                return await self._interrupted(self._beyond_log(cancelled.all_messages()))
+                return await self._interrupted(self._log.beyond(cancelled.all_messages()))
+            except StoppedWhileAsking:
+                break
             except StoreError:
                 raise  # what cannot be logged must not go on
             except PromptTooLong as too_long:
@@ -142,6 +154,19 @@ class Turn:
             await self._wait_to_retry(failure, attempt)
             attempt += 1
         return await self._interrupted(())
+
+    async def _say(self, prompt: ModelRequest) -> None:
+        """Log the prompt; what waited for an answer until now is not allowed, and the model is told."""
+        asked = self._open_questions
+        await self._approvals.withdraw(NOT_ANSWERED)
+        if asked:
+            told = message_json(ModelRequest(parts=not_answered(asked)))
+            await self._recorder.record(Message(turn=self._recorder.state.turn, message=told))
+        await self._log.log(prompt)
+
+    @property
+    def _open_questions(self) -> list[ApprovalRequested]:
+        return open_questions(self._recorder.state, self._history.messages)
 
     def _is_answered(self) -> bool:
         """Whether the history ends with a reply, however useless: there is nothing to ask again."""
@@ -170,18 +195,23 @@ class Turn:
 
     async def _ask(self) -> None:
         runtime = self._runtime
-        self._in_log = None
+        self._log.begin()
         model = await runtime.model_handle.model()
-        agent = Agent(
-            model,
-            instructions=runtime.instructions or None,
-            toolsets=runtime.toolsets() if runtime.model_handle.takes_tools else (),
-            capabilities=[RequestHook(self)],
-            model_settings=runtime.model_handle.settings,
+        answers = await self._approvals.decide_unless(self._stopped, self._open_questions)
+        equipment = runtime.toolkit.for_turn(
+            runtime.instructions,
+            takes_tools=runtime.model_handle.takes_tools,
+            approve=self._approve,
+            hook=RequestHook(self),
         )
-        history = self._history.messages
-        run = agent.run_stream_events(
-            message_history=repair(history),
+        history = repair(self._history.messages, answers)
+        if answers:
+            # As the library would join them; what comes after these is new.
+            history = repair_messages(history, repair_last_response=False)
+            self._log.begin(len(history))
+        run = equipment.agent(model, runtime.model_handle.settings).run_stream_events(
+            message_history=history,
+            deferred_tool_results=DeferredToolResults(approvals={**answers}) if answers else None,
             conversation_id=self._recorder.session_id,
             cancellation_token=self._token,
             # Steps are counted by us, before a request but after the results of the last step are logged.
@@ -192,14 +222,16 @@ class Turn:
                 if not isinstance(event, AgentRunResultEvent):
                     self._live.hear(event)
 
+    async def _approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
+        """What ran is logged before anybody is asked: the answer may take days."""
+        await self._log.keep_results()
+        return await self._approvals.request(requests)
+
     async def before_request(
         self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
     ) -> list[ModelMessage]:
         """The last step before sending: what is new is logged, the stages run, the usage is told."""
-        for message in self._beyond_log(run_messages):
-            await self.log(message)
-        self._in_log = len(run_messages)
-        self._live.begin()
+        await self._log.catch_up(run_messages)
         if self._steps >= self._runtime.settings.agent_max_steps:
             raise StepsUsedUp(self._steps)
         self._history.scaffold = scaffold
@@ -217,11 +249,8 @@ class Turn:
     ) -> None:
         """A whole reply: logged, and the context measured by what its provider counted."""
         self._steps += 1
-        self._in_log = (self._in_log or 0) + 1
-        if response.parts:
-            self._kept += 1
-            await self.log(response)
-        self._live.begin()
+        self._kept += bool(response.parts)
+        await self._log.reply(response)
         await self._note_compaction(response)
         await self._history.heard(response)
 
@@ -240,22 +269,17 @@ class Turn:
                     )
                 )
 
-    def _beyond_log(self, run_messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
-        return run_messages[self._in_log :] if self._in_log is not None else ()
-
-    async def log(self, message: ModelMessage) -> None:
-        is_reply = isinstance(message, ModelResponse)
-        fact = Message(
-            turn=self._number,
-            message=message_json(message),
-            interrupted=is_reply and message.state == "interrupted",
-        )
-        await self._recorder.record(fact, ends_draft=is_reply)
-
     async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
-        await self._keep_rest(run_messages)
+        asked = self._open_questions
+        if self._leaving and asked:
+            await self._log.close(run_messages, staying={each.call_id for each in asked})
+            return Outcome.INTERRUPTED
+        what = "a new prompt came instead of an answer" if self._passed_over else "interrupted by the user"
+        told = [ModelRequest(parts=not_answered(asked))] if self._passed_over and asked else []
+        await self._approvals.withdraw(NOT_ANSWERED if self._passed_over else what)
+        await self._log.close([*run_messages, *told])
         await self._recorder.record(
-            SessionInterrupted(what="interrupted by the user", where=f"turn {self._number}", outcome="kept what came"),
+            SessionInterrupted(what=what, where=f"turn {self._number}", outcome="kept what came"),
             ends_draft=True,
         )
         return Outcome.INTERRUPTED
@@ -263,29 +287,19 @@ class Turn:
     async def _failed(self, failure: Failure, attempt: int) -> Outcome:
         if (partial := self._live.draft.message()) is not None:
             await self._recorder.record(Message(turn=self._number, message=partial, interrupted=True), ends_draft=True)
-        await self._keep_rest(())
+        await self._close(())
         await self._recorder.record(self._error(failure, attempt, "gave up; the conversation can go on"))
         return Outcome.FAILED
 
     async def _keep_results(self) -> None:
         """Tools that ran before a run failed have run: the model is told what they returned, or it calls them again."""
         if (results := self._live.results()) is not None:
-            await self._keep_rest([results])
+            await self._close([results])
             self._live.begin()
 
-    async def _keep_rest(self, rest: Sequence[ModelMessage]) -> None:
-        """Log what a stopped run had beyond the log, and answer the calls it left open."""
-        returns: list[ModelMessage] = []
-        for message in rest:
-            if isinstance(message, ModelResponse):
-                if message.parts:
-                    await self.log(message)
-            else:
-                returns.append(message)
-        history = self._history.messages
-        if history and isinstance(history[-1], ModelResponse):
-            for message in repair([history[-1], *returns])[1:]:
-                await self.log(message)
+    async def _close(self, rest: Sequence[ModelMessage]) -> None:
+        await self._approvals.withdraw("the turn failed")
+        await self._log.close(rest)
 
     async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
         backoff = self._runtime.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
@@ -307,28 +321,3 @@ class Turn:
             retry_in_s=None if delay is None else round(delay, 2),
             partial=self._live.draft.text[:MOST_PARTIAL_CHARS] if delay is not None else "",
         )
-
-
-class RequestHook(AbstractCapability[Any]):
-    """Our hands inside the agent's loop: before each request and after each reply."""
-
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
-        self._scaffold = Scaffold()
-
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        parameters = request_context.model_request_parameters
-        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-        self._scaffold = Scaffold(instructions=instructions, tools=parameters.function_tools)
-        request_context.messages = await self._turn.before_request(
-            ctx.messages, request_context.messages, self._scaffold
-        )
-        return request_context
-
-    async def after_model_request(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
-    ) -> ModelResponse:
-        await self._turn.after_response(request_context.messages, self._scaffold, response)
-        return response

@@ -8,6 +8,7 @@ from textual.app import App
 
 from co_tui.inert import inert, one_line
 from co_tui.session.questions import (
+    USER,
     Approval,
     ApprovalQuestion,
     CompactionQuestion,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from co_tui.ui.screens.dialog import Dialog
 
 T = TypeVar("T")
-USER = "user"
 SHOWN_LINES = 4
 """Of what a call would do, or of a question; all of it opens by a key."""
 SHOWN_CHARS = 110

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, assert_never
 
+from co_tui.agent.approvals import rule_from
 from co_tui.append_only import AppendOnly
 from co_tui.events import (
     Announced,
@@ -89,7 +90,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case ApprovalRequested():
             return _happened(state.but(pending=(*_others(state, fact.call_id), fact)), event)
         case ApprovalDecided():
-            return _happened(state.but(pending=_others(state, fact.call_id)), event)
+            return _happened(_decided(state, fact), event)
         case DelegationStart():
             begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id)
             return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
@@ -192,6 +193,14 @@ def _pinned(state: SessionState, fact: Pin) -> SessionState:
 def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
     found = (state.entry(ref) for ref in refs)
     return AppendOnly(entry for entry in found if entry is not None and not entry.agent)
+
+
+def _decided(state: SessionState, fact: ApprovalDecided) -> SessionState:
+    asked = next((each for each in state.pending if each.call_id == fact.call_id), None)
+    rule = rule_from(asked.tool, fact) if asked is not None else None
+    if rule is not None and rule not in state.allowed:
+        state = state.but(allowed=(*state.allowed, rule))
+    return state.but(pending=_others(state, fact.call_id))
 
 
 def _others(state: SessionState, call_id: str) -> tuple[ApprovalRequested, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from co_tui.agent.approvals import AllowedCalls
 from co_tui.append_only import AppendOnly
 from co_tui.events import ApprovalRequested, CompactionComplete, Event, Json, Ref, UsageInfo
 from co_tui.record import Record
@@ -86,6 +87,8 @@ class SessionState(Record):
     """Messages that every stage keeps."""
     pending: tuple[ApprovalRequested, ...] = ()
     """Calls that wait for an approval, in the order of asking."""
+    allowed: tuple[AllowedCalls, ...] = ()
+    """What answers allowed beyond the call they were about."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})

@@ -1,0 +1,156 @@
+"""Calls that somebody has to allow first: asked through the port, question and answer in the log (E12)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+
+from co_tui.agent.approvals import is_allowed, pattern_for, rule_from
+from co_tui.context.repair import open_calls
+from co_tui.events import ApprovalDecided, ApprovalRequested
+from co_tui.events.messages import text_of
+from co_tui.events.storable import storable, storable_text
+from co_tui.session.questions import USER, Approval, ApprovalQuestion, Questions
+from co_tui.session.recorder import Recorder
+from co_tui.session.state.session_state import SessionState
+
+WHAT = "what"
+"""Metadata of a call that asks for approval: what it would do, in words or as a diff."""
+NOT_ANSWERED = "Not allowed: the user did not answer, and said something else instead."
+
+
+class StoppedWhileAsking(Exception):
+    """The turn was stopped before the questions at which it was left were answered."""
+
+
+class Approvals:
+    """The questions of one turn. None is decided before all that were asked together are answered."""
+
+    def __init__(self, recorder: Recorder, questions: Questions, turn: int) -> None:
+        self._recorder = recorder
+        self._questions = questions
+        self._turn = turn
+        self.waits = False
+        """Whether somebody is being asked right now."""
+
+    async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
+        """Answer what a run asks for; what earlier answers allow is not asked again."""
+        questions = [_requested(call, requests.metadata, self._turn) for call in requests.approvals]
+        rules = self._recorder.state.allowed
+        asked = [each for each in questions if not is_allowed(rules, each.tool, each.arguments)]
+        if asked:
+            await self._recorder.record(*asked)
+        answers = await self.decide(asked)
+        # The run knows its calls by the ids it got, which need not be storable.
+        ids = zip(requests.approvals, questions, strict=True)
+        return DeferredToolResults(
+            approvals={call.tool_call_id: answers.get(question.call_id, ToolApproved()) for call, question in ids}
+        )
+
+    async def decide(self, asked: Sequence[ApprovalRequested]) -> dict[str, ToolApproved | ToolDenied]:
+        """Ask for each call in order. When this is cancelled, all of them stay pending."""
+        decided: list[ApprovalDecided] = []
+        rules = list(self._recorder.state.allowed)
+        self.waits = bool(asked)
+        try:
+            for question in asked:
+                known = is_allowed(rules, question.tool, question.arguments)
+                answer = Approval(approved=True, by="an earlier answer") if known else await self._answer(question)
+                fact = _decided(question, answer)
+                decided.append(fact)
+                rules += [rule for rule in [rule_from(question.tool, fact)] if rule is not None]
+        finally:
+            self.waits = False
+        if decided:
+            await self._recorder.record(*decided)
+        return {each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(each)) for each in decided}
+
+    async def decide_unless(
+        self, stopped: asyncio.Event, asked: Sequence[ApprovalRequested]
+    ) -> dict[str, ToolApproved | ToolDenied]:
+        """As `decide`, as long as nobody stops it. Raises `StoppedWhileAsking`."""
+        if not asked:
+            return {}
+        asking, stopping = asyncio.create_task(self.decide(asked)), asyncio.create_task(stopped.wait())
+        try:
+            await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            asking.cancel()
+            await asyncio.wait({asking})
+        if asking.cancelled():
+            raise StoppedWhileAsking
+        return asking.result()
+
+    async def withdraw(self, reason: str) -> None:
+        """Nobody will answer any more what is pending: it is not allowed."""
+        pending = _own_pending(self._recorder.state)
+        if pending:
+            await self._recorder.record(*(_decided(each, _unanswered(reason)) for each in pending))
+
+    async def _answer(self, asked: ApprovalRequested) -> Approval:
+        question = ApprovalQuestion(
+            tool=asked.tool,
+            arguments=asked.arguments,
+            what=asked.what,
+            pattern=pattern_for(asked.arguments),
+            agent=asked.agent,
+        )
+        return await self._questions.approve(question)
+
+
+def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list[ApprovalRequested]:
+    """What is pending and can still be answered: its calls wait at the end of the history."""
+    pending = _own_pending(state)
+    waiting = {call.tool_call_id for call in open_calls(history)} if pending else set()
+    return [each for each in pending if each.call_id in waiting]
+
+
+def not_answered(asked: Sequence[ApprovalRequested]) -> list[ToolReturnPart]:
+    """What the model is told of calls that nobody said anything about."""
+    return [
+        ToolReturnPart(tool_name=each.tool, content=NOT_ANSWERED, tool_call_id=each.call_id, outcome="denied")
+        for each in asked
+    ]
+
+
+def _own_pending(state: SessionState) -> list[ApprovalRequested]:
+    """What the main agent's calls wait for."""
+    return [each for each in state.pending if not each.agent]
+
+
+def _requested(call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], turn: int) -> ApprovalRequested:
+    arguments = storable(call.args_as_dict())
+    told = metadata.get(call.tool_call_id, {}).get(WHAT)
+    what = told or "\n".join(f"{name}: {text_of(value)}" for name, value in arguments.items())
+    return ApprovalRequested(
+        call_id=storable_text(call.tool_call_id),
+        tool=storable_text(call.tool_name),
+        arguments=arguments,
+        what=storable_text(str(what)),
+        turn=turn,
+    )
+
+
+def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:
+    return ApprovalDecided(
+        call_id=asked.call_id,
+        approved=answer.approved,
+        by=answer.by,
+        scope=answer.scope,
+        pattern=storable_text(answer.pattern),
+        reason=storable_text(answer.reason),
+    )
+
+
+def _unanswered(reason: str) -> Approval:
+    return Approval(approved=False, by="nobody", reason=reason)
+
+
+def _refusal(decided: ApprovalDecided) -> str:
+    """What the model is told; a reason that is not the user's own is a sentence by itself."""
+    if decided.by != USER:
+        return decided.reason or "It was not allowed."
+    return f"The user did not allow it: {decided.reason}" if decided.reason else "The user did not allow it."

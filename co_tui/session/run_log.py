@@ -1,0 +1,100 @@
+"""How the messages of a run get into the log: each once, as soon as it is whole."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+
+from co_tui.context.repair import answered_id, last_step, repair
+from co_tui.events import Message
+from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.state.parsed_messages import message_json
+from co_tui.session.streaming import Streaming
+
+
+class RunLog:
+    """What of a turn's runs is in the log already, and what has to be put there."""
+
+    def __init__(self, history: GovernedHistory, turn: int, live: Streaming) -> None:
+        self._history = history
+        self._turn = turn
+        self._live = live
+        self._in_log: int | None = None
+        """How many messages of the present run are in the log; None before its first request."""
+        self._answered: set[str] = set()
+        """Calls of the present step whose results were logged before the step was over."""
+
+    def begin(self, in_log: int | None = None) -> None:
+        """A new run begins; `in_log` when it begins with results of tools, before any request."""
+        self._in_log = in_log
+        self._answered.clear()
+
+    def beyond(self, run_messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """What the run has that the log has not."""
+        new = run_messages[self._in_log :] if self._in_log is not None else ()
+        return [each for message in new if (each := self._without_answered(message)).parts]
+
+    async def catch_up(self, run_messages: Sequence[ModelMessage]) -> None:
+        """Before a request: everything the run has is logged."""
+        for message in self.beyond(run_messages):
+            await self.log(message)
+        self._in_log = len(run_messages)
+        self._live.begin()
+
+    async def reply(self, response: ModelResponse) -> None:
+        """A whole reply; an empty one leads nowhere and is not kept."""
+        self._in_log = (self._in_log or 0) + 1
+        self._answered.clear()
+        if response.parts:
+            await self.log(response)
+        self._live.begin()
+
+    async def keep_results(self) -> None:
+        """In the middle of a step: what tools returned so far."""
+        if (results := self._live.results()) is not None:
+            await self.log(results)
+            self._answered.update(found for part in results.parts if (found := answered_id(part)) is not None)
+            self._live.begin()
+
+    async def close(self, rest: Sequence[ModelMessage], staying: Collection[str] = ()) -> None:
+        """Log what a stopped run had beyond the log, and answer the calls it left open, but for those that stay."""
+        requests: list[ModelRequest] = []
+        for message in rest:
+            if isinstance(message, ModelRequest):
+                requests.append(_only_answers(message) if staying else message)
+            elif message.parts:
+                await self.log(message)
+        step = last_step(self._history.messages)
+        if step and (closing := _closing(step, requests, staying)) is not None:
+            await self.log(closing)
+
+    async def log(self, message: ModelMessage) -> None:
+        is_reply = isinstance(message, ModelResponse)
+        fact = Message(
+            turn=self._turn,
+            message=message_json(message),
+            interrupted=is_reply and message.state == "interrupted",
+        )
+        await self._history.recorder.record(fact, ends_draft=is_reply)
+
+    def _without_answered(self, message: ModelMessage) -> ModelMessage:
+        if isinstance(message, ModelResponse) or not self._answered:
+            return message
+        return replace(message, parts=[part for part in message.parts if answered_id(part) not in self._answered])
+
+
+def _closing(
+    step: Sequence[ModelMessage], requests: Sequence[ModelRequest], staying: Collection[str]
+) -> ModelRequest | None:
+    """The one request that brings the step's answers, with one for each call that has none."""
+    known = {id(part) for message in step for part in message.parts}
+    whole = repair([*step, *requests], staying)[1:]
+    parts = [part for message in whole if isinstance(message, ModelRequest) for part in message.parts]
+    new = [part for part in parts if id(part) not in known]
+    if not new:
+        return None
+    return replace(requests[0], parts=new) if requests else ModelRequest(parts=new, timestamp=step[-1].timestamp)
+
+
+def _only_answers(request: ModelRequest) -> ModelRequest:
+    return replace(request, parts=[part for part in request.parts if answered_id(part) is not None])

@@ -1,0 +1,66 @@
+"""What an answer allows beyond the call it was about, and what it never does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from co_tui.agent.approvals import AllowedCalls, is_allowed, pattern_for, rule_from
+from co_tui.events import ApprovalDecided
+
+
+def allows(pattern: str, subject: str) -> bool:
+    return is_allowed([AllowedCalls("shell", pattern)], "shell", {"command": subject, "cwd": "/"})
+
+
+@pytest.mark.parametrize(
+    ("subject", "pattern"),
+    [
+        ("git status", "git *"),
+        ("src/app/main.py", "src/app/*"),
+        ("README.md", "README.md"),
+        ("ls; rm -rf /", ""),
+        ("echo $(id)", ""),
+        ("", ""),
+    ],
+)
+def test_a_pattern_is_the_same_program_or_the_same_folder(subject: str, pattern: str) -> None:
+    assert pattern_for({"command": subject}) == pattern
+
+
+@given(st.text(st.sampled_from("ab c/.-\n;&|$`()<>"), max_size=20))
+def test_a_pattern_allows_what_it_was_made_for(subject: str) -> None:
+    pattern = pattern_for({"command": subject})
+    assert not pattern or ".." in subject or allows(pattern, subject.strip())
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["git status; rm x", "git log && rm x", "git log | sh", "git log > x", "git `rm x`", "git $(rm x)", "git a\nrm x",
+     "gitx status", "git"],
+)  # fmt: skip
+def test_a_program_allows_no_other_program(subject: str) -> None:
+    assert allows("git *", "git status") and not allows("git *", subject)
+
+
+@pytest.mark.parametrize("path", ["src/../secret", "src/a/../../secret", "other/a", "src"])
+def test_a_folder_allows_nothing_outside_of_it(path: str) -> None:
+    assert allows("src/*", "src/a/b.py") and not allows("src/*", path)
+
+
+def test_a_rule_is_for_its_tool_alone() -> None:
+    assert is_allowed([AllowedCalls("write")], "write", {"n": 1})
+    assert not is_allowed([AllowedCalls("write")], "shell", {"n": 1})
+
+
+@pytest.mark.parametrize(
+    ("decided", "rule"),
+    [
+        (ApprovalDecided(call_id="c", approved=True), None),
+        (ApprovalDecided(call_id="c", approved=True, scope="session"), AllowedCalls("write")),
+        (ApprovalDecided(call_id="c", approved=True, scope="pattern", pattern="a/*"), AllowedCalls("write", "a/*")),
+        (ApprovalDecided(call_id="c", approved=True, scope="pattern"), None),
+        (ApprovalDecided(call_id="c", approved=False, scope="session"), None),
+    ],
+)
+def test_only_an_answer_that_reaches_further_makes_a_rule(decided: ApprovalDecided, rule: AllowedCalls | None) -> None:
+    assert rule_from("write", decided) == rule
