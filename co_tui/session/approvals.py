@@ -32,8 +32,6 @@ class Approvals:
         self._recorder = recorder
         self._questions = questions
         self._turn = turn
-        self.waits = False
-        """Whether somebody is being asked right now."""
 
     async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer what a run asks for; what earlier answers allow is not asked again."""
@@ -53,16 +51,14 @@ class Approvals:
         """Ask for each call in order. When this is cancelled, all of them stay pending."""
         decided: list[ApprovalDecided] = []
         rules = list(self._recorder.state.allowed)
-        self.waits = bool(asked)
-        try:
-            for question in asked:
-                known = is_allowed(rules, question.tool, question.arguments)
-                answer = Approval(approved=True, by="an earlier answer") if known else await self._answer(question)
-                fact = _decided(question, answer)
-                decided.append(fact)
-                rules += [rule for rule in [rule_from(question.tool, fact)] if rule is not None]
-        finally:
-            self.waits = False
+        for number, each in enumerate(asked, 1):
+            if is_allowed(rules, each.tool, each.arguments):
+                answer = Approval(approved=True, by="an earlier answer")
+            else:
+                answer = await self._questions.approve(_question(each, number, len(asked)))
+            decided.append(_decided(each, answer))
+            if (rule := rule_from(each.tool, decided[-1])) is not None:
+                rules.append(rule)
         if decided:
             await self._recorder.record(*decided)
         return {each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(each)) for each in decided}
@@ -89,16 +85,6 @@ class Approvals:
         pending = _own_pending(self._recorder.state)
         if pending:
             await self._recorder.record(*(_decided(each, _unanswered(reason)) for each in pending))
-
-    async def _answer(self, asked: ApprovalRequested) -> Approval:
-        question = ApprovalQuestion(
-            tool=asked.tool,
-            arguments=asked.arguments,
-            what=asked.what,
-            pattern=pattern_for(asked.arguments),
-            agent=asked.agent,
-        )
-        return await self._questions.approve(question)
 
 
 def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list[ApprovalRequested]:
@@ -131,6 +117,18 @@ def _requested(call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], tu
         arguments=arguments,
         what=storable_text(str(what)),
         turn=turn,
+    )
+
+
+def _question(asked: ApprovalRequested, number: int, of: int) -> ApprovalQuestion:
+    return ApprovalQuestion(
+        tool=asked.tool,
+        arguments=asked.arguments,
+        what=asked.what,
+        pattern=pattern_for(asked.arguments),
+        agent=asked.agent,
+        number=number,
+        of=of,
     )
 
 

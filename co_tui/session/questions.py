@@ -37,6 +37,9 @@ class ApprovalQuestion(Record):
     pattern: str = ""
     """A pattern for calls like this one, which the answer may allow as well; empty when there is none."""
     agent: str = ""
+    number: int = 1
+    of: int = 1
+    """Its place among those that are asked one after the other."""
 
 
 class Approval(Record):

@@ -332,7 +332,8 @@ class Session:
         return await self._run_turn(self.state.turn + 1, request)
 
     async def _go_on(self) -> Outcome | None:
-        return await self._run_turn(self.state.turn) if self.state.pending else None
+        # A prompt that waits already is no answer, and is said instead.
+        return await self._run_turn(self.state.turn) if self.state.pending and not self.waiting else None
 
     async def _run_turn(self, number: int, prompt: ModelRequest | None = None) -> Outcome:
         """A turn from its prompt on; without one, from the questions at which it was left."""

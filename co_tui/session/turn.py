@@ -106,7 +106,7 @@ class Turn:
 
     def pass_over(self) -> None:
         """Something else is said while a question waits: it counts as not answered, and the turn ends."""
-        if self._approvals.waits:
+        if self._open_questions:
             self._passed_over = True
             self.interrupt()
 

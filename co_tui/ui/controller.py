@@ -134,6 +134,8 @@ class SessionController:
             return False
         self.session, self._session_id = session, session.id
         self._host.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
+        if session.state.pending:
+            self.sender.go_on(session)
         return True
 
     def _show_replayed(self, state: SessionState) -> None:

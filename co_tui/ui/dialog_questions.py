@@ -53,19 +53,17 @@ class DialogQuestions:
         return question.summary if answer == "a" else None
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
-        keys = {"y": "once", "a": "always in this session", "n": "no", "w": "no, because…"}
-        if question.pattern:
-            keys["p"] = f"always for {one_line(question.pattern, 40)}"
-        who = f"{one_line(question.agent, 20)} asks: may" if question.agent else "May"
-        answer = await self._ask_showing(f"{who} {one_line(question.tool, 40)} run?", question.what, keys)
+        like = {"p": f"always `{one_line(question.pattern, 40)}` here"} if question.pattern else {}
+        keys = {"y": "once", "s": "always in this session", **like, "n": "no", "r": "no, because…"}
+        answer = await self._ask_showing(_wish(question), question.what, keys)
         match answer:
             case "y":
                 return Approval(approved=True, by=USER)
-            case "a":
+            case "s":
                 return Approval(approved=True, by=USER, scope="session")
             case "p":
                 return Approval(approved=True, by=USER, scope="pattern", pattern=question.pattern)
-            case "w":
+            case "r":
                 return Approval(approved=False, by=USER, reason=await self._line("Why not? The model is told."))
             case _:
                 return Approval(approved=False, by=USER)
@@ -86,7 +84,7 @@ class DialogQuestions:
         shown = _beginning(text)
         if shown == inert(text):
             return await self._ask(title, shown, answers)
-        while (answer := await self._ask(title, shown, {**answers, "v": "view all"})) == "v":
+        while (answer := await self._ask(title, shown, {**answers, "space": "all of it"})) == "space":
             await self._read(title, text)
         return answer
 
@@ -147,6 +145,12 @@ class DialogQuestions:
         finally:
             if not answer.done() or answer.cancelled():
                 self._app.call_later(screen.withdraw)
+
+
+def _wish(question: ApprovalQuestion) -> str:
+    who = f"{one_line(question.agent, 20)}: " if question.agent else ""
+    place = f" · {question.number} of {question.of}" if question.of > 1 else ""
+    return f"{who}{one_line(question.tool, 40)} wants to run{place}"
 
 
 def _beginning(text: str) -> str:

@@ -1,5 +1,6 @@
 """From the prompt to the session: what is said at once, what waits, and what goes back to its writer."""
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.app import App
@@ -87,17 +88,27 @@ class PromptSender:
     async def _turn(self, prompt: str) -> None:
         session = self._opener.session
         assert session is not None
-        self._chat.set_busy(True)
         turns = session.state.turn
+        done = await self._follow(session, session.submit(prompt))
+        if not done and session.state.turn == turns:  # it never became part of the conversation
+            self.give_back(prompt)
+
+    def go_on(self, session: "Session") -> None:
+        """Ask again what was open when the session was left."""
+        self._host.run_worker(self._follow(session, session.ask_pending()), group="turns", exit_on_error=False)
+
+    async def _follow(self, session: "Session", turn: Awaitable[object]) -> bool:
+        """Show that a turn runs, until it ends; False when it failed, which is said in the chat."""
+        self._chat.set_busy(True)
         try:
-            await session.submit(prompt)
+            await turn
         except Exception as error:
             told = str(error) if isinstance(error, StoreError) else f"The turn failed: {error!r}"
             self._chat.feed.note(told, "error")
-            if session.state.turn == turns:  # it never became part of the conversation
-                self.give_back(prompt)
+            return False
         finally:
             self._chat.set_busy(session is self._opener.session and session.busy)
+        return True
 
     def send_held(self) -> None:
         """Go on with what an interruption left waiting."""

@@ -29,8 +29,10 @@ class QuestionPanel(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now", show=False)]
 
     def __init__(self, title: str, text: str, answers: Mapping[str, str], answered: Callable[[str], None]) -> None:
-        """`answers` are letters, and `esc`, with their labels; `answered` hears which one was pressed."""
+        """`answers` are letters, and `space`, with their labels; `answered` hears which was pressed, or `esc`."""
         super().__init__()
+        if "space" in answers:
+            self._bindings.bind("space", "answer('space')", show=False)
         self.border_title = Text(title)
         self._text, self._answers, self._answered = text, dict(answers), answered
         self._letter = ""
@@ -52,7 +54,7 @@ class QuestionPanel(Widget, can_focus=True):
 
     def press(self, key: str) -> bool:
         """Take a letter that is an answer, unless it goes on as a word. False for what is none of ours."""
-        if self._letter or key not in self._answers:
+        if self._letter or key not in self._answers or len(key) > 1:
             return False
         self._letter = key
         # Keys that arrived meanwhile are looked at first, however late that is.
@@ -70,6 +72,9 @@ class QuestionPanel(Widget, can_focus=True):
         letter, self._letter = self._letter, ""
         if letter:
             self._answered(letter)
+
+    def action_answer(self, key: str) -> None:
+        self._answered(key)
 
     def action_dismiss(self) -> None:
         self._answered("esc")

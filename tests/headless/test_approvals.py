@@ -1,0 +1,58 @@
+"""What tools may do without anybody to ask: what the command line says."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pydantic_ai.toolsets import FunctionToolset
+
+from co_tui import cli
+from co_tui.headless import opening
+from co_tui.session.questions import NOBODY, READ_ONLY
+from tests.support.command import Command
+from tests.support.provider import Provider, Reply
+
+
+@pytest.mark.parametrize(
+    ("flags", "ran", "told"),
+    [(["--yes"], True, "wrote a"), (["--read-only"], False, READ_ONLY), ([], False, NOBODY)],
+)
+def test_the_flags_decide_and_the_model_is_told(
+    home: Path,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    flags: list[str],
+    ran: bool,
+    told: str,
+) -> None:
+    written: list[str] = []
+
+    def write(path: str) -> str:
+        written.append(path)
+        return f"wrote {path}"
+
+    tools = {"toolsets": [FunctionToolset([write])], "asks_first": lambda tool, arguments: tool == "write"}
+    monkeypatch.setattr(opening, "Environment", partial(opening.Environment, **tools))
+    for name, value in {
+        "CO_TUI_HOME": str(home),
+        "CO_TUI_MODEL": "openai-chat:scripted",
+        "CO_TUI_DEBUG": "1",
+        "OPENAI_BASE_URL": provider.url,
+        "OPENAI_API_KEY": "sk-test",
+    }.items():
+        monkeypatch.setenv(name, value)
+    provider.script = [Reply(text="", tool=("write", '{"path": "a"}'))]
+    assert cli.run(["run", "-p", "go", "--json", *flags]) == 0
+    assert bool(written) is ran
+    assert provider.requests[-1]["messages"][-1]["content"] == told
+    events = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    asked, decided = (event["payload"] for event in events if event["type"].startswith("approval."))
+    assert (asked["tool"], asked["arguments"], asked["call_id"]) == ("write", {"path": "a"}, decided["call_id"])
+    assert (decided["approved"], decided["by"]) == (ran, flags[0] if flags else "nobody")
+
+
+def test_one_cannot_allow_everything_and_nothing(co_tui: Command) -> None:
+    done = co_tui("run", "-p", "go", "--yes", "--read-only")
+    assert done.code == 2 and "not allowed with argument --yes" in done.err

@@ -1,0 +1,141 @@
+"""What a session asks is answered at the keyboard, and asked again by who comes back."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.toolsets import FunctionToolset
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from co_tui.session import environment
+from co_tui.session.questions import ModelAnswer, ModelQuestion
+from co_tui.ui.app import CoTui
+from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.screens.detail import TextScreen
+from co_tui.ui.screens.question import AskScreen
+from co_tui.ui.widgets.question import QuestionPanel
+from tests.support.provider import Provider, Reply
+from tests.support.screen import launch_for, running, screen_text, type_text, until
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch, provider: Provider) -> list[str]:
+    """What the model's one tool wrote, each time after it was allowed."""
+    done: list[str] = []
+
+    def write_file(path: str, content: str) -> str:
+        done.append(path)
+        return f"wrote {path}"
+
+    usual = environment.Environment
+    monkeypatch.setattr(
+        environment,
+        "Environment",
+        partial(usual, toolsets=[FunctionToolset([write_file])], asks_first=lambda tool, _: tool == "write_file"),
+    )
+    provider.script = [call("src/a.py")]
+    return done
+
+
+def call(path: str, content: str = "x = 1") -> Reply:
+    return Reply(text="", tool=("write_file", f'{{"path": "{path}", "content": "{content}"}}'))
+
+
+async def asked(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
+    await until(pilot, lambda: app.chat.query(QuestionPanel) and "wants to run" in screen_text(app))
+    panel = app.chat.query_one(QuestionPanel)
+    panel.focus()
+    return panel
+
+
+async def test_a_call_is_allowed_by_a_key(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        seen = screen_text(app)
+        assert "write_file wants to run" in seen and "path: src/a.py" in seen and "content: x = 1" in seen
+        assert "p always `src/*` here" in seen and "asks to run write_file" in seen
+        await pilot.press("p")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"] and not app.chat.query(QuestionPanel)
+        provider.script = [call("src/b.py")]
+        app.send("and another")
+        await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
+        assert written == ["src/a.py", "src/b.py"], "allowed by the pattern"
+
+
+async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: list[str]) -> None:
+    provider.script = [call("src/a.py", "\\n".join(f"line {n}" for n in range(40)))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        assert "more lines" in screen_text(app) and "line 30" not in screen_text(app)
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(app.screen, TextScreen))
+        await pilot.press("escape")
+        await asked(app, pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        app.screen.query_one(Input).value = "not this file"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == []
+        assert provider.requests[-1]["messages"][-1]["content"] == "The user did not allow it: not this file"
+        assert "not this file" in screen_text(app)
+
+
+async def test_who_comes_back_is_asked_again(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        session_id = app.controller.session_id
+    assert written == []
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        await asked(app, pilot)
+        assert "path: src/a.py" in screen_text(app)
+        await pilot.press("y")
+        await until(pilot, lambda: app.controller.idle and not app.controller.state.pending)
+        assert written == ["src/a.py"]
+        assert provider.requests[-1]["messages"][-1] == {
+            "role": "tool",
+            "tool_call_id": provider.requests[-1]["messages"][-1]["tool_call_id"],
+            "content": "wrote src/a.py",
+        }
+
+
+async def test_a_new_prompt_takes_the_question_away(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        app.chat.prompt.focus()
+        await type_text(pilot, "never mind\n")
+        await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
+        assert written == [] and not app.chat.query(QuestionPanel)
+        assert "esc stop" not in screen_text(app)
+
+
+async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        questions = DialogQuestions(app, app.chat)
+        which = ModelQuestion(question="Which one?", options=("the [red] one", "the blue one"))
+        answer = asyncio.create_task(questions.ask(which))
+        await until(pilot, lambda: "2 the blue one" in screen_text(app) and "1 the [red] one" in screen_text(app))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("2")
+        assert await answer == ModelAnswer(text="the blue one")
+        answer = asyncio.create_task(questions.ask(ModelQuestion(question="What is it called?")))
+        await until(pilot, lambda: "What is it called?" in screen_text(app))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        app.screen.query_one(Input).value = "Ishmael"
+        await pilot.press("enter")
+        assert await answer == ModelAnswer(text="Ishmael")
+        answer = asyncio.create_task(questions.ask(which))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("escape")
+        assert (await answer).declined
