@@ -15,8 +15,10 @@ HEAVY = (
     "anthropic",
     "google",
     "httpx",
+    "httpx2",
     "sqlite_utils",
     "textual",
+    "tomlkit",
 )
 
 

@@ -1,12 +1,11 @@
 """Every value knows where it came from, and a bad one is named with what is allowed."""
 
-import stat
 from pathlib import Path
 
 import pytest
 
 from co_tui.paths import Paths, locate
-from co_tui.settings import Settings, SettingsError, load, policy_names, write
+from co_tui.settings import Settings, load, policy_names
 
 
 @pytest.fixture
@@ -89,25 +88,6 @@ def test_a_file_that_is_no_toml_is_named(paths: Paths, project: Path, text: str)
 def test_unknown_keys_are_warned_about_with_the_nearest(paths: Paths, project: Path) -> None:
     loaded = load(paths=paths, cwd=project, environ={"CO_TUI_MODLE": "x"})
     assert loaded.problems == () and "did you mean model" in loaded.warnings[0]
-
-
-def test_writing_keeps_comments_tables_and_other_keys(paths: Paths, project: Path) -> None:
-    written(paths.config_file, "# mine\ntheme = 'dark'  # at night\n\n[other]\nmodel = 'not this one'\n")
-    write("model", 'openai:we"ird\\', paths)
-    write("theme", "light", paths)
-    write("context_window", "4096", paths)
-    assert stat.S_IMODE(paths.config_file.stat().st_mode) == 0o600
-    text = paths.config_file.read_text()
-    assert "# mine" in text and "[other]\nmodel = 'not this one'" in text
-    settings = load(paths=paths, cwd=project, environ={}).settings
-    assert (settings.model, settings.theme, settings.context_window) == ('openai:we"ird\\', "light", 4096)
-
-
-def test_a_bad_value_is_not_written(paths: Paths) -> None:
-    for key, value in (("context_window", "x"), ("policy", "nope"), ("nope", "1")):
-        with pytest.raises(SettingsError):
-            write(key, value, paths)
-    assert not paths.config_file.exists()
 
 
 def test_every_setting_says_what_it_allows_and_accepts_its_default(paths: Paths) -> None:

@@ -1,6 +1,8 @@
 """Writing a setting into the user's own file."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from co_tui.paths import Paths, write_atomically
 from co_tui.settings.consistency import contradictions, unused
@@ -23,20 +25,36 @@ def write(key: str, value: str, paths: Paths, present: Settings | None = None) -
     file = paths.config_file
     try:
         text = read_text(file) if file.exists() else ""
-        parsed(text, file)
+        before = parsed(text, file)
     except SettingsError as error:
         raise SettingsError(f"{error} Mend it first; nothing was written.") from None
-    changed = _with_key(text, key, kept)
     try:
-        if check(key, parsed(changed, file).get(key)) != kept:
-            raise SettingsError
-    except SettingsError:
-        raise SettingsError(f"{file} sets {key} in a way only you can change; edit it by hand.") from None
-    try:
-        write_atomically(file, changed)
+        write_atomically(file, text if _says(before, key, kept) else _changed(text, before, key, kept, file))
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}.") from None
     return kept
+
+
+def _changed(text: str, before: dict[str, Any], key: str, kept: object, file: Path) -> str:
+    """The file's text with the key set and all else the same. Raises `SettingsError`."""
+    from co_tui.settings.toml_text import with_key  # takes long to load, and most runs write nothing
+
+    try:
+        changed = with_key(text, key, kept)
+        after = parsed(changed, file)
+        if _says(after, key, kept) and before | {key: None} == after | {key: None}:
+            return changed
+    except (ValueError, SettingsError):
+        pass
+    raise SettingsError(f"{file} sets {key} in a way only you can change; edit it by hand.")
+
+
+def _says(table: Mapping[str, object], key: str, kept: object) -> bool:
+    """Whether the table gives the key that value, however it is spelled."""
+    try:
+        return key in table and check(key, table[key]) == kept
+    except SettingsError:
+        return False
 
 
 def caveat(key: str, loaded: Loaded, paths: Paths) -> str:
@@ -47,32 +65,3 @@ def caveat(key: str, loaded: Loaded, paths: Paths) -> str:
         return f" It does not count as long as {source} says {shown(loaded.origins[key].value)}."
     idle = unused(loaded.settings).get(key)
     return f" It is {idle}." if idle else ""
-
-
-def _with_key(text: str, key: str, value: object) -> str:
-    """The TOML text with a top-level key set; comments and other keys stay where they are."""
-    line = f"{key} = {_toml(value)}"
-    lines = text.splitlines()
-    for index, present in enumerate(lines):
-        if present.lstrip().startswith("["):
-            break
-        if present.split("=", 1)[0].strip() == key and "=" in present:
-            lines[index] = line
-            return "\n".join(lines) + "\n"
-    else:
-        index = len(lines)
-    lines.insert(index, line)
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    text = "".join(f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else "\\" + c if c in '"\\' else c for c in str(value))
-    return f'"{text}"'

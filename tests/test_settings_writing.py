@@ -1,0 +1,177 @@
+"""Setting a key in the user's own file: the rest of it stays as its user wrote it, to the byte."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from co_tui.paths import Paths, locate
+from co_tui.settings import SettingsError, load, write
+from co_tui.settings.files import parsed
+from co_tui.settings.toml_text import with_key
+
+
+@pytest.fixture
+def paths(home: Path) -> Paths:
+    return locate({"CO_TUI_HOME": str(home)})
+
+
+def rewritten(paths: Paths, text: str, *changes: tuple[str, str]) -> str:
+    """What the user's file says after the changes."""
+    paths.config.mkdir(parents=True, exist_ok=True)
+    paths.config_file.write_bytes(text.encode())
+    for key, value in changes:
+        write(key, value, paths)
+    return paths.config_file.read_bytes().decode()
+
+
+def test_writing_keeps_comments_tables_and_other_keys(paths: Paths, tmp_path: Path) -> None:
+    before = "# mine\ntheme = 'dark'  # at night\n\n# not ours\n[other]\nmodel = 'not this one'\n"
+    after = rewritten(paths, before, ("model", 'openai:we"ird\\'), ("theme", "light"), ("context_window", "4096"))
+    assert after == (
+        '# mine\ntheme = "light"  # at night\nmodel = "openai:we\\"ird\\\\"\ncontext_window = 4096\n'
+        "\n# not ours\n[other]\nmodel = 'not this one'\n"
+    )
+    assert stat.S_IMODE(paths.config_file.stat().st_mode) == 0o600
+    settings = load(paths=paths, cwd=tmp_path, environ={}).settings
+    assert (settings.model, settings.theme, settings.context_window) == ('openai:we"ird\\', "light", 4096)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", 'theme = "nord"\n'),
+        ("# all mine\n", '# all mine\ntheme = "nord"\n'),
+        ("theme = 'dark'", 'theme = "nord"'),
+        ("model = ''", "model = ''\ntheme = \"nord\""),
+        ("model = '' # none", "model = '' # none\ntheme = \"nord\""),
+        ("  theme   =   'dark'   # c\n", '  theme   =   "nord"   # c\n'),
+        ("'theme' = 'dark' # c\n", "'theme' = \"nord\" # c\n"),
+        ('"theme" = """\ndark"""\nmodel=""\n', '"theme" = "nord"\nmodel=""\n'),
+        ('"th\\u0065me" = "dark"\n', '"th\\u0065me" = "nord"\n'),
+        ("model = '''\n[other]\ntheme = 1\n'''\n", "model = '''\n[other]\ntheme = 1\n'''\ntheme = \"nord\"\n"),
+        ("# c\r\nmodel = ''\r\n\r\n[other]\r\n", "# c\r\nmodel = ''\r\ntheme = \"nord\"\r\n\r\n[other]\r\n"),
+        ("theme = 'dark' # c\r\n[other]\r\na = 1", 'theme = "nord" # c\r\n[other]\r\na = 1'),
+        ("[other]\ntheme = 1\n", 'theme = "nord"\n\n[other]\ntheme = 1\n'),
+        ("# top\n\n# of it\n[[other]]\n", '# top\n\ntheme = "nord"\n\n# of it\n[[other]]\n'),
+        ("# of it\r\n[other]\r\n", 'theme = "nord"\r\n\r\n# of it\r\n[other]\r\n'),
+        ("hooks.preCompact = 'x' # c\n[a.b]\n", "hooks.preCompact = 'x' # c\ntheme = \"nord\"\n[a.b]\n"),
+        ("theme = 5 # wrong\n", 'theme = "nord" # wrong\n'),
+        ("theme = 'nord' # so it is\n", "theme = 'nord' # so it is\n"),
+    ],
+)
+def test_a_key_is_set_where_it_stands_or_beside_the_others(paths: Paths, before: str, after: str) -> None:
+    assert rewritten(paths, before, ("theme", "nord")) == after
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "before", "after"),
+    [
+        ("context_window", "4096", "context_window = 4_096 # c\n", "context_window = 4_096 # c\n"),
+        ("context_window", "4096", "context_window = true\n", "context_window = 4096\n"),
+        ("context_window", "4096", "context_window = 4096.0\n", "context_window = 4096\n"),
+        ("summary_share", "0.2", "summary_share = 1e-1 # c\n", "summary_share = 0.2 # c\n"),
+        ("model", "openai:a\x1b\x7f\tb", "", 'model = "openai:a\\u001b\\u007f\\tb"\n'),
+    ],
+)
+def test_a_value_is_spelled_anew_only_when_it_differs(paths, key, value, before, after) -> None:
+    assert rewritten(paths, before, (key, value)) == after
+
+
+TWO = '{"preCompact": ["x", "z"]}'
+
+
+@pytest.mark.parametrize(
+    ("value", "before", "after"),
+    [
+        (TWO, "theme = 'dark'\n[other]\n", 'theme = \'dark\'\nhooks = {preCompact = ["x", "z"]}\n[other]\n'),
+        (TWO, "hooks = { preCompact = 'y' } # c\n", 'hooks = { preCompact = ["x", "z"] } # c\n'),
+        (
+            TWO,
+            "hooks . 'preCompact' = ['x'] # c\nmodel = ''\n",
+            "hooks . 'preCompact' = ['x', \"z\"] # c\nmodel = ''\n",
+        ),
+        (
+            TWO,
+            "[hooks] # h\n# b\npreCompact = [\n  'x', # one\n  'y', # two\n]\n\n[a]\n",
+            "[hooks] # h\n# b\npreCompact = [\n  'x', # one\n  \"z\", # two\n]\n\n[a]\n",
+        ),
+        (
+            TWO,
+            "['hooks']\r\npreCompact = [\r\n  'x', # one\r\n]\r\n",
+            "['hooks']\r\npreCompact = [\r\n  'x', # one\r\n  \"z\",\r\n]\r\n",
+        ),
+        (
+            '{"preCompact": "x"}',
+            "[hooks]\npreCompact = [\n  'x', # one\n  'y', # two\n]\n",
+            "[hooks]\npreCompact = [\n  'x', # one\n]\n",
+        ),
+        (TWO, "[hooks] # h\r\n\r\n[a]\r\n", '[hooks] # h\r\npreCompact = ["x", "z"]\r\n\r\n[a]\r\n'),
+        ("{}", "[hooks] # h\n# b\npreCompact = 'x'\n[a]\n", "[hooks] # h\n# b\n[a]\n"),
+        ("{}", "hooks.preCompact = 'x'\ntheme = 'dark'\n", "theme = 'dark'\nhooks = {}\n"),
+        (TWO, "hooks = 'wrong' # c\n", 'hooks = {preCompact = ["x", "z"]} # c\n'),
+    ],
+)
+def test_a_table_is_changed_where_it_stands(paths: Paths, value: str, before: str, after: str) -> None:
+    assert rewritten(paths, before, ("hooks", value)) == after
+
+
+@pytest.mark.parametrize(
+    "text", ["model = ", "[[[", "theme = 'a'\ntheme = 'b'\n", "\ufefftheme = 'dark'\n", "a\rb = 1"]
+)
+def test_a_file_that_is_no_toml_is_refused_and_stays(paths: Paths, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"cannot be read: .* Mend it first; nothing was written\.$"):
+        rewritten(paths, text, ("theme", "light"))
+    assert paths.config_file.read_bytes().decode() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "odd = " + "9" * 5_000 + "\n",
+        "[hooks]\n[u.v]\n[[many]]\n[u.w]\n",
+    ],
+)
+def test_what_only_its_user_can_change_is_left_to_the_user(paths: Paths, text: str) -> None:
+    with pytest.raises(SettingsError, match="in a way only you can change; edit it by hand"):
+        rewritten(paths, text, ("hooks", TWO))
+    assert paths.config_file.read_text() == text
+
+
+def test_a_bad_value_is_not_written(paths: Paths) -> None:
+    for key, value in (("context_window", "x"), ("policy", "nope"), ("nope", "1")):
+        with pytest.raises(SettingsError):
+            write(key, value, paths)
+    assert not paths.config_file.exists()
+
+
+KEYS = ["model = 'a' # m", "'theme'='dark'", "x.y = 1 # dots", "x.z.w = [1, 2,\n  3 # three\n]", "n = {a = 1, b = ''}"]
+TABLES = ["[t] # t\nmodel = 1", "[u.v]\nk = 1", "[[many]]\nk = 1", "[u.w]\n# inside\nk = '''\n[x]\n'''", "[[many]]"]
+filling = st.sampled_from(["", "\n", "# a comment\n", "\n# another\n\n", "  \n"])
+
+
+@st.composite
+def settings_files(draw: st.DrawFn) -> str:
+    """Valid TOML as people write it, in any order of what may stand in any order."""
+    keys = draw(st.lists(st.sampled_from(KEYS), unique=True))
+    tables = draw(st.lists(st.sampled_from(TABLES), unique=True))
+    text = "".join(f"{draw(filling)}{piece}\n" for piece in keys + tables) + draw(filling)
+    text = text.removesuffix("\n") if draw(st.booleans()) else text
+    return text.replace("\n", "\r\n") if draw(st.booleans()) else text
+
+
+@given(settings_files(), st.sampled_from([("model", "b"), ("theme", "light"), ("context_window", 7)]))
+def test_every_other_line_of_any_file_stays(text: str, change: tuple[str, object]) -> None:
+    key, value = change
+    changed = with_key(text, key, value)
+    assert parsed(changed, Path("f")) == {**parsed(text, Path("f")), key: value}
+    assert changed.count("\r\n") == (changed.count("\n") if "\r\n" in text else 0)
+    assert (changed[-1] == "\n") == (text[-1:] in ("", "\n"))
+    before, after = text.splitlines(), changed.splitlines()
+    if key in parsed(text, Path("f")):
+        assert len(after) == len(before) and len(set(enumerate(after)) - set(enumerate(before))) <= 1
+    else:
+        place = next(index for index, line in enumerate(after) if line.startswith(f"{key} = "))
+        assert before in (after[:place] + after[place + 1 :], after[:place] + after[place + 2 :])
