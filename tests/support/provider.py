@@ -17,6 +17,8 @@ from tests.support.counts import Counts
 
 HELD_BACK_S = 60.0
 """The longest that a reply is held back for an event that never comes."""
+PIECES = 4
+"""A reply that comes without pauses comes in so many pieces; word by word a long one would only take time."""
 
 
 @dataclass
@@ -36,9 +38,9 @@ class Reply:
     until: threading.Event | None = None
     """The first word is held back until this is set."""
     delay_s: float = 0.0
-    """Between two pieces of the stream."""
+    """Between two words of the stream."""
     reset_after: int | None = None
-    """Cut the connection after so many pieces."""
+    """Cut the connection after so many words."""
     garbage: bool = False
     tool: tuple[str, str] | None = None
     """Name and JSON arguments of a tool call after the text."""
@@ -251,6 +253,13 @@ class Provider:
             self._server.server_close()
 
 
+def _pieces(reply: Reply) -> Iterator[str]:
+    words = [word + " " for word in reply.text.split(" ")]
+    whole = not reply.delay_s and reply.reset_after is None
+    size = -(-len(words) // PIECES) if whole else 1
+    return ("".join(words[start : start + size]) for start in range(0, len(words), size))
+
+
 def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {
@@ -262,8 +271,8 @@ def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
         }
 
     yield chunk({"role": "assistant", "content": ""})
-    for word in reply.text.split(" "):
-        yield chunk({"content": word + " "})
+    for piece in _pieces(reply):
+        yield chunk({"content": piece})
     if reply.tool:
         name, arguments = reply.tool
         call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
