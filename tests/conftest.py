@@ -1,15 +1,23 @@
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider
 
 if hasattr(signal, "SIGHUP"):
     # Whoever started the tests may ignore hang-ups; what they start must not inherit that.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Reading the machine's certificates takes as long as a turn, and no server of the tests has one.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = os.devnull
 
 
 @pytest.fixture
@@ -19,10 +27,26 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def co_tui(home: Path, tmp_path: Path) -> Command:
+def folder(tmp_path: Path) -> Path:
+    """Where a test's co-tui is started."""
     folder = tmp_path / "project"
     folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def co_tui(home: Path, folder: Path) -> Command:
+    """`co-tui` in a process of its own, for what only a process can show: signals, streams, other processes."""
     return Command(home, folder)
+
+
+@pytest.fixture
+def here(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
+    """`co-tui` in this process."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # what a command sets ends with the test
+    with mock.patch.dict(os.environ):
+        yield Here(home, folder)
 
 
 @pytest.fixture
@@ -33,7 +57,21 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def served(co_tui: Command, provider: Provider) -> Command:
-    """`co-tui` whose model is the local provider."""
-    co_tui.environ |= {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test-0123456789abcdef"}
-    co_tui.environ["CO_TUI_MODEL"] = "openai-chat:scripted"
+    """`co-tui` whose model is the local provider, in a process of its own."""
+    co_tui.environ.update(provider_environ(provider))
     return co_tui
+
+
+@pytest.fixture
+def served_here(here: Here, provider: Provider) -> Here:
+    """The same in this process."""
+    here.environ.update(provider_environ(provider))
+    return here
+
+
+def provider_environ(provider: Provider) -> dict[str, str]:
+    return {
+        "OPENAI_BASE_URL": provider.url,
+        "OPENAI_API_KEY": "sk-test-0123456789abcdef",
+        "CO_TUI_MODEL": "openai-chat:scripted",
+    }

@@ -7,7 +7,7 @@ import pytest
 from co_tui.paths import locate
 from co_tui.settings import Settings, SettingsError, check, contradictions, load, policy_names, unused
 from co_tui.settings.rules import MODEL_PREFIXES, THEMES
-from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, transcript_text, type_text, until
 
@@ -82,14 +82,14 @@ def test_no_policy_of_ours_contradicts_itself_and_each_says_what_it_does_not_use
     assert "background_compaction_threshold" not in balanced
 
 
-def test_config_says_what_is_unused_and_what_overrides(co_tui: Command) -> None:
-    assert "not used by policy balanced" in co_tui("config", "agent_max_context_tokens").out
-    set_unused = co_tui("config", "agent_max_context_turns", "7")
+def test_config_says_what_is_unused_and_what_overrides(here: Here) -> None:
+    assert "not used by policy balanced" in here("config", "agent_max_context_tokens").out
+    set_unused = here("config", "agent_max_context_turns", "7")
     assert set_unused.code == 0 and "not used by policy balanced" in set_unused.err
-    co_tui.environ["CO_TUI_MAX_RETRIES"] = "2"
-    overridden = co_tui("config", "max_retries", "3")
+    here.environ["CO_TUI_MAX_RETRIES"] = "2"
+    overridden = here("config", "max_retries", "3")
     assert "does not count as long as the environment says 2" in overridden.err
-    refused = co_tui("config", "background_compaction_threshold", "0.99")
+    refused = here("config", "background_compaction_threshold", "0.99")
     assert refused.code == 2 and "contradict" in refused.err and "Nothing was written" in refused.err
 
 
@@ -103,18 +103,16 @@ def test_config_says_what_is_unused_and_what_overrides(co_tui: Command) -> None:
         ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "CO_TUI_MODEL": "openai-chat:x"}, "is it running?"),
     ],
 )
-def test_doctor_fails_for_what_keeps_a_model_from_answering(
-    co_tui: Command, environ: dict[str, str], told: str
-) -> None:
-    co_tui.environ |= environ
-    done = co_tui("doctor")
+def test_doctor_fails_for_what_keeps_a_model_from_answering(here: Here, environ: dict[str, str], told: str) -> None:
+    here.environ |= environ
+    done = here("doctor")
     assert done.code == 1 and told in done.err and "Traceback" not in done.err
 
 
-def test_doctor_is_content_with_a_server_that_answers(served: Command) -> None:
-    assert served("doctor").code == 0
-    served.environ["CO_TUI_MODEL"] = "openai-chat:another"
-    assert "does not serve another" in served("doctor").err
+def test_doctor_is_content_with_a_server_that_answers(served_here: Here) -> None:
+    assert served_here("doctor").code == 0
+    served_here.environ["CO_TUI_MODEL"] = "openai-chat:another"
+    assert "does not serve another" in served_here("doctor").err
 
 
 async def test_a_changed_setting_holds_from_the_next_request_on(home: Path, provider: Provider) -> None:

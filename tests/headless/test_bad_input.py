@@ -14,8 +14,8 @@ import pytest
 from co_tui import cli
 from co_tui.events import SessionStart
 from co_tui.store.sqlite.writer import Writer
-from tests.headless.here import Here
 from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider
 
 
@@ -65,7 +65,7 @@ def test_odd_arguments(here: Here, database: Path, arguments: list[str], code: i
     assert done.code == code and done.err.startswith("co-tui: ") and len(done.err) < 2_000
 
 
-def test_bytes_in_a_real_command_line_and_folder(served: Command, provider: Provider) -> None:
+def test_bytes_in_a_real_command_line_and_folder(served: Command, served_here: Here, provider: Provider) -> None:
     folder = os.fsencode(served.cwd) + b"/caf\xe9"
     os.mkdir(folder)  # noqa: PTH102
     command = [sys.executable, "-m", "co_tui", "run", "--json", "-p", b"say \xff"]
@@ -73,12 +73,13 @@ def test_bytes_in_a_real_command_line_and_folder(served: Command, provider: Prov
     assert (done.returncode, done.stderr) == (0, b"")
     assert provider.requests[0]["messages"][-1]["content"] == "say \ufffd"
     assert json.loads(done.stdout.splitlines()[0])["payload"]["cwd"].endswith("caf\\xe9")
-    again = subprocess.run([*command, "--continue"], capture_output=True, env=served.environ, cwd=folder)
-    assert (again.returncode, again.stderr) == (0, b"")
+    os.chdir(folder)
+    again = served_here("run", "--continue", "-p", "say \udcff")
+    assert (again.code, again.err) == (0, "")
 
 
-def test_an_environment_that_is_no_text(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_TUI_THEME", "\udcff")
+def test_an_environment_that_is_no_text(here: Here) -> None:
+    here.environ["CO_TUI_THEME"] = "\udcff"
     assert "CO_TUI_THEME = '\ufffd' (the environment) is not allowed" in here("doctor").err
 
 
@@ -103,8 +104,8 @@ def test_what_nobody_thought_of_is_one_sentence_unless_asked_for(
         cli.run(["sessions"])
 
 
-def test_asking_for_tracebacks_is_no_unknown_setting(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_TUI_DEBUG", "1")
+def test_asking_for_tracebacks_is_no_unknown_setting(here: Here) -> None:
+    here.environ["CO_TUI_DEBUG"] = "1"
     assert "debug" not in here("sessions").err.lower()
 
 

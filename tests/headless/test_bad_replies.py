@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, chunk, sse
 
@@ -11,7 +12,7 @@ KEY = "sk-test-0123456789abcdef"
 
 
 def test_a_reply_that_breaks_off_is_a_failure_told_without_a_library_s_words(
-    served: Command, provider: Provider
+    served: Command, served_here: Here, provider: Provider
 ) -> None:
     served.environ["CO_TUI_MAX_RETRIES"] = "0"
     usage = chunk({}, choices=[], usage={"prompt_tokens": 1.5, "completion_tokens": "x", "total_tokens": None})
@@ -22,27 +23,27 @@ def test_a_reply_that_breaks_off_is_a_failure_told_without_a_library_s_words(
     assert not any(word in done.err for word in ("site-packages", "Warning", ".py"))
 
     provider.script = [Reply(raw=(sse(chunk({"content": "a\ud800b"}), usage, STOP, DONE),))]
-    done = served("run", "--continue", "-p", "again", "--json")
+    done = served_here("run", "--continue", "-p", "again", "--json")
     assert (done.code, done.err) == (0, "")
     replies = [each["payload"] for each in done.objects if each["payload"].get("message", {}).get("kind") == "response"]
     assert [part["content"] for reply in replies for part in reply["message"]["parts"]] == ["a\ufffdb"]
 
-    shown = served("show", done.objects[0]["session_id"], "--json").objects
+    shown = served_here("show", done.objects[0]["session_id"], "--json").objects
     assert [each["message"].get("state") for each in shown if each["message"]["kind"] == "response"] == [
         "interrupted",
         "complete",
     ]
 
 
-def test_hooks_of_a_command_get_no_key(served: Command, provider: Provider) -> None:
-    config = served.home / "config" / "config.toml"
+def test_hooks_of_a_command_get_no_key(served_here: Here, provider: Provider) -> None:
+    config = served_here.home / "config" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text(f'[hooks]\npreCompact = ["env > {served.cwd}/given"]\n')
+    config.write_text(f'[hooks]\npreCompact = ["env > {served_here.cwd}/given"]\n')
     provider.default = Reply(text="An answer. " * 50)
-    session_id = served("run", "-p", "hi " * 200, "--json").objects[0]["session_id"]
-    served("run", "--continue", "-p", "more " * 200)
-    served("compact", session_id)
-    given = (served.cwd / "given").read_text()
+    session_id = served_here("run", "-p", "hi " * 200, "--json").objects[0]["session_id"]
+    served_here("run", "--continue", "-p", "more " * 200)
+    served_here("compact", session_id)
+    given = (served_here.cwd / "given").read_text()
     assert "PATH=" in given and KEY not in given and "OPENAI_API_KEY" not in given
 
 

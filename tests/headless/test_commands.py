@@ -10,20 +10,21 @@ import pytest
 
 from co_tui import __version__
 from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 
 
-def test_run_streams_the_reply_to_standard_output(served: Command, provider: Provider) -> None:
+def test_run_streams_the_reply_to_standard_output(served_here: Here, provider: Provider) -> None:
     provider.script = [Reply(text="Paris, of course.")]
-    done = served("run", "-p", "Capital of France?")
+    done = served_here("run", "-p", "Capital of France?")
     assert (done.code, done.out.split(), done.err) == (0, ["Paris,", "of", "course."], "")
     assert provider.requests[0]["messages"][-1] == {"role": "user", "content": "Capital of France?"}
 
 
-def test_json_is_the_log_itself_with_the_figures_of_the_server(served: Command, provider: Provider) -> None:
+def test_json_is_the_log_itself_with_the_figures_of_the_server(served_here: Here, provider: Provider) -> None:
     provider.script = [Reply(prompt_tokens=321, completion_tokens=45), Reply(prompt_tokens=500, completion_tokens=5)]
-    events = served("run", "-p", "hi", "--json").objects
-    events += served("run", "--continue", "-p", "again", "--json").objects
+    events = served_here("run", "-p", "hi", "--json").objects
+    events += served_here("run", "--continue", "-p", "again", "--json").objects
     kinds = [event["type"] for event in events]
     turn = ["message", "session.usage_info", "message", "session.usage_info", "session.end"]
     assert kinds == ["session.start", *turn, "session.resume", *turn]
@@ -39,7 +40,7 @@ def test_json_is_the_log_itself_with_the_figures_of_the_server(served: Command, 
         e["payload"]["message"]["usage"] for e in events if e["payload"].get("message", {}).get("kind") == "response"
     ]
     assert [(u["input_tokens"], u["output_tokens"]) for u in replies] == [(321, 45), (500, 5)]
-    with sqlite3.connect(served.database) as connection:
+    with sqlite3.connect(served_here.database) as connection:
         rows = connection.execute("SELECT session_id, seq, type, timestamp, version, payload FROM events ORDER BY seq")
         keys = ("session_id", "seq", "type", "timestamp", "version")
         logged = [{**dict(zip(keys, row, strict=False)), "payload": json.loads(row[5])} for row in rows]
@@ -47,30 +48,31 @@ def test_json_is_the_log_itself_with_the_figures_of_the_server(served: Command, 
 
 
 def test_the_prompt_may_come_from_standard_input(served: Command, provider: Provider) -> None:
-    assert served("run", stdin="from a pipe\nwith two lines\n").code == 0
+    done = served("run", stdin="from a pipe\nwith two lines\n")
+    assert (done.code, done.out.split(), done.err) == (0, ["Hello", "from", "the", "provider."], "")
     assert provider.requests[0]["messages"][-1]["content"] == "from a pipe\nwith two lines\n"
 
 
-def test_a_session_is_continued_listed_shown_and_measured(served: Command, provider: Provider) -> None:
+def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, provider: Provider) -> None:
     provider.default = Reply(text="An answer with a needle.", prompt_tokens=50, completion_tokens=7)
-    served("run", "-p", "First question")
-    (listed,) = served("sessions", "--json").objects
+    served_here("run", "-p", "First question")
+    (listed,) = served_here("sessions", "--json").objects
     assert listed["title"] == "First question" and listed["messages"] == 2 and listed["tokens"] == 57
-    assert served("run", "--session", listed["id"][-6:], "-p", "Second question").code == 0
+    assert served_here("run", "--session", listed["id"][-6:], "-p", "Second question").code == 0
     assert [m["content"] for m in provider.requests[-1]["messages"][1:]][::2] == ["First question", "Second question"]
-    shown = served("show", listed["id"], "--json").objects
+    shown = served_here("show", listed["id"], "--json").objects
     assert [set(entry) for entry in shown] == [{"seq", "turn", "message"}] * 4
     assert [entry["turn"] for entry in shown] == [1, 1, 2, 2]
-    assert served("show", listed["id"], "--history", "--json").objects == shown
-    text = served("show", listed["id"]).out
+    assert served_here("show", listed["id"], "--history", "--json").objects == shown
+    text = served_here("show", listed["id"]).out
     assert text.index("First question") < text.index("needle") < text.index("Second question")
-    (figures,) = served("context", listed["id"], "--json").objects
+    (figures,) = served_here("context", listed["id"], "--json").objects
     assert (figures["current_tokens"], figures["token_limit"], figures["messages_count"]) == (57, 4096, 4)
     assert figures["system_tokens"] + figures["tool_definition_tokens"] + figures["conversation_tokens"] == 57
-    assert "57 of 4,096" in served("context", listed["id"]).out
-    assert [row["id"] for row in served("sessions", "--search", "needle", "--json").objects] == [listed["id"]]
-    assert served("sessions", "--search", "haystack", "--json").out == ""
-    assert "First question" in served("sessions").out
+    assert "57 of 4,096" in served_here("context", listed["id"]).out
+    assert [row["id"] for row in served_here("sessions", "--search", "needle", "--json").objects] == [listed["id"]]
+    assert served_here("sessions", "--search", "haystack", "--json").out == ""
+    assert "First question" in served_here("sessions").out
 
 
 @pytest.mark.parametrize(
@@ -99,31 +101,31 @@ def test_a_session_is_continued_listed_shown_and_measured(served: Command, provi
         (["import", "x"], 2, "not built yet"),
     ],
 )
-def test_mistakes_are_a_sentence_and_a_code(co_tui: Command, arguments, code, words) -> None:
-    done = co_tui(*arguments)
-    assert done.code == code and words in done.err and "Traceback" not in done.err and done.out == ""
+def test_mistakes_are_a_sentence_and_a_code(here: Here, arguments, code, words) -> None:
+    done = here(*arguments)
+    assert done.code == code and words in done.err and done.out == ""
 
 
-def test_a_bad_setting_stops_a_run_but_not_config_and_doctor(co_tui: Command) -> None:
-    co_tui.environ["CO_TUI_CONTEXT_WINDOW"] = "big"
-    assert co_tui("run", "-p", "x").code == 2
-    assert co_tui("config").code == 0
-    assert "CO_TUI_CONTEXT_WINDOW" in co_tui("doctor").err
+def test_a_bad_setting_stops_a_run_but_not_config_and_doctor(here: Here) -> None:
+    here.environ["CO_TUI_CONTEXT_WINDOW"] = "big"
+    assert here("run", "-p", "x").code == 2
+    assert here("config").code == 0
+    assert "CO_TUI_CONTEXT_WINDOW" in here("doctor").err
 
 
-def test_config_shows_origins_and_writes_the_users_file(co_tui: Command) -> None:
-    assert co_tui("config", "theme", "dark").code == 0
-    line = next(line for line in co_tui("config").out.splitlines() if line.startswith("theme"))
-    assert line.split() == ["theme", "dark", str(co_tui.home / "config" / "config.toml")]
+def test_config_shows_origins_and_writes_the_users_file(here: Here) -> None:
+    assert here("config", "theme", "dark").code == 0
+    line = next(line for line in here("config").out.splitlines() if line.startswith("theme"))
+    assert line.split() == ["theme", "dark", str(here.home / "config" / "config.toml")]
 
 
-def test_doctor_tells_model_reason_files_and_health(served: Command) -> None:
-    served("run", "-p", "x")
-    done = served("doctor")
+def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
+    served_here("run", "-p", "x")
+    done = served_here("doctor")
     assert done.code == 0
     for word in (
         "openai-chat:scripted (set by the environment)",
-        str(served.database),
+        str(served_here.database),
         "ok,",
         "1 sessions",
         "pydantic-ai",
@@ -132,13 +134,13 @@ def test_doctor_tells_model_reason_files_and_health(served: Command) -> None:
     assert "sk-test" not in done.out + done.err and "OPENAI_API_KEY" in done.out
 
 
-def test_doctor_names_a_damaged_database_and_leaves_it(co_tui: Command) -> None:
-    co_tui.database.parent.mkdir(parents=True)
-    co_tui.database.write_bytes(b"not a database" * 1000)
+def test_doctor_names_a_damaged_database_and_leaves_it(here: Here) -> None:
+    here.database.parent.mkdir(parents=True)
+    here.database.write_bytes(b"not a database" * 1000)
     for arguments in (["doctor"], ["sessions"], ["run", "-p", "x"]):
-        done = co_tui(*arguments)
-        assert done.code == 1 and "damaged" in done.err and str(co_tui.database) in done.err
-    assert co_tui.database.read_bytes() == b"not a database" * 1000
+        done = here(*arguments)
+        assert done.code == 1 and "damaged" in done.err and str(here.database) in done.err
+    assert here.database.read_bytes() == b"not a database" * 1000
 
 
 def test_version() -> None:
@@ -170,37 +172,37 @@ def test_a_reader_that_leaves_ends_the_run_quietly(served: Command, provider: Pr
     process.stderr.close()
 
 
-def test_escape_codes_of_a_model_are_shown_not_obeyed(served: Command, provider: Provider) -> None:
+def test_escape_codes_of_a_model_are_shown_not_obeyed(served_here: Here, provider: Provider) -> None:
     provider.script = [Reply(text="\x1b[2J\x1b]0;gotcha\x07 and \u202e more")]
-    out = served("run", "-p", "x").out
+    out = served_here("run", "-p", "x").out
     assert "\x1b" not in out and "\x07" not in out and "\u202e" not in out and "gotcha" in out
-    assert "\x1b" not in served("show", served("sessions", "--json").objects[0]["id"]).out
+    assert "\x1b" not in served_here("show", served_here("sessions", "--json").objects[0]["id"]).out
 
 
-def test_failures_are_told_on_standard_error_and_exit_1(served: Command, provider: Provider) -> None:
+def test_failures_are_told_on_standard_error_and_exit_1(served_here: Here, provider: Provider) -> None:
     provider.default = Reply(status=401, body='{"error": {"message": "Incorrect API key: sk-test-0123456789abcdef"}}')
-    done = served("run", "-p", "x")
+    done = served_here("run", "-p", "x")
     assert done.code == 1 and done.out == "" and "refused the key" in done.err and "sk-test" not in done.err
-    with sqlite3.connect(served.database) as connection:
+    with sqlite3.connect(served_here.database) as connection:
         dump = "\n".join(connection.iterdump())
     assert "sk-test-0123456789abcdef" not in dump
 
 
-def test_a_session_open_elsewhere_is_refused(served: Command, provider: Provider) -> None:
+def test_a_session_open_elsewhere_is_refused(served: Command, served_here: Here, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 200, delay_s=0.1)]
     process = served.start("run", "-p", "talk")
     assert process.stdout is not None
     process.stdout.read(5)
-    done = served("run", "--continue", "-p", "me too")
+    done = served_here("run", "--continue", "-p", "me too")
     assert done.code == 1 and str(process.pid) in done.err
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
     assert process.returncode == 130
 
 
-def test_the_model_of_a_session_can_be_changed_on_the_command_line(served: Command) -> None:
-    served("run", "-p", "x")
+def test_the_model_of_a_session_can_be_changed_on_the_command_line(served_here: Here) -> None:
+    served_here("run", "-p", "x")
     kinds = [
-        e["type"] for e in served("run", "--continue", "-p", "y", "--model", "openai-chat:other", "--json").objects
+        e["type"] for e in served_here("run", "--continue", "-p", "y", "--model", "openai-chat:other", "--json").objects
     ]
     assert kinds[:2] == ["session.resume", "session.model_change"]

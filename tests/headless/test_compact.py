@@ -2,28 +2,28 @@
 
 import asyncio
 
-from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
 
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 
 
-def talked(served: Command, provider: Provider, turns: int = 3) -> str:
+def talked(served_here: Here, provider: Provider, turns: int = 3) -> str:
     """A stored session, made in this process since that is quicker."""
     provider.default, provider.window, provider.summary = LONG, 100_000, Reply(text=SUMMARY)
 
     async def converse() -> str:
-        async with talking(served.home, provider) as session:
+        async with talking(served_here.home, provider) as session:
             await talk(session, turns)
             return session.id
 
     return asyncio.run(converse())
 
 
-def test_a_stored_session_is_compacted_and_its_log_says_so(served: Command, provider: Provider) -> None:
-    session = talked(served, provider)
-    done = served("compact", session, "--focus", "file names", "--json")
+def test_a_stored_session_is_compacted_and_its_log_says_so(served_here: Here, provider: Provider) -> None:
+    session = talked(served_here, provider)
+    done = served_here("compact", session, "--focus", "file names", "--json")
     assert done.code == 0
     start = next(event for event in done.objects if event["type"] == "session.compaction_start")
     complete = next(event for event in done.objects if event["type"] == "session.compaction_complete")
@@ -31,22 +31,22 @@ def test_a_stored_session_is_compacted_and_its_log_says_so(served: Command, prov
     payload = complete["payload"]
     assert payload["success"] and payload["tokens_removed"] > 0 and payload["replaced"] and payload["replacement"]
     assert payload["checkpoint_number"] == 1 and payload["checkpoint_path"].endswith("001-modules.md")
-    history = served("show", session, "--history", "--json").objects
+    history = served_here("show", session, "--history", "--json").objects
     assert len(history) == payload["post_messages"]
-    assert len(served("show", session, "--json").objects) == 6, "the transcript keeps everything"
+    assert len(served_here("show", session, "--json").objects) == 6, "the transcript keeps everything"
 
 
-def test_nothing_to_compact_is_a_sentence(served: Command, provider: Provider) -> None:
-    session = talked(served, provider, turns=1)
-    assert served("compact", session).code == 0
-    again = served("compact", session)
+def test_nothing_to_compact_is_a_sentence(served_here: Here, provider: Provider) -> None:
+    session = talked(served_here, provider, turns=1)
+    assert served_here("compact", session).code == 0
+    again = served_here("compact", session)
     assert again.code == 1 and "nothing to compact" in again.err and again.out == ""
 
 
-def test_run_waits_for_the_compaction_it_started(served: Command, provider: Provider) -> None:
-    session = talked(served, provider, turns=5)
+def test_run_waits_for_the_compaction_it_started(served_here: Here, provider: Provider) -> None:
+    session = talked(served_here, provider, turns=5)
     provider.window, provider.summary = 1_500, Reply(text=SUMMARY, wait_s=0.5)
-    done = served("run", "--session", session, "-p", "Question about src/module.py " * 6, "--json")
+    done = served_here("run", "--session", session, "-p", "Question about src/module.py " * 6, "--json")
     assert done.code == 0
     kinds = [event["type"] for event in done.objects]
     assert kinds.index("session.compaction_start") < kinds.index("session.compaction_complete")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from co_tui import cli
-from tests.headless.here import Here
 from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.talks import talk, talking
 
@@ -39,9 +39,9 @@ def test_nothing_that_is_printed_steers_the_terminal(here: Here, session: str) -
         assert done.objects[-1]["message"]["parts"][0]["content"].rstrip(" ") == STEERING
 
 
-def test_events_are_printed_inert_and_with_the_same_value(served: Command, provider: Provider) -> None:
+def test_events_are_printed_inert_and_with_the_same_value(served_here: Here, provider: Provider) -> None:
     provider.default = Reply(text=STEERING)
-    done = served("run", "-p", "x", "--json")
+    done = served_here("run", "-p", "x", "--json")
     assert not set(done.out) & set("\x9b\u202e\u200b\u2028\u061c\U000e0041")
     reply = next(event for event in done.objects if event["payload"].get("message", {}).get("kind") == "response")
     assert reply["payload"]["message"]["parts"][0]["content"].rstrip(" ") == STEERING
@@ -102,7 +102,7 @@ def test_streams_that_are_closed_or_full(co_tui: Command, command: str, code: in
     assert done.returncode == code and words in done.stderr and "Traceback" not in done.stderr
 
 
-def test_the_database_never_takes_the_place_of_a_closed_stream(served: Command) -> None:
+def test_the_database_never_takes_the_place_of_a_closed_stream(served: Command, here: Here) -> None:
     shell = f"exec {sys.executable} -m co_tui run -p hello >&- 2>&- <&-"
     assert subprocess.run(shell, shell=True, env=served.environ, cwd=served.cwd).returncode == 1
-    assert "ok," in served("doctor").out
+    assert "ok," in here("doctor").out

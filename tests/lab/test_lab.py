@@ -14,7 +14,7 @@ from co_tui.lab.replay import Tally, replay
 from co_tui.paths import locate
 from co_tui.session.ratios import Ratios
 from tests.context.test_request import LOADED, POLICIES
-from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, lines, needs_data
 
@@ -55,13 +55,11 @@ async def test_every_reply_gets_a_request_and_is_judged_by_what_it_needed(record
     assert all(request.breaches == [] for request in requests)
 
 
-def test_the_command_prints_a_table_or_json_and_dumps_requests(
-    co_tui: Command, recording: Path, tmp_path: Path
-) -> None:
+def test_the_command_prints_a_table_or_json_and_dumps_requests(here: Here, recording: Path, tmp_path: Path) -> None:
     options = ["--input", str(recording), "--policy", "balanced", "--policy", "co-cli", "--window", "8000"]
-    table = co_tui("lab", *options)
+    table = here("lab", *options)
     assert table.code == 0 and "balanced" in table.out and "co-cli" in table.out
-    rows = co_tui("lab", *options, "--json", "--dump", str(tmp_path / "dump")).objects
+    rows = here("lab", *options, "--json", "--dump", str(tmp_path / "dump")).objects
     assert [(row["policy"], row["requests"], row["breaches"]) for row in rows] == [("balanced", 3, 0), ("co-cli", 3, 0)]
     files = sorted((tmp_path / "dump" / "balanced").rglob("*.json"))
     assert [file.name for file in files] == ["00001.json", "00002.json", "00003.json"]
@@ -83,9 +81,9 @@ def test_the_command_prints_a_table_or_json_and_dumps_requests(
     assert 709 < last["tokens"] < 725
 
 
-def test_as_assumes_what_was_learnt_about_a_models_tokens(co_tui: Command, recording: Path, home: Path) -> None:
+def test_as_assumes_what_was_learnt_about_a_models_tokens(here: Here, recording: Path, home: Path) -> None:
     def total(*options: str) -> int:
-        (row,) = co_tui("lab", "--input", str(recording), "--window", "8000", *options, "--json").objects
+        (row,) = here("lab", "--input", str(recording), "--window", "8000", *options, "--json").objects
         return int(row["total_tokens"])
 
     plain = total()
@@ -105,15 +103,15 @@ def test_a_line_that_is_no_conversation_is_named(tmp_path: Path, line: str) -> N
         list(load(file))
 
 
-def test_a_stored_session_can_be_replayed(served: Command) -> None:
-    served("run", "-p", "one")
-    served("run", "--continue", "-p", "two")
-    session = served("sessions", "--json").objects[0]["id"]
-    (row,) = served("lab", session, "--policy", "balanced", "--json").objects
+def test_a_stored_session_can_be_replayed(served_here: Here) -> None:
+    served_here("run", "-p", "one")
+    served_here("run", "--continue", "-p", "two")
+    session = served_here("sessions", "--json").objects[0]["id"]
+    (row,) = served_here("lab", session, "--policy", "balanced", "--json").objects
     assert row["requests"] == 2 and row["breaches"] == 0
 
 
-def test_a_model_may_summarise(served: Command, provider: Provider, tmp_path: Path) -> None:
+def test_a_model_may_summarise(served_here: Here, provider: Provider, tmp_path: Path) -> None:
     talk = []
     for n in range(40):
         talk += [{"role": "user", "content": f"Question {n} about src/module_{n}.py? " + "more words " * 20}]
@@ -124,11 +122,11 @@ def test_a_model_may_summarise(served: Command, provider: Provider, tmp_path: Pa
     provider.summary = Reply(
         text="Title: Modules\n## Decisions and outcomes\n- The function answers the question in src."
     )
-    done = served("lab", "--input", str(file), "--window", "1500", "--model", "openai-chat:scripted", "--json")
+    done = served_here("lab", "--input", str(file), "--window", "1500", "--model", "openai-chat:scripted", "--json")
     assert done.code == 0 and done.objects[0]["breaches"] == 0
     assert f"{len(provider.summary_requests)} summaries by openai-chat:scripted" in done.err
     assert len(provider.summary_requests) == done.objects[0]["compactions"] > 0
-    refused = served("lab", "--input", str(file), "--model", "nosuch:model")
+    refused = served_here("lab", "--input", str(file), "--model", "nosuch:model")
     assert refused.code == 1 and "nosuch:model" in refused.err
 
 

@@ -11,9 +11,9 @@ import pytest
 from co_tui.events import UsageInfo
 from co_tui.session.ratios import Ratios
 from tests.context.test_request import LOADED
-from tests.support.command import Command
 from tests.support.counted import OTHER_MODEL, WINDOW_TOKENS, Seen, Talk, everything, freed
 from tests.support.counts import Counts
+from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 
 LEARNT_AFTER = 2
@@ -164,14 +164,14 @@ async def test_replies_that_come_back_shorter_than_they_were_written(talking: Ca
     assert worst(talk.seen[LEARNT_AFTER:]) <= NEAR
 
 
-def test_each_run_goes_on_from_what_the_one_before_was_told(served: Command, provider: Provider) -> None:
-    """By real processes, as a script's loop is."""
+def test_each_run_goes_on_from_what_the_one_before_was_told(served_here: Here, provider: Provider) -> None:
+    """As a script's loop is."""
     provider.counts, provider.window = Counts(1.9, 400), WINDOW_TOKENS
     provider.default = Reply(text="It does, as the tests say.", prompt_tokens=-1, completion_tokens=-1)
     errors = []
     for n in range(4):
         again = ("--continue",) if n else ()
-        done = served("run", *again, "-p", f"And what does function_{n} do, in short?", "--json")
+        done = served_here("run", *again, "-p", f"And what does function_{n} do, in short?", "--json")
         usages = [event["payload"] for event in done.objects if event["type"] == "session.usage_info"]
         before, after = usages[0], usages[1]
         errors.append(before["current_tokens"] / after["input_tokens"] - 1)

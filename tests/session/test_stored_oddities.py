@@ -14,8 +14,8 @@ from co_tui.events.event import stored
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
-from tests.support.command import Command
 from tests.support.environments import ScriptedModel, environment_for, says
+from tests.support.here import Here
 
 Edit = Callable[[dict[str, Any]], Any]
 
@@ -160,12 +160,12 @@ def test_a_compaction_is_not_believed_without_its_messages(odd: dict[str, Any]) 
     assert isinstance(event.fact, Unknown) and event.fact.payload == payload
 
 
-def test_a_session_with_odd_values_is_shown_and_tried_in_the_lab(co_tui: Command) -> None:
+def test_a_session_with_odd_values_is_shown_and_tried_in_the_lab(here: Here) -> None:
     """By the commands that read a stored session, in processes of their own."""
     import asyncio
 
     async def make() -> str:
-        environment = environment_for(co_tui.home, ScriptedModel(says("A good answer.")))
+        environment = environment_for(here.home, ScriptedModel(says("A good answer.")))
         session = await Session.start(environment, "scripted")
         await session.submit("hi")
         await session.close()
@@ -175,8 +175,8 @@ def test_a_session_with_odd_values_is_shown_and_tried_in_the_lab(co_tui: Command
         return session.id
 
     session_id = asyncio.run(make())
-    shown = co_tui("show", session_id, "--json")
+    shown = here("show", session_id, "--json")
     assert shown.code == 0 and len(shown.objects) == 2, shown.err
     for command in (("context", session_id), ("lab", session_id, "--policy", "off")):
-        done = co_tui(*command)
+        done = here(*command)
         assert done.code == 0, (command, done.err)

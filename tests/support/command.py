@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 _KEYS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "CO_TUI", "OLLAMA", "GROQ", "MISTRAL", "OPENROUTER")
 _SIZE = ("COLUMNS", "LINES")
 """A size the test runner may have been told, which is not the terminal's."""
+
+PATIENCE_S = 240.0
 
 
 @dataclass
@@ -30,20 +33,22 @@ class Command:
     def __init__(self, home: Path, cwd: Path) -> None:
         self.home = home
         self.cwd = cwd
-        self.environ = {name: value for name, value in os.environ.items() if not name.startswith(_KEYS + _SIZE)}
+        self.environ: MutableMapping[str, str] = {
+            name: value for name, value in os.environ.items() if not name.startswith(_KEYS + _SIZE)
+        }
         self.environ["CO_TUI_HOME"] = str(home)
 
     @property
     def database(self) -> Path:
         return self.home / "data" / "co-tui.db"
 
-    def __call__(self, *arguments: str, stdin: str | None = "", timeout: float = 240) -> Result:
+    def __call__(self, *arguments: str, stdin: str = "") -> Result:
         done = subprocess.run(
             [sys.executable, "-m", "co_tui", *arguments],
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=PATIENCE_S,
             env=self.environ,
             cwd=self.cwd,
         )

@@ -11,8 +11,8 @@ from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 from tests.context.test_request import LOADED
-from tests.support.command import Command
 from tests.support.environments import ScriptedModel, environment_for, says
+from tests.support.here import Here
 from tests.support.provider import Provider
 from tests.support.stores import listed
 from tests.support.talks import LONG, talk, talking
@@ -89,12 +89,12 @@ async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
     environment.store.close()
 
 
-def test_what_has_no_price_is_unknown_everywhere(served: Command) -> None:
-    served("run", "-p", "hi")
-    (row,) = served("sessions", "--json").objects
-    (figures,) = served("context", row["id"], "--json").objects
+def test_what_has_no_price_is_unknown_everywhere(served_here: Here) -> None:
+    served_here("run", "-p", "hi")
+    (row,) = served_here("sessions", "--json").objects
+    (figures,) = served_here("context", row["id"], "--json").objects
     assert row["cost"] is None and figures["cost"] is None
-    assert "unknown" in served("sessions").out and "cost unknown" in served("context", row["id"]).out
+    assert "unknown" in served_here("sessions").out and "cost unknown" in served_here("context", row["id"]).out
 
 
 @pytest.mark.parametrize(
