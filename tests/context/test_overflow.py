@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from co_tui.context.overflow import Overflow, read
 from tests.context import overflow_replies as replies
 from tests.context.overflow_replies import Case
+from tests.support.long_run import drawn
 from tests.support.shared import lines, needs_data
 
 EXCEEDED = [*replies.HELD_BACK, *replies.EXCEEDED, *replies.FREELY_WORDED]
@@ -74,7 +75,7 @@ def test_no_body_takes_long(word: str) -> None:
     assert time.process_time() - began < 3
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(
     st.sampled_from([None, 200, 400, 413, 422, 500]),
     st.lists(st.sampled_from(WORDS) | st.text(max_size=8), max_size=60).map("".join),

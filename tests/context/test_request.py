@@ -1,6 +1,5 @@
 """The invariants, after every stage and after the whole pipeline, for every policy, at every window."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -33,10 +32,10 @@ from co_tui.paths import locate
 from co_tui.settings import Settings, load
 from tests.support.governed import Governed
 from tests.support.histories import histories, paired_histories, pins_on
+from tests.support.long_run import drawn
 
 POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent")
-EXAMPLES = int(os.environ.get("CO_TUI_LONG_RUN", "120"))
-"""`CO_TUI_LONG_RUN=10000 uv run pytest tests/context/test_pipeline.py` for the long run."""
+EXAMPLES = drawn(120)
 
 
 def policy(name: str) -> Settings:

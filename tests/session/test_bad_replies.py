@@ -1,7 +1,6 @@
 """Whatever a provider sends: the turn ends as it should, in words, and the session goes on."""
 
 import asyncio
-import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,10 @@ from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.support.environments import environment_for, facts
+from tests.support.long_run import LONG_RUN, drawn
 from tests.support.provider import Provider
 from tests.support.replies import Case, cases, shown
 
-EXAMPLES = int(os.environ.get("CO_TUI_LONG_RUN", "50"))
-"""`CO_TUI_LONG_RUN=500 uv run pytest tests/session/test_bad_replies.py -n 0` for the long run."""
 KEY = "sk-test-0123456789abcdef"
 SILENCE_S = 1.0
 MOST_MEMORY_KB = 400_000
@@ -102,9 +100,9 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=drawn(30),
     deadline=None,
-    derandomize=EXAMPLES == 50,
+    derandomize=not LONG_RUN,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(case=cases)

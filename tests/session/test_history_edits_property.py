@@ -33,6 +33,7 @@ from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
+from tests.support.long_run import drawn
 
 PLACES = st.integers(0, 99)
 """Where something is done; taken modulo what there is."""
@@ -175,7 +176,7 @@ LOG_STEPS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(LOG_STEPS)
 def test_any_order_of_rewrites_keeps_all_that_was_said(steps: list[tuple[Any, int, int]]) -> None:
     log = Log()
@@ -322,7 +323,7 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
         environment.store.close()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=drawn(12), deadline=None)
 @given(SESSION_STEPS)
 def test_a_session_replays_and_forks_to_what_it_is(steps: list[tuple[Any, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -120,15 +120,15 @@ async def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
 async def test_a_hook_that_is_too_slow_is_stopped_with_all_its_children(tmp_path: Path) -> None:
     slow = "sleep 300 & echo $! $$ > pids; wait"
     began = time.monotonic()
-    outcome = await run(tmp_path, slow, """echo '{"focus": "after"}'""", timeout_s=3.0)
+    outcome = await run(tmp_path, slow, """echo '{"focus": "after"}'""", timeout_s=1.0)
     assert time.monotonic() - began < 20
-    assert outcomes(outcome) == ["It took longer than 3 s and was stopped.", "It added to the focus."]
+    assert outcomes(outcome) == ["It took longer than 1 s and was stopped.", "It added to the focus."]
     assert [await gone(pid) for pid in await pids(tmp_path / "pids", 2)] == [True, True]
 
 
 async def test_a_hook_deaf_to_signals_is_stopped_too(tmp_path: Path) -> None:
-    outcome = await run(tmp_path, "trap '' TERM INT HUP; echo $$ > pids; while :; do sleep 1; done", timeout_s=3.0)
-    assert outcomes(outcome) == ["It took longer than 3 s and was stopped."]
+    outcome = await run(tmp_path, "trap '' TERM INT HUP; echo $$ > pids; while :; do sleep 1; done", timeout_s=1.0)
+    assert outcomes(outcome) == ["It took longer than 1 s and was stopped."]
     assert [await gone(pid) for pid in await pids(tmp_path / "pids", 1)] == [True]
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from co_tui.events import Message, SessionStart
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.writer import Writer
+from tests.support.long_run import drawn
 
-SECONDS = 5.0
+SECONDS = drawn(2)
 
 
 def _write(path: Path, session_id: str, seconds: float, count: "multiprocessing.Queue[tuple[str, int]]") -> None:

@@ -14,10 +14,11 @@ from co_tui.ui.driver import QuietParser, events_of
 from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.terminal import REPLIES
 from co_tui.ui.widgets.timeline import Timeline
+from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
-BURSTS = 30
+BURSTS = drawn(15)
 
 
 class PlainEditor:

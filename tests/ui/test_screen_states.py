@@ -4,7 +4,6 @@ After each step nothing has failed, and every line drawn is the line that a fres
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,9 +17,9 @@ from co_tui.events import Event, Message, StreamDelta, ToolActivity
 from co_tui.ui.app import CoTui
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.layout import TranscriptLayout
+from tests.support.long_run import drawn
 from tests.support.screen import launch_for
 
-EXAMPLES = int(os.environ.get("CO_TUI_LONG_RUN", "0")) or 12
 TEXTS = (
     "a line",
     "# A title\n\nwith *words* and `code` in a paragraph that is long enough to be wrapped more than once " * 2,
@@ -175,7 +174,7 @@ async def play(steps: list[Step]) -> None:
 
 
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=drawn(8),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # an example takes a second: shrinking would take minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

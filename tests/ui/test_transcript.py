@@ -15,6 +15,7 @@ from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.markdown_splitter import Cutter
 from co_tui.ui.widgets.rendering import Laid
 from co_tui.ui.widgets.transcript import Transcript
+from tests.support.long_run import drawn
 from tests.support.screen import until
 
 LOOK = Look(palette_of(DARK))
@@ -190,7 +191,7 @@ MARKDOWN = st.lists(
 ).map("\n".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(MARKDOWN, st.lists(st.integers(1, 9), min_size=1, max_size=8))
 def test_streamed_markdown_ends_up_as_if_it_had_come_at_once(text: str, steps: list[int]) -> None:
     def shown(laid: Laid) -> list[str]:

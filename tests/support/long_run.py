@@ -1,0 +1,11 @@
+"""How much is drawn: enough for every change in the suite, and as much as one likes in a long run."""
+
+import os
+
+LONG_RUN = int(os.environ.get("CO_TUI_LONG_RUN", "0"))
+"""`CO_TUI_LONG_RUN=500 uv run pytest tests/session/test_bad_replies.py` draws 500 examples; 0 is the suite."""
+
+
+def drawn(usual: int) -> int:
+    """How many examples: the usual number, unless a long run wants its own."""
+    return LONG_RUN or usual
