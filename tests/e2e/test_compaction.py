@@ -3,7 +3,6 @@
 import asyncio
 import importlib.util
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -21,13 +20,15 @@ from co_tui.session.turn import Outcome
 from co_tui.settings import load
 from tests.support.command import Command
 from tests.support.environments import environment_for, facts
+from tests.support.here import Here
+from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, compactions, talk, talking
 
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
-WINDOW_TOKENS = 2048
-TURNS = 30 if os.environ.get("CO_TUI_LONG_RUN") else 16
-"""The small model reads seventy tokens a second: the whole talk belongs to a long run."""
+WINDOW_TOKENS = 1024
+TURNS = drawn(9)
+"""Enough for two compactions. The small model reads seventy tokens a second: more belongs to a long run."""
 
 
 def talked(served: Command, provider: Provider) -> str:
@@ -54,50 +55,56 @@ def compacting(served: Command, provider: Provider, session: str) -> subprocess.
     return process
 
 
-def history(served: Command, session: str) -> list[dict]:
-    return served("show", session, "--history", "--json").objects
+def history(here: Here, session: str) -> list[dict]:
+    return here("show", session, "--history", "--json").objects
 
 
-def goes_on(served: Command, provider: Provider, session: str, before: list[dict]) -> None:
+def goes_on(here: Here, provider: Provider, session: str, before: list[dict]) -> None:
     """Nothing was lost, nothing is in the way, and the compaction can be had after all."""
-    assert history(served, session) == before
-    assert [each["id"] for each in served("sessions", "--json").objects] == [session]
-    with sqlite3.connect(served.database) as connection:
+    assert history(here, session) == before
+    assert [each["id"] for each in here("sessions", "--json").objects] == [session]
+    with sqlite3.connect(here.database) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     provider.summary = Reply(text=SUMMARY)
-    done = served("compact", session, "--json")
+    done = here("compact", session, "--json")
     assert done.code == 0
     ended = [event["payload"] for event in done.objects if event["type"] == "session.compaction_complete"]
     assert [each["success"] for each in ended] == [True]
     assert ended[0]["checkpoint_number"] == 1, "what did not happen left no checkpoint"
-    assert len(history(served, session)) == ended[0]["post_messages"] < len(before)
-    assert len(served("show", session, "--json").objects) == len(before), "the transcript keeps everything"
+    assert len(history(here, session)) == ended[0]["post_messages"] < len(before)
+    assert len(here("show", session, "--json").objects) == len(before), "the transcript keeps everything"
 
 
-def test_killed_during_a_compaction_the_session_is_as_it_was(served: Command, provider: Provider) -> None:
+def test_killed_during_a_compaction_the_session_is_as_it_was(
+    served: Command, served_here: Here, provider: Provider
+) -> None:
     session = talked(served, provider)
-    before = history(served, session)
+    before = history(served_here, session)
     process = compacting(served, provider, session)
     process.send_signal(signal.SIGKILL)
     out, _ = process.communicate(timeout=20)
     assert process.returncode == -signal.SIGKILL
     assert "session.compaction_complete" not in out
-    goes_on(served, provider, session, before)
+    goes_on(served_here, provider, session, before)
 
 
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
-def test_asked_to_end_during_a_compaction_it_is_cancelled(served: Command, provider: Provider, name: str) -> None:
+def test_asked_to_end_during_a_compaction_it_is_cancelled(
+    served: Command, served_here: Here, provider: Provider, name: str
+) -> None:
     session = talked(served, provider)
-    before = history(served, session)
+    before = history(served_here, session)
     process = compacting(served, provider, session)
     process.send_signal(signal.Signals[name])
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "cancelled; the conversation is as it was" in err and "Traceback" not in err
-    ended = [event for event in map(json.loads, out.splitlines()) if event["type"] == "session.compaction_complete"]
-    assert [(each["payload"]["cancelled"], each["payload"]["success"]) for each in ended] == [(True, False)]
+    *_, ended, last = map(json.loads, out.splitlines())
+    assert ended["type"] == "session.compaction_complete"
+    assert (ended["payload"]["cancelled"], ended["payload"]["success"]) == (True, False)
+    assert (last["type"], last["payload"]["reason"]) == ("session.end", "interrupted")
     assert provider.closed_early.wait(5), "the summary is no longer being paid for"
-    goes_on(served, provider, session, before)
+    goes_on(served_here, provider, session, before)
 
 
 TOPICS = ("the sea", "bread", "the moon", "winter", "a violin", "chess", "a garden", "rain", "tea", "snow")

@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def test_a_first_run_answers_without_key_or_setting(co_tui: Command) -> None:
-    events = co_tui("run", "-p", "Is Paris a capital? Answer with one word only: yes or no.", "--json").objects
+    events = co_tui("run", "-p", "Is Paris a capital? One word only: yes or no.", "--json").objects
     reply = next(e["payload"]["message"] for e in events if e["payload"].get("message", {}).get("kind") == "response")
     assert reply["parts"][0]["content"].strip() and reply["model_name"] == "smollm2-135m-instruct"
     usage = [e["payload"] for e in events if e["type"] == "session.usage_info"][-1]

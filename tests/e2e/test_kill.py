@@ -9,12 +9,16 @@ import time
 import pytest
 
 from tests.support.command import Command
+from tests.support.here import Here
+from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 
-ROUNDS = 5
+ROUNDS = drawn(3)
 
 
-def test_nothing_acknowledged_is_lost_and_the_session_goes_on(served: Command, provider: Provider) -> None:
+def test_nothing_acknowledged_is_lost_and_the_session_goes_on(
+    served: Command, served_here: Here, provider: Provider
+) -> None:
     words = " ".join(f"w{n}" for n in range(400))
     acknowledged: list[dict] = []
     session_id = ""
@@ -38,17 +42,19 @@ def test_nothing_acknowledged_is_lost_and_the_session_goes_on(served: Command, p
 
         with sqlite3.connect(served.database) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        last = served("show", session_id, "--json").objects[-1]["message"]
+        last = served_here("show", session_id, "--json").objects[-1]["message"]
         assert last["kind"] == "response" and last["state"] == "interrupted"
         text = last["parts"][0]["content"]
         assert text and words.startswith(text.strip())
 
     provider.script = [Reply(text="Still here.")]
-    assert served("run", "--continue", "-p", "alive?").out.strip() == "Still here."
+    assert served_here("run", "--continue", "-p", "alive?").out.strip() == "Still here."
     log = {(e["seq"], e["type"]) for e in _log(served, session_id)}
     assert {(event["seq"], event["type"]) for event in acknowledged} <= log
     assert [seq for seq, _ in sorted(log)] == list(range(1, len(log) + 1))
-    prompts = [entry["message"]["parts"][0]["content"] for entry in served("show", session_id, "--json").objects][::2]
+    prompts = [entry["message"]["parts"][0]["content"] for entry in served_here("show", session_id, "--json").objects][
+        ::2
+    ]
     assert prompts == [*(f"prompt {n}" for n in range(ROUNDS)), "alive?"]
 
 
@@ -59,12 +65,12 @@ def _log(command: Command, session_id: str) -> list[dict]:
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.2, 0.6])
-def test_killed_before_the_first_word(served: Command, provider: Provider, delay_s: float) -> None:
+def test_killed_before_the_first_word(served: Command, served_here: Here, provider: Provider, delay_s: float) -> None:
     provider.script = [Reply(text="late", delay_s=30)]
     process = served.start("run", "-p", "hello")
     time.sleep(delay_s)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=20)
     provider.script = []
-    assert served("sessions", "--json").code == 0
-    assert served("run", "-p", "again").code == 0
+    assert served_here("sessions", "--json").code == 0
+    assert served_here("run", "-p", "again").code == 0

@@ -22,19 +22,22 @@ from tests.support.stores import listed, stored_events
 
 RESTORED = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l", "\x1b[?1003l", "\x1b[?1006l", "\x1b[?2004l", "\x1b[?1004l")
 """The ordinary screen, the cursor, no mouse reports, no paste marks, no focus reports."""
+AS_ALWAYS = ("-m", "co_tui")
+IN_A_HURRY = ("-c", "import sys, co_tui.__main__ as m, co_tui.ui.signals as s; s.GRACE_S = 3.0; sys.exit(m.main())")
+"""The same, with less time for leaving in order."""
 TAKEN = {off: off[:-1] + ("h" if off.endswith("l") else "l") for off in RESTORED}
 
 
 class PseudoTerminal:
     """`co-tui` on a terminal of its own."""
 
-    def __init__(self, command: Command, *arguments: str) -> None:
+    def __init__(self, command: Command, program: tuple[str, str] = AS_ALWAYS) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.before = termios.tcgetattr(slave)
         self.slave = slave
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "co_tui", *arguments],
+            [sys.executable, *program],
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -64,6 +67,16 @@ class PseudoTerminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
+    def fill(self) -> None:
+        """Read nothing until its buffer is full, and writing to it stops."""
+        seen = 0
+        while not seen or seen != self._unread():
+            seen = self._unread()
+            time.sleep(0.5)
+
+    def _unread(self) -> int:
+        return int(struct.unpack("i", fcntl.ioctl(self.master, termios.FIONREAD, b"\0" * 4))[0])
+
     def end(self, seconds: float = 30) -> int:
         until = time.monotonic() + seconds
         while self.process.poll() is None:
@@ -88,9 +101,10 @@ class PseudoTerminal:
 
 
 @pytest.fixture
-def app(served: Command, provider: Provider) -> Iterator[PseudoTerminal]:
+def app(served: Command, provider: Provider, request: pytest.FixtureRequest) -> Iterator[PseudoTerminal]:
+    """In the middle of an answer."""
     provider.default = Reply(text="words without end " * 500, delay_s=0.02)
-    terminal = PseudoTerminal(served)
+    terminal = PseudoTerminal(served, getattr(request, "param", AS_ALWAYS))
     terminal.wait("message")
     terminal.type("talk\r")
     terminal.wait("without")
@@ -123,8 +137,9 @@ def test_a_terminal_that_goes_away_ends_the_app_in_order(app: PseudoTerminal, se
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
+@pytest.mark.parametrize("app", [IN_A_HURRY], ids=["in a hurry"], indirect=True)
 def test_a_terminal_that_nobody_reads_from_cannot_hold_it_up(app: PseudoTerminal, served: Command) -> None:
-    time.sleep(3)  # the terminal's buffer fills, and writing to it stops
+    app.fill()
     app.process.send_signal(signal.SIGTERM)
     app.process.wait(20)
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]

@@ -2,10 +2,8 @@
 
 import importlib.util
 import sqlite3
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -35,19 +33,6 @@ def wait_for_first_word(command: Command, seconds: float = 150) -> None:
     raise AssertionError("no word of a reply came")
 
 
-def app_of(terminal: Terminal) -> int:
-    """The process that runs in it."""
-    shell = terminal._tmux("list-panes", "-F", "#{pane_pid}").strip()
-    return int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", shell], text=True).split()[0])
-
-
-def wait_for_end(pid: int, seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < until, "the app did not end"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def terminal(co_tui: Command) -> Iterator[Terminal]:
     terminal = Terminal(co_tui)
@@ -71,8 +56,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
 
     terminal.press("F8")
     terminal.wait("Context cleared")
-    terminal.press("C-q")
-    terminal.wait(gone="Context cleared")
+    terminal.leave()
 
     terminal.start("--continue")
     terminal.wait("interrupted by the user", "Write a message")
@@ -94,8 +78,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.wait("Is Paris a capital", gone="Is snow cold")
     terminal.press("Enter")
     terminal.wait("Is water wet? One word only: yes or no.", "f1 Help")
-    terminal.press("C-q")
-    terminal.wait(gone="f1 Help")
+    terminal.leave()
 
     listed = co_tui("sessions", "--json").objects
     assert {row["title"].partition("?")[0] for row in listed} == {"Is Paris a capital", "Is snow cold"}
@@ -110,15 +93,12 @@ def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: Command) -> None
     terminal.press("Enter")
     terminal.wait("answering", REPLY_BEGAN)
     wait_for_first_word(co_tui)
-    app = app_of(terminal)
-    subprocess.run(["tmux", "-L", terminal._socket, "kill-session"], check=True)
-    wait_for_end(app)
-    terminal._tmux("-f", "/dev/null", "new-session", "-d", "sh")
+    terminal.hang_up()
     (row,) = co_tui("sessions", "--json").objects
     last = co_tui("show", row["id"], "--json").objects[-1]["message"]
     assert last["kind"] == "response" and last["state"] == "interrupted"
 
 
-def test_without_a_terminal_it_points_to_run(co_tui: Command, tmp_path: Path) -> None:
+def test_without_a_terminal_it_points_to_run(co_tui: Command) -> None:
     done = co_tui()
     assert done.code == 2 and "co-tui run -p" in done.err

@@ -10,6 +10,7 @@ import sqlite3
 import struct
 import subprocess
 import termios
+import threading
 import time
 from collections.abc import Callable
 from typing import IO, Any
@@ -92,7 +93,7 @@ def test_while_it_answers(served: Command, provider: Provider) -> None:
     assert "what came is kept in session" in words
 
 
-def test_while_it_compacts_beside_the_turn_and_on_demand(served: Command, provider: Provider) -> None:
+def test_while_it_compacts_beside_the_turn(served: Command, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
 
     async def converse() -> str:
@@ -109,13 +110,6 @@ def test_while_it_compacts_beside_the_turn_and_on_demand(served: Command, provid
     ended(process)
     kind, payload = log_of(served)[-1]
     assert (kind, payload["reason"]) == ("session.end", "interrupted")
-    provider.summary_requests.clear()
-    process = served.start("compact", session)
-    wait_for(lambda: provider.summary_requests)
-    process.send_signal(signal.SIGTERM)
-    ended(process)
-    (_, compaction), (kind, payload) = log_of(served)[-2:]
-    assert compaction["cancelled"] and (kind, payload["reason"]) == ("session.end", "interrupted")
 
 
 def test_while_the_lab_reads(co_tui: Command) -> None:
@@ -156,10 +150,12 @@ def test_while_nobody_reads_a_listing(served: Command, provider: Provider) -> No
 
 
 def test_a_run_under_nohup_outlives_its_terminal(served: Command, provider: Provider) -> None:
-    provider.script = [Reply(text="one two three", wait_s=1.0)]
+    hung_up = threading.Event()
+    provider.script = [Reply(text="one two three", until=hung_up)]
     process = served.start("run", "-p", "talk", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     wait_for(lambda: provider.requests)
     process.send_signal(signal.SIGHUP)
+    hung_up.set()
     out, _ = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out.split()) == (0, ["one", "two", "three"])
 

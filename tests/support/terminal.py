@@ -5,12 +5,22 @@ import subprocess
 import sys
 import time
 import uuid
+from pathlib import Path
 
 import pytest
 
 from tests.support.command import Command
 
+ENDING_S = 30.0
+
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+def wait_for_end(process: int) -> None:
+    until = time.monotonic() + ENDING_S
+    while Path(f"/proc/{process}").exists():
+        assert time.monotonic() < until, "the app did not end"
+        time.sleep(0.02)
 
 
 class Terminal:
@@ -57,8 +67,27 @@ class Terminal:
             seen = self.screen
             if all(text in seen for text in wanted) and (not gone or gone not in seen):
                 return seen
-            time.sleep(0.05)
+            time.sleep(0.1)
         raise AssertionError(f"{wanted} (without {gone!r}) not on the screen:\n{self.screen}")
+
+    @property
+    def app(self) -> int:
+        """The process that runs in it."""
+        shell = self._tmux("list-panes", "-F", "#{pane_pid}").strip()
+        return int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", shell], text=True).split()[0])
+
+    def leave(self) -> None:
+        """Quit the app, and wait until it has ended: what is typed before that is lost with it."""
+        app = self.app
+        self.press("C-q")
+        wait_for_end(app)
+
+    def hang_up(self) -> None:
+        """The terminal goes away under the app; returns once that has ended."""
+        app = self.app
+        self._tmux("kill-session")
+        wait_for_end(app)
+        self._tmux("-f", "/dev/null", "new-session", "-d", "sh")
 
     def close(self) -> None:
         self._tmux("kill-server")
