@@ -7,7 +7,22 @@ from typing import Generic, TypeVar, overload
 T = TypeVar("T")
 
 
-class AppendOnly(Sequence[T], Generic[T]):
+class _FrozenSequence(Sequence[T], Generic[T]):
+    """Compared by content; too long to be hashed."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # the base class's own hash would be by identity
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _FrozenSequence | list | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self)!r})"
+
+
+class AppendOnly(_FrozenSequence[T]):
     """A frozen sequence whose `append` shares storage with the original.
 
     Each instance sees only its own first `len` items, so an older one never changes. Appending to the
@@ -60,16 +75,8 @@ class AppendOnly(Sequence[T], Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return islice(self._items, self._length)
 
-    def __eq__(self, other: object) -> bool:
-        return _equal(self, other)
 
-    __hash__ = None  # type: ignore[assignment]  # compared by content, and too long to hash
-
-    def __repr__(self) -> str:
-        return f"AppendOnly({self._items[: self._length]!r})"
-
-
-class Joined(Sequence[T], Generic[T]):
+class Joined(_FrozenSequence[T]):
     """A beginning that is shared with other sequences and an end of its own, as one frozen sequence."""
 
     __slots__ = ("_beginning", "_end")
@@ -95,17 +102,3 @@ class Joined(Sequence[T], Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return chain(self._beginning, self._end)
-
-    def __eq__(self, other: object) -> bool:
-        return _equal(self, other)
-
-    __hash__ = None  # type: ignore[assignment]  # compared by content, and too long to hash
-
-    def __repr__(self) -> str:
-        return f"Joined({list(self)!r})"
-
-
-def _equal(one: Sequence[object], other: object) -> bool:
-    if not isinstance(other, AppendOnly | Joined | list | tuple):
-        return False
-    return len(one) == len(other) and all(a == b for a, b in zip(one, other, strict=True))
