@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.events import (
+    ApprovalDecided,
     CompactionComplete,
     Event,
     Message,
@@ -68,6 +69,9 @@ class ProsePrinter:
             case ToolActivity(stage="started", tool_name=name, text=text):
                 yield from self._end_line()
                 yield word(f"{name} {text[:200]}")
+            case ApprovalDecided(approved=False, reason=reason):
+                yield from self._end_line()
+                yield word(reason)
             case SessionError(what=what, outcome=outcome):
                 yield from self._end_line()
                 yield word(f"{what} ({outcome})")

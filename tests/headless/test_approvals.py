@@ -51,6 +51,9 @@ def test_the_flags_decide_and_the_model_is_told(
     asked, decided = (event["payload"] for event in events if event["type"].startswith("approval."))
     assert (asked["tool"], asked["arguments"], asked["call_id"]) == ("write", {"path": "a"}, decided["call_id"])
     assert (decided["approved"], decided["by"]) == (ran, flags[0] if flags else "nobody")
+    provider.script = [Reply(text="", tool=("write", '{"path": "a"}'))]
+    assert cli.run(["run", "-p", "go", *flags]) == 0
+    assert (told in capfd.readouterr().err) is not ran, "a person is told what was refused"
 
 
 def test_one_cannot_allow_everything_and_nothing(co_tui: Command) -> None:

@@ -94,7 +94,9 @@ def tools() -> Tools:
     return Tools()
 
 
-def desk(home: Path, model: ScriptedModel, tools: Tools, person: Unattended, **settings: Any) -> Environment:
+def environment_with(
+    home: Path, model: ScriptedModel, tools: Tools, person: Unattended, **settings: Any
+) -> Environment:
     environment = environment_for(home, model, **settings)
     environment.toolsets = [FunctionToolset([tools.look, tools.write])]
     environment.asks_first = lambda tool, arguments: tool == "write"
@@ -124,7 +126,7 @@ def returns(session: Session) -> list[tuple[str, object, str]]:
 
 async def test_an_allowed_call_runs_and_the_turn_goes_on(home: Path, tools: Tools) -> None:
     person = Person(YES)
-    environment = desk(home, asking(("look", "a"), ("write", "b")), tools, person)
+    environment = environment_with(home, asking(("look", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
     assert person.asked == [ApprovalQuestion(tool="write", arguments={"path": "b"}, what="path: b", pattern="b")]
@@ -139,7 +141,7 @@ async def test_an_allowed_call_runs_and_the_turn_goes_on(home: Path, tools: Tool
 
 async def test_the_model_hears_why_not(home: Path, tools: Tools) -> None:
     no = Approval(approved=False, by="user", reason="use another file")
-    environment = desk(home, asking(("write", "b")), tools, Person(no))
+    environment = environment_with(home, asking(("write", "b")), tools, Person(no))
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
     assert tools.ran == []
@@ -151,7 +153,7 @@ async def test_the_model_hears_why_not(home: Path, tools: Tools) -> None:
 
 async def test_what_was_left_open_is_asked_again_and_runs_once(home: Path, tools: Tools) -> None:
     person = Person()
-    environment = desk(home, asking(("look", "a"), ("write", "b")), tools, person)
+    environment = environment_with(home, asking(("look", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: person.asked)
@@ -176,7 +178,7 @@ async def test_what_was_left_open_is_asked_again_and_runs_once(home: Path, tools
 
 async def test_a_killed_process_loses_no_question(home: Path, tools: Tools) -> None:
     person = Person()
-    environment = desk(home, asking(("look", "a"), ("write", "b"), ("write", "c")), tools, person)
+    environment = environment_with(home, asking(("look", "a"), ("write", "b"), ("write", "c")), tools, person)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: person.asked)
@@ -200,7 +202,7 @@ async def test_a_killed_process_loses_no_question(home: Path, tools: Tools) -> N
 
 async def test_quitting_between_two_answers_asks_both_again(home: Path, tools: Tools) -> None:
     person = Person(YES)
-    environment = desk(home, asking(("write", "a"), ("write", "b")), tools, person)
+    environment = environment_with(home, asking(("write", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: len(person.asked) == 2)
@@ -216,7 +218,7 @@ async def test_quitting_between_two_answers_asks_both_again(home: Path, tools: T
 
 async def test_quitting_again_while_asked_again_leaves_it_open(home: Path, tools: Tools) -> None:
     person = Person()
-    environment = desk(home, asking(("write", "a")), tools, person)
+    environment = environment_with(home, asking(("write", "a")), tools, person)
     session = await Session.start(environment, "scripted")
     for times in (1, 2):
         turn = asyncio.create_task(session.submit("go") if times == 1 else session.ask_pending())
@@ -233,7 +235,7 @@ async def test_quitting_again_while_asked_again_leaves_it_open(home: Path, tools
 async def test_a_new_prompt_instead_of_an_answer_is_a_no(home: Path, tools: Tools) -> None:
     person = Person()
     model = asking(("write", "a"))
-    environment = desk(home, model, tools, person)
+    environment = environment_with(home, model, tools, person)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: person.asked)
@@ -250,7 +252,7 @@ async def test_a_new_prompt_instead_of_an_answer_is_a_no(home: Path, tools: Tool
 
 async def test_a_new_prompt_in_a_resumed_session_is_a_no_too(home: Path, tools: Tools) -> None:
     person = Person()
-    environment = desk(home, asking(("look", "a"), ("write", "b")), tools, person)
+    environment = environment_with(home, asking(("look", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: person.asked)
@@ -264,9 +266,38 @@ async def test_a_new_prompt_in_a_resumed_session_is_a_no_too(home: Path, tools: 
     await left(environment, resumed)
 
 
+async def test_a_policy_that_restores_texts_only_keeps_the_open_call(home: Path, tools: Tools) -> None:
+    person = Person()
+    environment = environment_with(home, asking(("look", "a"), ("write", "b")), tools, person, restored="texts")
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("go"))
+    await until(lambda: person.asked)
+    await session.close()
+    await turn
+    environment.questions = Person(YES)
+    resumed = await Session.resume(environment, session.id)
+    assert await resumed.ask_pending() is Outcome.DONE and tools.ran == ["look a", "write b"]
+    await left(environment, resumed)
+
+
+async def test_a_question_whose_call_is_gone_is_not_asked(home: Path, tools: Tools) -> None:
+    person = Person()
+    environment = environment_with(home, asking(("write", "b")), tools, person)
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("go"))
+    await until(lambda: person.asked)
+    await session.close()
+    await turn
+    resumed = await Session.resume(environment, session.id)
+    await resumed.clear()
+    assert await resumed.ask_pending() is Outcome.DONE
+    assert len(person.asked) == 1 and resumed.state.pending == () and tools.ran == []
+    await left(environment, resumed)
+
+
 async def test_stopping_the_turn_is_a_no(home: Path, tools: Tools) -> None:
     person = Person()
-    environment = desk(home, asking(("look", "a"), ("write", "b")), tools, person)
+    environment = environment_with(home, asking(("look", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: person.asked)
@@ -280,7 +311,7 @@ async def test_stopping_the_turn_is_a_no(home: Path, tools: Tools) -> None:
 
 async def test_clearing_the_context_withdraws_the_question(home: Path, tools: Tools) -> None:
     person = Person()
-    environment = desk(home, asking(("write", "b")), tools, person)
+    environment = environment_with(home, asking(("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: person.asked)
@@ -302,7 +333,7 @@ async def test_an_answer_may_reach_further_than_one_call(
     home: Path, tools: Tools, answer: Approval, asked_for: int
 ) -> None:
     person = Person(*[answer] * 3)
-    environment = desk(home, asking(("write", "src/a"), ("write", "src/b"), ("write", "c")), tools, person)
+    environment = environment_with(home, asking(("write", "src/a"), ("write", "src/b"), ("write", "c")), tools, person)
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     assert len(person.asked) == asked_for and len(tools.ran) == 3
@@ -311,7 +342,7 @@ async def test_an_answer_may_reach_further_than_one_call(
 
 async def test_what_was_allowed_for_the_session_holds_after_resuming(home: Path, tools: Tools) -> None:
     always = Approval(approved=True, by="user", scope="session")
-    environment = desk(home, asking(("write", "a")), tools, Person(always))
+    environment = environment_with(home, asking(("write", "a")), tools, Person(always))
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     await session.clear()
@@ -332,7 +363,7 @@ async def test_what_was_allowed_for_the_session_holds_after_resuming(home: Path,
     ],
 )
 async def test_without_a_person_the_flags_answer(home: Path, tools: Tools, flags, ran, content) -> None:
-    environment = desk(home, asking(("write", "a")), tools, Unattended(**flags))
+    environment = environment_with(home, asking(("write", "a")), tools, Unattended(**flags))
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
     assert tools.ran == ran and returns(session)[0][1] == content
@@ -366,7 +397,7 @@ def by_itself(tools: Tools, environment: Environment) -> None:
 @pytest.mark.parametrize("brought", [by_capability, by_declaration, by_itself])
 async def test_however_a_tool_comes_it_can_ask(home: Path, tools: Tools, brought: Callable[..., None]) -> None:
     person = Person(YES)
-    environment = desk(home, asking(("write", "a")), tools, person)
+    environment = environment_with(home, asking(("write", "a")), tools, person)
     brought(tools, environment)
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
@@ -386,7 +417,7 @@ async def test_a_model_that_calls_no_tools_gets_none(home: Path, tools: Tools) -
         offered.append(len(info.function_tools))
         yield "no"
 
-    environment = desk(home, ScriptedModel(script, takes_tools=False), tools, Person())
+    environment = environment_with(home, ScriptedModel(script, takes_tools=False), tools, Person())
     environment.capabilities = [Brings()]
     session = await Session.start(environment, "scripted")
     await session.submit("go")
