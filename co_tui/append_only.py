@@ -11,7 +11,6 @@ class _FrozenSequence(Sequence[T], Generic[T]):
     """Compared by content; too long to be hashed."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]  # the base class's own hash would be by identity
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _FrozenSequence | list | tuple):

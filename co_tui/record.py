@@ -5,7 +5,7 @@ compiles its methods anew for each class; these share theirs.
 """
 
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, dataclass_transform, get_origin
+from typing import Any, ClassVar, Self, dataclass_transform
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -18,7 +18,11 @@ class Record:
     _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        own = {name: hint for name, hint in cls.__annotations__.items() if not _is_class_variable(hint)}
+        own = {
+            name: hint
+            for name, hint in cls.__annotations__.items()
+            if getattr(hint, "__origin__", None) is not ClassVar
+        }
         cls.FIELDS = MappingProxyType({**cls.FIELDS, **own})
         cls._defaults = {**cls._defaults, **{name: cls.__dict__[name] for name in own if name in cls.__dict__}}
         cls.REQUIRED = frozenset(cls.FIELDS) - cls._defaults.keys()
@@ -46,15 +50,9 @@ class Record:
     def __eq__(self, other: object) -> bool:
         return self.__dict__ == other.__dict__ if type(other) is type(self) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # compared by content, which may hold what cannot be hashed
-
     def __copy__(self) -> Self:
         return self
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
         return f"{type(self).__name__}({inner})"
-
-
-def _is_class_variable(hint: object) -> bool:
-    return get_origin(hint) is ClassVar

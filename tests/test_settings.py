@@ -90,7 +90,7 @@ def test_unknown_keys_are_warned_about_with_the_nearest(paths: Paths, project: P
     assert loaded.problems == () and "did you mean model" in loaded.warnings[0]
 
 
-def test_every_setting_says_what_it_allows_and_accepts_its_default(paths: Paths) -> None:
+def test_every_setting_says_what_it_allows_and_accepts_its_default() -> None:
     from co_tui.settings import check, rules
 
     for key, rule in rules().items():

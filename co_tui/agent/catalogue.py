@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-EMBEDDED = "embedded"
+from co_tui.settings.rules import EMBEDDED as EMBEDDED
+
 EMBEDDED_LABEL = "SmolLM2 135M"
 BASE_URL_VARIABLE = "OPENAI_BASE_URL"
 
@@ -12,7 +13,6 @@ class Provider(NamedTuple):
     """A service of models: its prefix in a model string, and the variables that hold its key."""
 
     prefix: str
-    label: str
     key_variables: tuple[str, ...]
     default_model: str
     needs_key: bool = True
@@ -23,24 +23,17 @@ class Provider(NamedTuple):
 
 
 PROVIDERS = (
-    Provider("anthropic", "Anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5"),
-    Provider("openai", "OpenAI", ("OPENAI_API_KEY",), "gpt-6-sol", address_variable=BASE_URL_VARIABLE),
-    Provider("google", "Google", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-flash-latest"),
-    Provider("openrouter", "OpenRouter", ("OPENROUTER_API_KEY",), "anthropic/claude-sonnet-5"),
-    Provider("deepseek", "DeepSeek", ("DEEPSEEK_API_KEY",), "deepseek-chat"),
-    Provider("groq", "Groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
-    Provider("mistral", "Mistral", ("MISTRAL_API_KEY",), "mistral-large-latest"),
-    Provider("xai", "xAI", ("XAI_API_KEY",), "grok-4"),
-    Provider("moonshotai", "Moonshot", ("MOONSHOTAI_API_KEY",), "kimi-k2-0905-preview"),
-    Provider(
-        "openai-chat",
-        "OpenAI-compatible server",
-        ("OPENAI_API_KEY",),
-        "",
-        needs_key=False,
-        address_variable=BASE_URL_VARIABLE,
-    ),
-    Provider("ollama", "Ollama", ("OLLAMA_API_KEY",), "", needs_key=False, address_variable="OLLAMA_BASE_URL"),
+    Provider("anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5"),
+    Provider("openai", ("OPENAI_API_KEY",), "gpt-6-sol", address_variable=BASE_URL_VARIABLE),
+    Provider("google", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-flash-latest"),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), "anthropic/claude-sonnet-5"),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-chat"),
+    Provider("groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
+    Provider("mistral", ("MISTRAL_API_KEY",), "mistral-large-latest"),
+    Provider("xai", ("XAI_API_KEY",), "grok-4"),
+    Provider("moonshotai", ("MOONSHOTAI_API_KEY",), "kimi-k2-0905-preview"),
+    Provider("openai-chat", ("OPENAI_API_KEY",), "", needs_key=False, address_variable=BASE_URL_VARIABLE),
+    Provider("ollama", ("OLLAMA_API_KEY",), "", needs_key=False, address_variable="OLLAMA_BASE_URL"),
 )
 """In the order in which a key decides the default model."""
 

@@ -3,7 +3,7 @@
 import contextlib
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -257,10 +257,9 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
 
 def _provider(prefix: str, client: httpx2.AsyncClient) -> Provider[Any]:
     """The library's provider, on our own client where it takes one: replies are bounded, redirects not followed."""
-    kind = infer_provider_class(prefix)
-    takes_client = "http_client" in inspect.signature(kind).parameters
-    # The base class declares no constructor; what this one takes was just looked up.
-    return kind(http_client=client) if takes_client else kind()  # type: ignore[call-arg]
+    build: Callable[..., Provider[Any]] = infer_provider_class(prefix)  # each kind has arguments of its own
+    takes_client = "http_client" in inspect.signature(build).parameters
+    return build(http_client=client) if takes_client else build()
 
 
 async def _open_compatible(name: str, config: ModelConfig) -> ProviderModel:

@@ -1,14 +1,13 @@
 """Settings: what can be set, where each value came from, and setting it."""
 
 from co_tui.settings.consistency import contradictions, unused
-from co_tui.settings.files import BUILT_IN_POLICIES, policy_names, read_text
+from co_tui.settings.files import policy_names, read_text
 from co_tui.settings.layers import COMMAND_LINE, DEBUG_VARIABLE, Loaded, Origin, load, project_wish, told_wish
 from co_tui.settings.rules import shown
-from co_tui.settings.values import Governing, Settings, SettingsError, check, needs_trust, rules, unknown_key
+from co_tui.settings.values import Governing, Settings, SettingsError, check, rules, unknown_key
 from co_tui.settings.writing import caveat, write
 
 __all__ = [
-    "BUILT_IN_POLICIES",
     "COMMAND_LINE",
     "DEBUG_VARIABLE",
     "Governing",
@@ -20,7 +19,6 @@ __all__ = [
     "check",
     "contradictions",
     "load",
-    "needs_trust",
     "policy_names",
     "project_wish",
     "read_text",

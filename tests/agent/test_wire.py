@@ -21,7 +21,7 @@ KEY = "sk-test-0123456789abcdef"
 
 
 def config(provider: Provider, home: Path, **more: object) -> ModelConfig:
-    return ModelConfig(environ={"OPENAI_API_KEY": KEY}, fetched_models=home, base_url=provider.url, **more)  # type: ignore[arg-type]
+    return ModelConfig(environ={"OPENAI_API_KEY": KEY}, fetched_models=home, base_url=provider.url, **more)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
 
 async def _using(home: Path, size: int) -> list[tuple[str, str]]:
     app = CoTui(launch_for(home, session_id="runtime"))
-    app.load_engine = lambda: None  # type: ignore[method-assign]
+    app.load_engine = lambda: None
     start = time.perf_counter()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -144,7 +144,7 @@ async def _streaming(home: Path) -> list[tuple[str, str]]:
         ("one huge paragraph", "word " * 12_000),
     ):
         app = CoTui(launch_for(home, session_id="runtime"))
-        app.load_engine = lambda: None  # type: ignore[method-assign]
+        app.load_engine = lambda: None
         async with app.run_test(size=(120, 40)) as pilot:
             await pilot.pause()
             start = time.perf_counter()

@@ -26,7 +26,10 @@ def median(values: Sequence[float]) -> float:
 
 def command_ms(command: Sequence[str], repeat: int, cwd: Path | None = None) -> float:
     """Median wall time of a whole process, after one run to warm the caches."""
-    run = lambda: subprocess.run(command, check=True, capture_output=True, cwd=cwd)  # noqa: E731
+
+    def run() -> None:
+        subprocess.run(command, check=True, capture_output=True, cwd=cwd)
+
     run()
     return median(times_ms(run, repeat))
 

@@ -78,7 +78,7 @@ def says_nothing(messages: Any, budget_tokens: int, *, user_words: bool = True) 
 
 
 def contents(messages: list[ModelMessage]) -> list[Any]:
-    return [message.parts[0].content for message in messages]  # type: ignore[union-attr]
+    return [message.parts[0].content for message in messages]
 
 
 # co-cli

@@ -67,7 +67,7 @@ def test_odd_arguments(here: Here, database: Path, arguments: list[str], code: i
 
 def test_bytes_in_a_real_command_line_and_folder(served: Command, served_here: Here, provider: Provider) -> None:
     folder = os.fsencode(served.cwd) + b"/caf\xe9"
-    os.mkdir(folder)  # noqa: PTH102
+    os.mkdir(folder)  # noqa: PTH102  a name of bytes
     command = [sys.executable, "-m", "co_tui", "run", "--json", "-p", b"say \xff"]
     done = subprocess.run(command, capture_output=True, env=served.environ, cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from co_tui.session.session import Session
 from co_tui.store.checkpoints import Checkpoints
-from tests.session.test_compaction import long_answers, read  # noqa: F401
+from tests.session.test_compaction import read
 from tests.support.provider import Provider
 from tests.support.talks import talk, talking
+
+pytestmark = pytest.mark.usefixtures("long_answers")
 
 
 def kept_files(session: Session, session_id: str = "") -> tuple[list[int], str, str]:

@@ -36,15 +36,10 @@ from co_tui.store.checkpoints import Checkpoints
 from tests.support.environments import facts
 from tests.support.provider import REFUSALS, Provider, Reply
 from tests.support.stores import replayed, stored_events
-from tests.support.talks import LONG, MODEL, compactions, served_environment, talk, talking, use_window
+from tests.support.talks import GOOD, MODEL, compactions, served_environment, talk, talking, use_window
 from tests.support.waiting import next_fact, until
 
-GOOD = Reply(
-    text="Title: Function talk\n## Decisions and outcomes\n"
-    "- The question about src/module.py and the function was answered.",
-    prompt_tokens=900,
-    completion_tokens=60,
-)
+pytestmark = pytest.mark.usefixtures("long_answers")
 
 
 def texts(state: SessionState) -> list[str]:
@@ -53,11 +48,6 @@ def texts(state: SessionState) -> list[str]:
 
 def read(file: Path) -> str:
     return file.read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def long_answers(provider: Provider) -> None:
-    provider.default, provider.summary, provider.window = LONG, GOOD, 100_000
 
 
 # On demand

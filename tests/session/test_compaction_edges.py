@@ -17,12 +17,14 @@ from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import Checkpoints
-from tests.session.test_compaction import GOOD, TOO_MUCH, Person, long_answers, texts  # noqa: F401
+from tests.session.test_compaction import TOO_MUCH, Person, texts
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
-from tests.support.talks import MODEL, compactions, served_environment, talk, talking, use_window
+from tests.support.talks import GOOD, MODEL, compactions, served_environment, talk, talking, use_window
 from tests.support.waiting import next_fact, until
+
+pytestmark = pytest.mark.usefixtures("long_answers")
 
 RULE = "From now on always answer in French."
 
@@ -46,7 +48,7 @@ async def about_to_block(session: Session, provider: Provider) -> None:
     async def nothing(_: Any) -> None:
         return None
 
-    session._compactor.after_turn = nothing  # type: ignore[method-assign, assignment]
+    session._compactor.after_turn = nothing
     while session.state.usage is None or session.state.usage.current_tokens < 1_400:
         await talk(session, 1)
 

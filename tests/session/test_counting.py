@@ -95,7 +95,7 @@ async def test_clearing_leaves_what_goes_with_every_request(talking: Callable[..
         assert again.current_tokens == usage.current_tokens, "another process knows the tools, too"
 
 
-async def test_a_reply_to_another_request_teaches_nothing(talking: Callable[..., Any], home: Path) -> None:
+async def test_a_reply_to_another_request_teaches_nothing(talking: Callable[..., Any]) -> None:
     """Rewound after a request that failed: the newest reply there is answers an earlier one."""
     async with talking(Counts(1.7, 300), max_retries=0) as talk:
         await talk.short(2)

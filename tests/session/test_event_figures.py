@@ -8,10 +8,12 @@ import pytest
 from co_tui.events import CompactionComplete, CompactionStart, Truncation
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
-from tests.session.test_compaction import GOOD, TOO_MUCH, long_answers  # noqa: F401
+from tests.session.test_compaction import TOO_MUCH
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import compactions, talk, talking
+from tests.support.talks import GOOD, compactions, talk, talking
+
+pytestmark = pytest.mark.usefixtures("long_answers")
 
 
 def starts(session: Session) -> list[CompactionStart]:

@@ -205,7 +205,7 @@ class Talker:
             yield "Title: Questions\n## Decisions and outcomes\n- The question was answered."
             return
         self.requests.append(sent)
-        asked = str(sent[-1].parts[-1].content)  # type: ignore[union-attr]
+        asked = str(sent[-1].parts[-1].content)
         if asked.startswith("Look"):
             self.calls += 1
             yield {0: DeltaToolCall("look", "{}", tool_call_id=f"call-{self.calls}")}

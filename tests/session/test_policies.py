@@ -16,12 +16,14 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.context.test_request import LOADED
-from tests.session.test_compaction import GOOD, long_answers, texts  # noqa: F401
+from tests.session.test_compaction import texts
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import replayed
-from tests.support.talks import compactions, talk, talking
+from tests.support.talks import GOOD, compactions, talk, talking
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("long_answers")
 
 BROKEN = Reply(status=400, body='{"error": {"message": "no"}}')
 

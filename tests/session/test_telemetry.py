@@ -127,7 +127,7 @@ def test_an_address_gets_the_spans(monkeypatch: pytest.MonkeyPatch, setting: str
             return SpanExportResult.SUCCESS
 
     module = ModuleType(OTLP)
-    module.OTLPSpanExporter = Exporter  # type: ignore[attr-defined]
+    module.OTLPSpanExporter = Exporter
     monkeypatch.setitem(sys.modules, OTLP, module)
     assert telemetry.configure(setting) == ""
     telemetry.start("manual", {}).end({"success": True})

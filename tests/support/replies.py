@@ -50,7 +50,6 @@ class Case:
     reply: Reply
     sound: bool
     text: str
-    retries: int = 0
 
     def __repr__(self) -> str:
         raw = self.reply.raw or ()

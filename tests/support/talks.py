@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.agent.models import ModelConfig, open_model
-from co_tui.events import CompactionComplete, Event
+from co_tui.events import CompactionComplete
 from co_tui.session.environment import Environment
 from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
@@ -17,6 +17,13 @@ from tests.support.provider import Provider, Reply
 
 MODEL = "openai-chat:scripted"
 LONG = Reply(text="An answer about src/module.py and the function. " * 10, prompt_tokens=-1, completion_tokens=110)
+GOOD = Reply(
+    text="Title: Function talk\n## Decisions and outcomes\n"
+    "- The question about src/module.py and the function was answered.",
+    prompt_tokens=900,
+    completion_tokens=60,
+)
+"""A summary of a talk that consists of such answers."""
 
 
 def served_environment(home: Path, provider: Provider, **settings: Any) -> Environment:
@@ -59,7 +66,3 @@ async def use_window(session: Session, tokens: int) -> None:
 
 def compactions(state: SessionState) -> list[CompactionComplete]:
     return [event.fact for event in state.timeline if isinstance(event.fact, CompactionComplete)]
-
-
-def types(events: list[Event]) -> list[str]:
-    return [event.type for event in events]

@@ -216,7 +216,7 @@ async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:
         first, history = app.controller.session_id, [entry.message for entry in app.controller.state.history]
         await type_text(pilot, "/fork\n")
         await until(pilot, lambda: app.controller.session_id != first and app.controller.session is not None)
-        assert [entry.message for entry in app.controller.session.state.history] == history  # type: ignore[union-attr]
+        assert [entry.message for entry in app.controller.session.state.history] == history
         await ask(app, pilot, "only here")
         assert "forked from" in screen_text(app)
         assert len(stored_events(home, first)) < len(stored_events(home, app.controller.session_id))

@@ -92,11 +92,11 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
             return True
         return await original(key)
 
-    app.chat.prompt._took = took  # type: ignore[method-assign]
+    app.chat.prompt._took = took
     try:
         await asyncio.wait_for(arrived.wait(), 20)
     finally:
-        app.chat.prompt._took = original  # type: ignore[method-assign]
+        app.chat.prompt._took = original
     return seen[0]
 
 

@@ -37,8 +37,6 @@ class PackedMessage(Mapping[str, Any]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and self.opened() == dict(other)
 
-    __hash__ = None  # type: ignore[assignment]  # compared by content, like the dict it stands for
-
 
 def opened(message: Json) -> Json:
     """The message as plain data, packed or not."""
