@@ -1,5 +1,6 @@
 """What servers may send when they are asked something, and where keys go."""
 
+import ast
 import gzip
 import os
 import resource
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import co_tui
 from co_tui.agent.counting import TokenCounter
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import ModelConfig, open_model
@@ -143,3 +145,28 @@ async def test_the_embedded_model_s_process_gets_no_key(tmp_path: Path) -> None:
         await model.close()
     assert any(b"PATH=" in each for each in given)
     assert not any(KEY.encode() in each or b"hf_abcdefgh" in each for each in given)
+
+
+UNBOUNDED = {"urllib.request", "http.client", "httpx", "requests", "aiohttp", "urllib3", "socket"}
+CLIENTS = {"AsyncClient", "Client", "create_async_httpx2_client", "create_async_http_client", "stream", "get", "post"}
+
+
+def test_the_wire_is_the_only_way_out() -> None:
+    """Nothing else opens a connection, so that the limits on size, time and redirects hold for all of them."""
+    sources = {file: ast.parse(file.read_text()) for file in Path(co_tui.__file__).parent.rglob("*.py")}
+    assert len(sources) > 100
+    found = {file.name for file, tree in sources.items() if any(map(_reaches_out, ast.walk(tree)))}
+    assert found == {"wire.py"}
+
+
+def _reaches_out(node: ast.AST) -> bool:
+    match node:
+        case ast.Import(names=names):
+            return any(each.name in UNBOUNDED for each in names)
+        case ast.ImportFrom(module=module, names=names):
+            named = {each.name for each in names}
+            return bool({module, *(f"{module}.{each}" for each in named)} & UNBOUNDED or named & CLIENTS)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="httpx2"), attr=attr)):
+            return attr in CLIENTS
+        case _:
+            return False
