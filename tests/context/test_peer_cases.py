@@ -13,10 +13,8 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
-    TextPart,
     ToolCallPart,
     ToolReturnPart,
-    UserPromptPart,
 )
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
@@ -30,11 +28,10 @@ from co_tui.context.tool_outputs import archive, keep_ends, trim
 from co_tui.context.truncate import truncate
 from co_tui.context.turns import STANDS_FOR
 from co_tui.events import CompactionComplete, Event, Message
-from co_tui.exchange.chat import to_message
 from co_tui.session.state.replay import replay
-from co_tui.settings import Settings
 from tests.context.test_request import LOADED, asked, talk
-from tests.support.governed import Governed, Request
+from tests.support.governed import Governed
+from tests.support.peer_talks import ask, chats, compacted, compacts, compressing, say, texts, weighed, words
 from tests.support.shared import DATA
 
 FILE = DATA / "peer_cases.json"
@@ -67,7 +64,7 @@ TESTED_ELSEWHERE = {
     "cline-cancelled": "test_cancelling_closes_the_connection_at_once_and_changes_nothing",
     "codex-smaller-model": "test_switching_to_a_smaller_window_asks_then_compacts_with_the_old_model",
 }
-"""What needs a live session, by its test in `tests/session/test_compaction.py`."""
+"""What needs a live session, by its test in `tests/session`."""
 
 Check = Callable[[dict[str, Any], dict[str, Any]], None]
 RUNS: dict[str, Check] = {}
@@ -81,58 +78,6 @@ def holds(*names: str) -> Callable[[Check], Check]:
         return check
 
     return register
-
-
-# Conversations
-
-
-def ask(text: str, **metadata: Any) -> ModelRequest:
-    return ModelRequest(parts=[UserPromptPart(text)], metadata=metadata or None)
-
-
-def say(text: str, **reported: Any) -> ModelResponse:
-    return ModelResponse(parts=[TextPart(text)], **reported)
-
-
-def chats(messages: list[dict[str, Any]]) -> list[ModelMessage]:
-    return [to_message(message) for message in messages]
-
-
-def texts(messages: list[ModelMessage]) -> list[str]:
-    return [str(part.content) for message in messages for part in message.parts if hasattr(part, "content")]
-
-
-def words(message: ModelMessage) -> int:
-    return sum(len(text.split()) for text in texts([message]))
-
-
-def weighed(history: list[ModelMessage], tokens: int) -> Meter:
-    """A meter that knows the history to be that long, each message an equal part."""
-    meter = Meter()
-    for index, message in enumerate(history):
-        meter.know(message, tokens * (index + 1) // len(history) - tokens * index // len(history))
-    return meter
-
-
-def compressing(threshold: float) -> Settings:
-    """Compaction at that share of the window, at once."""
-    return LOADED["inkeep"].but(compression_threshold=threshold, archive_over_chars=0)
-
-
-def compacts(settings: Settings, window: int, history: list[ModelMessage], meter: Meter) -> bool:
-    governor = Governor(policy_of(settings), Window(tokens=window, known=True), meter=meter)
-    return governor.decide(governor.measure(history, Scaffold())) is not None
-
-
-def compacted(history: list[ModelMessage], summary: str = "Summary") -> tuple[Governed, Request]:
-    """The request after a compaction that it had to wait for."""
-    governed = Governed(
-        LOADED["copilot"],
-        10_000,
-        summarise=lambda messages, budget, **_: summary,
-        meter=weighed(history, 9_900),
-    )
-    return governed, governed.prepare(history)
 
 
 # When
@@ -447,6 +392,7 @@ def test_every_case_is_run_or_accounted_for() -> None:
 
 
 def test_what_is_tested_elsewhere_is() -> None:
-    from tests.session import test_compaction
+    from tests.session import test_compaction, test_compaction_triggers
 
-    assert all(hasattr(test_compaction, name) for name in TESTED_ELSEWHERE.values())
+    found = {**vars(test_compaction), **vars(test_compaction_triggers)}
+    assert set(TESTED_ELSEWHERE.values()) <= found.keys()

@@ -14,10 +14,13 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.decide import run_threshold
 from co_tui.context.policy import policy_of
+from co_tui.context.request import Governor
+from co_tui.events.triggers import Trigger
 from co_tui.session.compaction import recovery
+from co_tui.session.compaction.summaries import request_for
 from co_tui.session.session import LEAST_RESTORED_TURNS
 from co_tui.settings import Settings
 from tests.context.test_request import LOADED, asked, talk
@@ -153,15 +156,8 @@ def test_inkeep_g3b_and_at_most_8000_tokens_of_them(summarise: Callable[..., str
 
 
 def test_inkeep_g3b_considers_the_newest_10000_messages() -> None:
-    seen = []
-
-    def counts(messages: Any, budget_tokens: int, *, user_words: bool = True) -> str:
-        seen.append(len(messages))
-        return "what was said about the questions and the answers"
-
-    history = asked(talk(5_500))
-    assert inkeep(history, 0.6, summarise=counts).compaction is not None
-    assert seen == [10_000]
+    governor = Governor(policy_of(LOADED["inkeep"]), Window(tokens=1_000_000, known=True))
+    assert len(request_for(governor, talk(5_500), Trigger.BLOCKING).messages) == 10_000
 
 
 def test_inkeep_g3c_a_run_is_compressed_between_75_and_91_percent() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from co_tui.session.session import Session
 from co_tui.store.checkpoints import Checkpoints
-from tests.session.test_compaction import read
+from tests.support.compacting import read
 from tests.support.provider import Provider
 from tests.support.talks import talk, talking
 

@@ -8,7 +8,7 @@ import pytest
 from co_tui.events import CompactionComplete, CompactionStart, Truncation
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
-from tests.session.test_compaction import TOO_MUCH
+from tests.support.compacting import TOO_MUCH
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import GOOD, compactions, talk, talking

@@ -16,7 +16,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.context.test_request import LOADED
-from tests.session.test_compaction import texts
+from tests.support.compacting import texts
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import replayed
