@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
@@ -15,6 +16,7 @@ from co_tui.ui.screens.compaction import CompactionScreen
 from co_tui.ui.screens.edit import EditScreen
 from co_tui.ui.screens.messages import ChooseMessageScreen
 from co_tui.ui.screens.question import ConfirmScreen
+from co_tui.ui.widgets import question
 from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.question import QuestionPanel
 from co_tui.ui.widgets.timeline import Timeline
@@ -255,7 +257,10 @@ async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, pr
         assert "Only this matters." in str(app.controller.state.history[0].message)
 
 
-async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(home: Path, provider: Provider) -> None:
+async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "TYPING_S", 2.0)  # on a busy machine the keys of a word come slowly
     async with talked(home, provider, turns=0, compaction_asks="on", context_window="700") as (app, pilot):
         for n in range(8):
             await ask(app, pilot, f"question {n} about the capital")
