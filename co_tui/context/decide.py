@@ -1,6 +1,5 @@
 """Whether the policy wants the conversation compacted now, and what of it (G3). Pure: nothing is remembered here."""
 
-import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context import cuts
 from co_tui.context.count import Reading
 from co_tui.context.cuts import Cut, Tokens
-from co_tui.context.marks import Marks, marks
+from co_tui.context.marks import Marks, marks, run_threshold
 from co_tui.context.policy import CompactionRule, Policy, SummaryFallback
 from co_tui.context.replacement import difference
 from co_tui.context.turns import stands_in, turn_starts
@@ -19,8 +18,6 @@ LEAST_FREED = 0.1
 """A compaction that frees less of the conversation than this is not worth its loss."""
 LEAST_SLIDE = 0.3
 """Of the window of messages: it does not slide for fewer."""
-SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
-"""Between these, the share at which a run is compressed rises from its low to its high value."""
 
 
 class Plan(NamedTuple):
@@ -75,6 +72,8 @@ def decide(situation: Situation) -> Plan | None:
             return _worth_it(situation, _compress(situation))
         case CompactionRule.BACKGROUND:
             return _worth_it(situation, _background(situation))
+        case CompactionRule.RUN:
+            return _worth_it(situation, _run(situation))
         case CompactionRule.NONE:
             return None
 
@@ -128,11 +127,11 @@ def _compress(situation: Situation) -> Plan | None:
     return Plan(cut, waits=True) if cut else None
 
 
-def run_threshold(policy: Policy, window_tokens: int) -> float:
-    """The share of the window at which a run's own results are compressed: the larger the model, the later."""
-    low, high = policy.run_compression_low, policy.run_compression_high
-    reach = math.log(max(1, window_tokens) / SMALL_WINDOW) / math.log(LARGE_WINDOW / SMALL_WINDOW)
-    return low + (high - low) * min(1.0, max(0.0, reach))
+def _run(situation: Situation) -> Plan | None:
+    if not situation.is_past_mark:
+        return None
+    cut = cuts.run_cut(situation.history, Trigger.BLOCKING, situation.pinned)
+    return Plan(cut, waits=True) if cut else None
 
 
 def _turns(situation: Situation) -> Plan | None:

@@ -1,8 +1,12 @@
 """Where a policy acts by itself: the one place that says so, for deciding and for telling. Imports nothing heavy."""
 
+import math
 from typing import NamedTuple
 
 from co_tui.context.policy import CompactionRule, Policy
+
+SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
+"""Between these, the share at which a run is compressed rises from its low to its high value."""
 
 
 class Marks(NamedTuple):
@@ -18,6 +22,13 @@ class Marks(NamedTuple):
     """More turns than this are too many."""
 
 
+def run_threshold(policy: Policy, window_tokens: int) -> float:
+    """The share of the window at which a run's own results are compressed: the larger the model, the later."""
+    low, high = policy.run_compression_low, policy.run_compression_high
+    reach = math.log(max(1, window_tokens) / SMALL_WINDOW) / math.log(LARGE_WINDOW / SMALL_WINDOW)
+    return low + (high - low) * min(1.0, max(0.0, reach))
+
+
 def marks(policy: Policy, window_tokens: int) -> Marks:
     match policy.rule:
         case CompactionRule.BACKGROUND:
@@ -31,5 +42,7 @@ def marks(policy: Policy, window_tokens: int) -> Marks:
             budget = policy.agent_max_context_tokens
             share = min(1.0, budget / window_tokens) if budget and window_tokens > 0 else None
             return Marks(share=share, turns=policy.agent_max_context_turns or None)
+        case CompactionRule.RUN:
+            return Marks(share=run_threshold(policy, window_tokens))
         case CompactionRule.NONE:
             return Marks()

@@ -14,6 +14,8 @@ class CompactionRule(StrEnum):
     COMPRESS = "compress"
     TURNS = "turns"
     BACKGROUND = "background"
+    RUN = "run"
+    """Of delegations only: their own steps are compressed, the task and the earlier conversation stay (G3c)."""
 
 
 class SummaryForm(StrEnum):
@@ -71,6 +73,11 @@ class Policy(Record):
     fallback_tokens: int
     summary_share: float
     keep_recent_share: float
+
+    def for_delegation(self) -> "Policy":
+        """The same for a part of the work that another agent does."""
+        governed = self.rule is not CompactionRule.NONE
+        return self.but(rule=CompactionRule.RUN if governed else self.rule, form=SummaryForm.FULL)
 
     def form_for(self, *, on_demand: bool) -> SummaryForm:
         return self.form_on_demand if on_demand else self.form

@@ -28,14 +28,15 @@ class StoppedWhileAsking(Exception):
 class Approvals:
     """The questions of one turn. None is decided before all that were asked together are answered."""
 
-    def __init__(self, recorder: Recorder, questions: Questions, turn: int) -> None:
+    def __init__(self, recorder: Recorder, questions: Questions, turn: int, agent: str = "") -> None:
         self._recorder = recorder
         self._questions = questions
         self._turn = turn
+        self._agent = agent
 
     async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer what a run asks for; what earlier answers allow is not asked again."""
-        questions = [_requested(call, requests.metadata, self._turn) for call in requests.approvals]
+        questions = [_requested(call, requests.metadata, self._turn, self._agent) for call in requests.approvals]
         rules = self._recorder.state.allowed
         asked = [each for each in questions if not is_allowed(rules, each.tool, each.arguments)]
         if asked:
@@ -82,14 +83,14 @@ class Approvals:
 
     async def withdraw(self, reason: str) -> None:
         """Nobody will answer any more what is pending: it is not allowed."""
-        pending = _own_pending(self._recorder.state)
+        pending = _pending_of(self._recorder.state, self._agent)
         if pending:
             await self._recorder.record(*(_decided(each, _unanswered(reason)) for each in pending))
 
 
 def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list[ApprovalRequested]:
     """What is pending and can still be answered: its calls wait at the end of the history."""
-    pending = _own_pending(state)
+    pending = _pending_of(state)
     waiting = {call.tool_call_id for call in open_calls(history)} if pending else set()
     return [each for each in pending if each.call_id in waiting]
 
@@ -102,12 +103,14 @@ def not_answered(asked: Sequence[ApprovalRequested]) -> list[ToolReturnPart]:
     ]
 
 
-def _own_pending(state: SessionState) -> list[ApprovalRequested]:
-    """What the main agent's calls wait for."""
-    return [each for each in state.pending if not each.agent]
+def _pending_of(state: SessionState, agent: str = "") -> list[ApprovalRequested]:
+    """What the calls of one agent wait for."""
+    return [each for each in state.pending if each.agent == agent]
 
 
-def _requested(call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], turn: int) -> ApprovalRequested:
+def _requested(
+    call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], turn: int, agent: str
+) -> ApprovalRequested:
     arguments = storable(call.args_as_dict())
     told = metadata.get(call.tool_call_id, {}).get(WHAT)
     what = told or "\n".join(f"{name}: {text_of(value)}" for name, value in arguments.items())
@@ -117,6 +120,7 @@ def _requested(call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], tu
         arguments=arguments,
         what=storable_text(str(what)),
         turn=turn,
+        agent=agent,
     )
 
 

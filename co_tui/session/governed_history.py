@@ -9,14 +9,15 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from co_tui.agent.failures import Asked
 from co_tui.agent.messages import read_messages
 from co_tui.agent.prices import price_of
+from co_tui.append_only import AppendOnly
 from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold
 from co_tui.context.policy import Policy
 from co_tui.context.request import Governor, Measured, Prepared, TruncationFigures
-from co_tui.events import CompactionComplete, Truncation
+from co_tui.events import CompactionComplete, Truncation, UsageInfo
 from co_tui.events.messages import pieces
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.session_state import Entry, SessionState
 
 T = TypeVar("T")
 
@@ -43,11 +44,14 @@ class GovernedHistory:
         governor: Governor,
         asked: Asked,
         *,
+        agent: str = "",
         instructions: str = "",
         beside: Beside = asyncio.to_thread,
     ) -> None:
         self.recorder = recorder
         self.governor = governor
+        self.agent = agent
+        """Empty for the session's own; else the delegation whose history it is."""
         self.asked = asked
         """Whom the model is asked of, for words about failures."""
         self.in_turn = False
@@ -79,22 +83,36 @@ class GovernedHistory:
     @property
     def version(self) -> object:
         """The same object as long as the history only grows."""
-        return self.state.history.lineage
+        return self.entries.lineage
+
+    @property
+    def entries(self) -> AppendOnly[Entry]:
+        """The messages by their identity in the log."""
+        if not self.agent:
+            return self.state.history
+        delegation = self.state.delegations.get(self.agent)
+        return delegation.history if delegation is not None else AppendOnly()
+
+    @property
+    def usage(self) -> UsageInfo | None:
+        """The last measurement."""
+        delegation = self.state.delegations.get(self.agent)
+        return self.state.usage if not self.agent else delegation.usage if delegation is not None else None
 
     @property
     def messages(self) -> list[ModelMessage]:
         """What the model would be sent now, before any stage."""
-        return self._parsed.messages(self.state)
+        return self._parsed.messages(self.entries)
 
     async def measure(self) -> Measured:
         """The log's own history after repair and tool outputs; the first time counts every message."""
         async with self._measuring:
-            state = self.state
+            pins, entries = self.state.pins, self.entries
             pinned: tuple[int, ...] = ()
-            if state.pins:
-                pinned = tuple(index for index, entry in enumerate(state.history) if entry.ref in state.pins)
-            lineage = state.history.lineage
-            return await self._beside(self.governor.measure, self.messages, self.scaffold, lineage, pinned)
+            if pins:
+                pinned = tuple(index for index, entry in enumerate(entries) if entry.ref in pins)
+            messages, lineage = self._parsed.messages(entries), entries.lineage
+            return await self._beside(self.governor.measure, messages, self.scaffold, lineage, pinned)
 
     async def measure_as(self, messages: Sequence[ModelMessage]) -> Measured:
         """What another history would take."""
@@ -105,7 +123,7 @@ class GovernedHistory:
         """The request to send: what does not fit is left out, and that and the usage are told."""
         prepared = await self._beside(self.governor.fit, measured, self.scaffold)
         if prepared.truncation is not None:
-            await self.recorder.record(_truncation(prepared.truncation))
+            await self.recorder.record(_truncation(prepared.truncation).but(agent=self.agent))
         await self.report(prepared.reading)
         return prepared
 
@@ -128,7 +146,7 @@ class GovernedHistory:
     async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
         """A rewrite that is about to be logged, with what the history takes before and after."""
         before = (await self.measure()).reading.current_tokens
-        gone = [n for n, entry in enumerate(self.state.history) if entry.ref in fact.replaced]
+        gone = [n for n, entry in enumerate(self.entries) if entry.ref in fact.replaced]
         kept = [message for n, message in enumerate(self.messages) if n not in gone]
         put = read_messages(fact.replacement)
         after = await self.measure_as([*kept[: gone[0]], *put, *kept[gone[0] :]] if gone else kept)
@@ -147,8 +165,9 @@ class GovernedHistory:
                 "cost": price_of(response),
                 "learnt": self.governor.meter.as_json(),
             }
-        initial = self.state.usage is None
-        await self.recorder.record(reading.as_fact(is_initial=initial, model=self.model, **reported))
+        initial = self.usage is None and not self.agent
+        fact = reading.as_fact(is_initial=initial, model=self.model, agent=self.agent, **reported)
+        await self.recorder.record(fact)
 
     async def report_now(self) -> None:
         """Measure the history as it stands, and log that."""
@@ -157,7 +176,7 @@ class GovernedHistory:
     def release_memory(self) -> None:
         """Let go of all that is remembered of messages which are no longer in the history."""
         self.recorder.release_memory()
-        self._parsed.release(self.state)
+        self._parsed.release(self.entries)
         self.governor.release(self.messages)
 
 

@@ -1,18 +1,19 @@
-"""Where a turn meets the agent's loop."""
+"""Where a turn meets the agent's loop, and each delegation its own."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Sequence
 from typing import Any, Protocol
 
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import RunContext, ToolDefinition
 
 from co_tui.context.count import Scaffold
+from co_tui.session.delegations import DELEGATE_TOOL, Delegations
 
 
 class GovernedTurn(Protocol):
-    """What a turn does about a request and its reply."""
+    """What is done about a request and its reply."""
 
     async def before_request(
         self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
@@ -24,25 +25,49 @@ class GovernedTurn(Protocol):
 
 
 class RequestHook(AbstractCapability[Any]):
-    """Our hands inside the agent's loop: before each request and after each reply."""
+    """Our hands inside the agent's loop: before each request and after each reply, of the main run and of those it
+    delegates to, which run the same agent."""
 
-    def __init__(self, turn: GovernedTurn) -> None:
+    def __init__(self, turn: GovernedTurn, delegations: Delegations) -> None:
         self._turn = turn
-        self._scaffold = Scaffold()
+        self._delegations = delegations
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        parameters = request_context.model_request_parameters
-        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-        self._scaffold = Scaffold(instructions=instructions, tools=parameters.function_tools)
-        request_context.messages = await self._turn.before_request(
-            ctx.messages, request_context.messages, self._scaffold
+        request_context.messages = await self._governing.before_request(
+            ctx.messages, request_context.messages, _scaffold(request_context)
         )
         return request_context
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        await self._turn.after_response(request_context.messages, self._scaffold, response)
+        await self._governing.after_response(request_context.messages, _scaffold(request_context), response)
         return response
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        if call.tool_name != DELEGATE_TOOL:
+            return await handler(args)
+        return await self._delegations.around(call, args, lambda: handler(args))
+
+    async def wrap_run_event_stream(
+        self, ctx: RunContext[Any], *, stream: AsyncIterable[AgentStreamEvent]
+    ) -> AsyncIterable[AgentStreamEvent]:
+        run = self._delegations.current()
+        async for event in stream:
+            if run is not None:
+                run.hear(event)
+            yield event
+
+    @property
+    def _governing(self) -> GovernedTurn:
+        return self._delegations.current() or self._turn
+
+
+def _scaffold(request: ModelRequestContext) -> Scaffold:
+    parameters = request.model_request_parameters
+    instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+    return Scaffold(instructions=instructions, tools=parameters.function_tools)

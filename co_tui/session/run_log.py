@@ -72,6 +72,7 @@ class RunLog:
         is_reply = isinstance(message, ModelResponse)
         fact = Message(
             turn=self._turn,
+            agent=self._history.agent,
             message=message_json(message),
             interrupted=is_reply and message.state == "interrupted",
         )

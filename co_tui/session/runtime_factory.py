@@ -15,6 +15,7 @@ from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
 from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.delegations import DelegatedRun
 from co_tui.session.environment import Environment
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
@@ -68,6 +69,17 @@ class RuntimeFactory:
     def new_recovery(self, runtime: Runtime) -> Recovery:
         """The steps that are left to try in a turn whose request is refused as too long."""
         return Recovery(runtime.compactable, self.compactor, self.keeping, self._environment.limits)
+
+    def new_delegated_run(self, runtime: Runtime, agent: str, turn: int) -> DelegatedRun:
+        """What governs a part of the work that the runtime's model does in a run of its own."""
+        main = runtime.history
+        meter = Meter(main.governor.meter.ratio, provider=main.model.partition(":")[0])
+        governor = Governor(main.policy.for_delegation(), main.governor.window, meter=meter)
+        history = GovernedHistory(self._recorder, ParsedMessages(), governor, main.asked, agent=agent)
+        history.in_turn = True
+        compactor = Compactor(Applier(Keeping(self._recorder, None, None)), runtime.questions)
+        on = runtime.compactable._replace(history=history)
+        return DelegatedRun(on, compactor, runtime.questions, turn, runtime.settings.agent_max_steps)
 
     def _toolkit(self, history: GovernedHistory) -> Toolkit:
         environment = self._environment

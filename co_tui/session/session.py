@@ -109,7 +109,9 @@ class Session:
             if listener is not None:
                 recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
-            await asyncio.to_thread(session._factory.parsed.messages, state)  # a long one takes a while to parse
+            await asyncio.to_thread(
+                session._factory.parsed.messages, state.history
+            )  # a long one takes a while to parse
             before = state.usage.token_limit if state.usage else None
             place = {**session._place(), "model": state.model}
             await session._recorder.record(SessionResume(**place))
@@ -339,7 +341,13 @@ class Session:
         """A turn from its prompt on; without one, from the questions at which it was left."""
         runtime = self._runtime
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
-        self._turn = Turn(runtime, self._compactor, lambda: self._factory.new_recovery(runtime), number)
+        self._turn = Turn(
+            runtime,
+            self._compactor,
+            lambda: self._factory.new_recovery(runtime),
+            number,
+            lambda agent, turn: self._factory.new_delegated_run(runtime, agent, turn),
+        )
         if self._stop_next:
             self._turn.interrupt()
         self._stop_next = False

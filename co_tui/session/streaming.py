@@ -28,10 +28,11 @@ from co_tui.session.recorder import Recorder
 class Streaming:
     """What has come since the last message was logged: pieces of a reply, or results of tools."""
 
-    def __init__(self, recorder: Recorder, turn: int, model: str) -> None:
+    def __init__(self, recorder: Recorder, turn: int, model: str, agent: str = "") -> None:
         self._recorder = recorder
         self._turn = turn
         self._model = model
+        self._agent = agent
         self._results: dict[str, Any] = {}
         self.draft = self._new_draft()
 
@@ -42,7 +43,7 @@ class Streaming:
 
     def begin_again(self) -> None:
         """The reply is asked for again; what was shown of it is void."""
-        self._recorder.announce(StreamReset(turn=self._turn))
+        self._recorder.announce(StreamReset(turn=self._turn, agent=self._agent))
         self.begin()
 
     def results(self) -> ModelRequest | None:
@@ -76,7 +77,8 @@ class Streaming:
 
     def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
         piece = DraftPiece(index, kind, *map(storable_text, (text, tool_name, call_id)))
-        self.draft.add(piece)
+        if not self._agent:  # the store keeps one half reply a session, the main agent's
+            self.draft.add(piece)
         self._recorder.announce(
             StreamDelta(
                 turn=self._turn,
@@ -85,13 +87,16 @@ class Streaming:
                 text=piece.text,
                 tool_name=piece.tool_name,
                 tool_call_id=piece.tool_call_id,
+                agent=self._agent,
             )
         )
 
     def _tool(self, name: str, call_id: str, stage: Any, text: str) -> None:
         name, call_id, text = map(storable_text, (name, call_id, text))
         self._recorder.announce(
-            ToolActivity(turn=self._turn, tool_name=name, tool_call_id=call_id, stage=stage, text=text)
+            ToolActivity(
+                turn=self._turn, tool_name=name, tool_call_id=call_id, stage=stage, text=text, agent=self._agent
+            )
         )
 
     def _new_draft(self) -> Draft:

@@ -32,6 +32,7 @@ from co_tui.session.approvals import NOT_ANSWERED, Approvals, StoppedWhileAsking
 from co_tui.session.classify import classify
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.delegations import DelegatedRun, Delegations
 from co_tui.session.request_hook import RequestHook
 from co_tui.session.run_log import RunLog
 from co_tui.session.runtime import Runtime
@@ -79,7 +80,12 @@ class Turn:
     """Asks the model until the turn is over; every message is logged as soon as it is whole."""
 
     def __init__(
-        self, runtime: Runtime, compactor: Compactor, new_recovery: Callable[[], Recovery], number: int
+        self,
+        runtime: Runtime,
+        compactor: Compactor,
+        new_recovery: Callable[[], Recovery],
+        number: int,
+        new_delegated_run: Callable[[str, int], DelegatedRun],
     ) -> None:
         self._runtime = runtime
         self._history = runtime.history
@@ -93,6 +99,7 @@ class Turn:
         self._live = Streaming(self._recorder, number, runtime.model_handle.name)
         self._log = RunLog(self._history, number, self._live)
         self._approvals = Approvals(self._recorder, runtime.questions, number)
+        self._delegations = Delegations(self._recorder, lambda agent: new_delegated_run(agent, number))
         self._leaving = self._passed_over = False
         self._steps = 0
         self._kept = 0
@@ -202,7 +209,7 @@ class Turn:
             runtime.instructions,
             takes_tools=runtime.model_handle.takes_tools,
             approve=self._approve,
-            hook=RequestHook(self),
+            hook=RequestHook(self, self._delegations),
         )
         history = repair(self._history.messages, answers)
         if answers:
@@ -224,6 +231,8 @@ class Turn:
 
     async def _approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
         """What ran is logged before anybody is asked: the answer may take days."""
+        if (delegated := self._delegations.current()) is not None:
+            return await delegated.approve(requests)
         await self._log.keep_results()
         return await self._approvals.request(requests)
 

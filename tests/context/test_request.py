@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.count import Scaffold, Window
 from co_tui.context.cuts import Cut, first_and_last_texts
-from co_tui.context.decide import run_threshold
+from co_tui.context.marks import run_threshold
 from co_tui.context.meter import Meter
 from co_tui.context.policy import SummaryForm, policy_of
 from co_tui.context.repair import INTERRUPTED, repair

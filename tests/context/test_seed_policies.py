@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
-from co_tui.context.decide import run_threshold
+from co_tui.context.marks import run_threshold
 from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
 from co_tui.events.triggers import Trigger

@@ -103,7 +103,14 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
     async with talking(home, provider) as session:
         await talk(session, 1)
         history = list(session.state.history)
-        turn = Turn(session._runtime, session._compactor, lambda: session._factory.new_recovery(session._runtime), 2)
+        runtime, factory = session._runtime, session._factory
+        turn = Turn(
+            runtime,
+            factory.compactor,
+            lambda: factory.new_recovery(runtime),
+            2,
+            lambda agent, number: factory.new_delegated_run(runtime, agent, number),
+        )
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
         await turn.after_response([], Scaffold(), ModelResponse(parts=[part, TextPart("so")]))
         done = compactions(session.state)[-1]

@@ -51,7 +51,7 @@ class Applier:
         done = self._replacement(job, measured)
         after = await history.measure_as(done.applied(measured.live))
         pre, post = measured.reading.current_tokens, after.reading.current_tokens
-        usage = history.state.usage
+        usage = history.usage
         fact = _rewrite(history, measured, done).but(
             note=summary.note,
             trigger=job.trigger,
@@ -75,7 +75,7 @@ class Applier:
         """What goes and what stands there. Raises `_NotWorthIt`."""
         assert job.summary is not None
         governor, text = job.on.history.governor, job.summary.text
-        plan = job.plan._replace(cut=Cut(_places(job.on.history.state.history, measured, job.refs), job.trigger))
+        plan = job.plan._replace(cut=Cut(_places(job.on.history.entries, measured, job.refs), job.trigger))
         if not plan.cut.replaced:
             raise _NotWorthIt("what it would have replaced is gone")
         if not text and not plan.texts_only:
@@ -94,6 +94,7 @@ class Applier:
         """Log how it ended, with what it cost; a success gets its checkpoint first, so that the log can name it."""
         history = job.on.history
         fact = fact.but(
+            agent=history.agent,
             model=history.model,
             duration_ms=since(job.began),
             usage=job.bill.usage if job.bill.requests else {},
@@ -102,7 +103,7 @@ class Applier:
         )
         fact = await self._keeping.with_checkpoint(fact, job.summary.title if job.summary else "")
         if not fact.success:
-            history.governor.resist(len(history.state.history))  # not again before something was added
+            history.governor.resist(len(history.entries))  # not again before something was added
         if job.started:
             await history.recorder.record(fact)
         job.span.end(
@@ -114,7 +115,7 @@ class Applier:
 
 def _rewrite(history: GovernedHistory, measured: Measured, done: Replacement) -> CompactionComplete:
     """Which messages of the log go, and what stands there."""
-    entries = history.state.history
+    entries = history.entries
     replaced = tuple(entries[index].ref for index in replaced_in_history(measured, done))
     removed = len(replaced) - len(done.messages)
     return CompactionComplete(

@@ -76,9 +76,9 @@ class Compactor:
         """Compact now. Raises `CompactionRefused`; a failure is told in what is returned."""
         if self.running:
             raise CompactionRefused("A compaction is already under way; Esc stops it.")
-        if on.history.state.usage is None:
+        if on.history.usage is None:
             raise CompactionRefused("There is nothing to compact yet: this session has not sent anything.")
-        if len(on.history.state.history) < LEAST_MESSAGES:
+        if len(on.history.entries) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
         return await self._now(lambda: _wished(on, trigger, focus, upto))
 
@@ -126,7 +126,7 @@ class Compactor:
         await self._discard_stale(on.history)
         if self._background.stage is Stage.READY:
             await self._apply_ready(on.history)
-        if self.running or not on.history.state.history:
+        if self.running or not on.history.entries:
             return
         measured = await on.history.measure()
         plan = self._wanted(on.history, measured, turn_ended=True)
@@ -312,7 +312,7 @@ async def _wished(on: Compactable, trigger: Trigger, focus: str, upto: Ref | Non
     history = on.history
     measured = await history.measure()
     if upto is not None:
-        cut = cut_up_to(history.state.history, measured, trigger, upto)
+        cut = cut_up_to(history.entries, measured, trigger, upto)
     else:
         cut = wished_cut(history.governor, measured, trigger)
     if cut is None:

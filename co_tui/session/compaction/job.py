@@ -84,7 +84,7 @@ class Job:
 
 def job_for(on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = True) -> Job:
     """The compaction that a plan asks for."""
-    entries = on.history.state.history
+    entries = on.history.entries
     gone = (measured.origins[index] for index in plan.cut.replaced)
     trigger = plan.cut.trigger
     return Job(

@@ -48,7 +48,14 @@ async def _start(job: Job) -> None:
     job.span = telemetry.start(job.trigger, {**place, **breakdown})
     job.started = True
     await history.recorder.record(
-        CompactionStart(trigger=job.trigger, focus=job.focus, messages=len(job.refs), blocks=job.blocks, **breakdown)
+        CompactionStart(
+            trigger=job.trigger,
+            focus=job.focus,
+            messages=len(job.refs),
+            blocks=job.blocks,
+            agent=history.agent,
+            **breakdown,
+        )
     )
 
 

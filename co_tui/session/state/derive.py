@@ -46,7 +46,10 @@ from co_tui.session.state.session_state import (
     replacement_entries,
     seq_of,
 )
+from co_tui.session.state.top_level import top_level
 
+INTERRUPTED = "interrupted"
+"""How a delegation ends that was stopped with its turn."""
 PACE_TURNS = 6
 """How many turns back the pace is measured."""
 
@@ -92,10 +95,11 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case ApprovalDecided():
             return _happened(_decided(state, fact), event)
         case DelegationStart():
-            begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id)
+            seen = AppendOnly(top_level(state.history))
+            begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, history=seen)
             return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
         case DelegationEnd():
-            status = "failed" if fact.error else "done"
+            status = "interrupted" if fact.outcome == INTERRUPTED else "failed" if fact.error else "done"
             return _happened(
                 _delegated(state, fact.agent, status=status, outcome=fact.outcome, error=fact.error), event
             )
@@ -218,6 +222,8 @@ def _delegated(state: SessionState, agent: str, **changes: Any) -> SessionState:
 
 
 def _without_running(state: SessionState) -> SessionState:
+    """A delegation ends with the process that ran it, and so do its questions."""
+    state = state.but(pending=tuple(each for each in state.pending if not each.agent))
     running = [agent for agent, each in state.delegations.items() if each.status == "running"]
     for agent in running:
         state = _delegated(state, agent, status="interrupted")

@@ -1,11 +1,13 @@
 """The history as pydantic-ai messages, each parsed from the log once."""
 
+from collections.abc import Sequence
+
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.messages import message_json, read_messages
 from co_tui.events import Ref
 from co_tui.session.state.released import opened
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.session_state import Entry
 
 __all__ = ["ParsedMessages", "message_json"]
 
@@ -17,14 +19,14 @@ class ParsedMessages:
         self._parsed: dict[Ref, ModelMessage] = {}
         self._places: dict[int, tuple[object, Ref, int]] = {}
 
-    def messages(self, state: SessionState) -> list[ModelMessage]:
+    def messages(self, history: Sequence[Entry]) -> list[ModelMessage]:
         """What the model would be sent now, before any stage."""
-        missing = [entry for entry in state.history if entry.ref not in self._parsed]
+        missing = [entry for entry in history if entry.ref not in self._parsed]
         if missing:
             parsed = read_messages([opened(entry.message) for entry in missing])
             for entry, message in zip(missing, parsed, strict=True):
                 self.remember(entry.ref, message)
-        return [self._parsed[entry.ref] for entry in state.history]
+        return [self._parsed[entry.ref] for entry in history]
 
     def remember(self, ref: Ref, message: ModelMessage) -> None:
         """What the message of the log is, for whoever has it parsed already."""
@@ -32,9 +34,9 @@ class ParsedMessages:
         for index, part in enumerate(message.parts):
             self._places[id(part)] = (part, ref, index)
 
-    def release(self, state: SessionState) -> None:
+    def release(self, history: Sequence[Entry]) -> None:
         """Let go of messages that are no longer in the history."""
-        live = {entry.ref for entry in state.history}
+        live = {entry.ref for entry in history}
         self._parsed = {ref: message for ref, message in self._parsed.items() if ref in live}
         self._places = {key: place for key, place in self._places.items() if place[1] in live}
 

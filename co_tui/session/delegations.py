@@ -1,0 +1,156 @@
+"""Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextvars import ContextVar
+from itertools import count
+from typing import Any, TypeVar
+
+from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+
+from co_tui.agent.prices import price_of
+from co_tui.context.count import Scaffold
+from co_tui.events import DelegationEnd, DelegationStart
+from co_tui.events.storable import storable_text
+from co_tui.session.approvals import Approvals
+from co_tui.session.compaction.compactor import Compactor
+from co_tui.session.compaction.job import Compactable
+from co_tui.session.questions import Questions
+from co_tui.session.recorder import Recorder
+from co_tui.session.run_log import RunLog
+from co_tui.session.state.derive import INTERRUPTED
+from co_tui.session.streaming import Streaming
+
+T = TypeVar("T")
+DELEGATE_TOOL = "delegate_task"
+STOPPED = "the turn was stopped"
+
+_current: ContextVar["DelegatedRun | None"] = ContextVar("delegated run", default=None)
+
+
+class TooManySteps(Exception):
+    """A delegation took as many steps as it may."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(f"It stopped after {steps:,} steps, as many as `agent_max_steps` allows.")
+
+
+class DelegatedRun:
+    """What a turn is to the main agent, for one delegation."""
+
+    def __init__(self, on: Compactable, compactor: Compactor, questions: Questions, turn: int, most_steps: int) -> None:
+        self._on = on
+        self._history = on.history
+        self._compactor = compactor
+        self._most_steps = most_steps
+        self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
+        self._log = RunLog(self._history, turn, self._live)
+        self._log.begin(0)
+        self._approvals = Approvals(self._history.recorder, questions, turn, self._history.agent)
+        self._steps = 0
+        self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
+        self._cost: float | None = None
+
+    @property
+    def agent(self) -> str:
+        return self._history.agent
+
+    async def before_request(
+        self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
+    ) -> list[ModelMessage]:
+        await self._log.catch_up(run_messages)
+        if self._steps >= self._most_steps:
+            raise TooManySteps(self._steps)
+        self._history.scaffold = scaffold
+        measured = await self._compactor.before_request(self._on)
+        return (await self._history.fit(measured)).messages
+
+    async def after_response(
+        self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
+    ) -> None:
+        self._steps += 1
+        self._usage["requests"] += 1
+        self._usage["input_tokens"] += response.usage.input_tokens
+        self._usage["output_tokens"] += response.usage.output_tokens
+        if (price := price_of(response)) is not None:
+            self._cost = (self._cost or 0.0) + price
+        await self._log.reply(response)
+        await self._history.heard(response)
+
+    def hear(self, event: AgentStreamEvent) -> None:
+        self._live.hear(event)
+
+    async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
+        await self._log.keep_results()
+        return await self._approvals.request(requests)
+
+    async def end(self, outcome: str, error: str = "") -> None:
+        """Log what came beyond the log, and how it ended; whatever it still asked is not allowed."""
+        await self._compactor.close()
+        await self._approvals.withdraw(STOPPED)
+        results = self._live.results()
+        await self._log.close([results] if results is not None else [])
+        await self._history.recorder.record(
+            DelegationEnd(agent=self.agent, outcome=outcome, error=error, usage=self._usage, cost=self._cost)
+        )
+
+
+NewRun = Callable[[str], DelegatedRun]
+"""What governs a delegation of that name."""
+
+
+class Delegations:
+    """Those of one turn. Side by side, each run finds its own through the task it runs in."""
+
+    def __init__(self, recorder: Recorder, new_run: NewRun) -> None:
+        self._recorder = recorder
+        self._new_run = new_run
+        self._names: set[str] = set()
+
+    @staticmethod
+    def current() -> DelegatedRun | None:
+        """The delegation whose run is asking; None for the main agent's."""
+        return _current.get()
+
+    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T:
+        """Do the work of a call that delegates."""
+        name, task = str(arguments.get("agent_name", "")), str(arguments.get("task", ""))
+        run = await self._begin(name, task, call.tool_call_id)
+        token = _current.set(run)
+        try:
+            result = await work()
+        except BaseException as error:
+            await _to_the_end(run.end(*_ended_by(error)))
+            raise
+        finally:
+            _current.reset(token)
+        await run.end("done")
+        return result
+
+    async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
+        agent = _name_for(storable_text(name) or "agent", {*self._recorder.state.delegations, *self._names})
+        self._names.add(agent)  # several begin at once, before any is in the log
+        fact = DelegationStart(agent=agent, name=name, task=storable_text(task), call_id=storable_text(call_id))
+        await self._recorder.record(fact.but(name=storable_text(name)))
+        return self._new_run(agent)
+
+
+def _name_for(name: str, known: Collection[str]) -> str:
+    """Who was asked, with a number: each delegation has a name of its own."""
+    return next(each for number in count(1) if (each := f"{name} {number}") not in known)
+
+
+def _ended_by(error: BaseException) -> tuple[str, str]:
+    if not isinstance(error, Exception) or type(error).__name__ == "RunCancelled":
+        return INTERRUPTED, STOPPED
+    return "failed", str(error)
+
+
+async def _to_the_end(work: Awaitable[None]) -> None:
+    """What is being logged is, also when whoever logs it is cancelled again."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
