@@ -131,7 +131,7 @@ def test_a_delegation_has_its_own_history_and_gauge() -> None:
     assert state.cost == 0.75
     assert (state.compacting, state.rewrites, len(state.compactions)) == (None, (), 0)
     reader = state.delegations["reader-1"]
-    assert texts(reader.history) == ["in short"]
+    assert texts(reader.history) == ["look into it", "in short"], "the conversation it works for, and its own"
     assert reader.usage is not None and reader.usage.current_tokens == 900
     assert (reader.name, reader.task, reader.status, reader.outcome) == (
         "reader", "read all of it", "done", "it is about whales"
