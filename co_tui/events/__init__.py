@@ -7,6 +7,7 @@ from co_tui.events.event import event_json as event_json
 from co_tui.events.event import from_json as from_json
 from co_tui.events.facts import Fact as Fact
 from co_tui.events.facts import Unknown as Unknown
+from co_tui.events.facts import agent_of as agent_of
 from co_tui.events.facts import is_durable as is_durable
 from co_tui.events.facts.agents import *
 from co_tui.events.facts.base import Announced as Announced

@@ -6,7 +6,8 @@ from co_tui.events import Event, Message
 from co_tui.events.messages import prompt_of
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
-from co_tui.ui.widgets.blocks import Block, BlockBuilder
+from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.blocks import BlockBuilder
 
 if TYPE_CHECKING:
     from co_tui.store.port import Reading, Store

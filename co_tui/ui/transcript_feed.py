@@ -12,10 +12,12 @@ from co_tui.events import (
     StreamDelta,
     StreamReset,
     ToolActivity,
+    agent_of,
 )
 from co_tui.inert import inert
 from co_tui.session.wording import told_retry
-from co_tui.ui.widgets.blocks import Block, BlockBuilder, Kind, clock
+from co_tui.ui.widgets.block import Block, Kind, clock
+from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.transcript import Transcript
 
 QUEUED = "waits its turn"
@@ -74,6 +76,11 @@ class Feed:
 
     def hear(self, event: Event) -> None:
         """Show what an event brings."""
+        if (delegated := self._builder.delegated(event)) is not None:
+            self._transcript.changed(delegated)
+            return
+        if agent_of(event.fact):
+            return  # a delegate's words come as whole messages
         match event.fact:
             case StreamDelta() as delta:
                 self._stream(delta, clock(event.timestamp))

@@ -9,7 +9,7 @@ from co_tui.settings import load
 from co_tui.ui.app import CoTui
 from co_tui.ui.command_table import COMMANDS
 from co_tui.ui.commands.registry import function_of
-from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider

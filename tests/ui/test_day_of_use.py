@@ -13,7 +13,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.screens.compaction import CompactionScreen
 from co_tui.ui.screens.queue import QueueScreen
 from co_tui.ui.themes import DARK, palette_of
-from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.key_line import KeyLine
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.rendering import Laid

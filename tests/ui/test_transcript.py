@@ -10,7 +10,8 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from co_tui.ui.themes import DARK, palette_of
-from co_tui.ui.widgets.blocks import Block, BlockBuilder
+from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.markdown_splitter import Cutter
 from co_tui.ui.widgets.rendering import Laid

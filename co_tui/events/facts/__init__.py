@@ -55,6 +55,11 @@ Fact: TypeAlias = (
 BY_TYPE: dict[str, type[DeclaredFact]] = {kind.TYPE: kind for kind in get_args(Fact) if kind.TYPE}
 
 
+def agent_of(fact: Fact) -> str:
+    """The delegation a fact belongs to; empty for the main agent's, and for those of nobody's."""
+    return str(getattr(fact, "agent", ""))
+
+
 def is_durable(fact: Fact) -> bool:
     """Whether the fact belongs to the log; the others are only announced to who is listening."""
     return not isinstance(fact, Announced)

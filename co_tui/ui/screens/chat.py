@@ -21,7 +21,8 @@ from co_tui.ui.launch import Launch
 from co_tui.ui.screens.prompt_status import PromptStatus
 from co_tui.ui.screens.questions import Questions
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
-from co_tui.ui.widgets.blocks import Block, BlockBuilder
+from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.gauge_reading import reading_of
 from co_tui.ui.widgets.look import Look

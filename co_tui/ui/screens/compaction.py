@@ -16,7 +16,7 @@ from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.formatting import money
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.screens.messages import Row, option, row_of, text_of_all
-from co_tui.ui.widgets.blocks import clock
+from co_tui.ui.widgets.block import clock
 
 TABS = ("summary", "replaced", "kept", "cost")
 

@@ -14,7 +14,7 @@ from co_tui.events.event import payload_of
 from co_tui.events.messages import pieces
 from co_tui.inert import inert
 from co_tui.ui.screens.dialog import Dialog
-from co_tui.ui.widgets.blocks import clock
+from co_tui.ui.widgets.block import clock
 
 
 class TextScreen(Dialog[None]):

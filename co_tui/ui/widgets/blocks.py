@@ -1,55 +1,24 @@
 """What the transcript is made of: one block for each thing that was said or done."""
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal, TypeAlias
 
-from co_tui.events import CompactionComplete, Event, Json, Message, SessionError, SessionInterrupted
+from co_tui.events import (
+    CompactionComplete,
+    DelegationEnd,
+    DelegationStart,
+    Event,
+    Json,
+    Message,
+    SessionError,
+    SessionInterrupted,
+    ToolActivity,
+    agent_of,
+)
 from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.wording import told_compaction
-
-Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "note", "error"]
-
-GIST_CHARS = 160
-
-
-@dataclass(slots=True, eq=False)
-class Block:
-    """One entry of the transcript. Texts are already inert."""
-
-    kind: Kind
-    text: str
-    time: str = ""
-    folded: bool = False
-    first_of_reply: bool = False
-    """Carries the speaker's name above it."""
-    tight: bool = False
-    """Stands right below the block before it, without an empty line between."""
-    interrupted: bool = False
-    tool_name: str = ""
-    tool_call_id: str = ""
-    result: str = ""
-    status: str = ""
-    seq: int = 0
-
-    @property
-    def foldable(self) -> bool:
-        return self.kind in ("thinking", "tool")
-
-    @property
-    def gist(self) -> str:
-        """The block in one line, for when it is folded."""
-        if self.kind == "tool":
-            return one_line(_main_argument(self.text), GIST_CHARS)
-        return one_line(self.text, GIST_CHARS)
-
-    @property
-    def plain(self) -> str:
-        """Everything readable in it, for searching."""
-        return f"{self.tool_name} {self.text}\n{self.result}" if self.kind == "tool" else self.text
+from co_tui.ui.widgets.block import Block, Kind, clock
+from co_tui.ui.widgets.delegation_lines import DelegationLines
 
 
 class BlockBuilder:
@@ -59,6 +28,7 @@ class BlockBuilder:
         self.blocks: list[Block] = []
         self._speaking = False
         self._open_calls: dict[str, Block] = {}
+        self._delegations = DelegationLines()
 
     def add_all(self, events: Iterable[Event]) -> list[Block]:
         for event in events:
@@ -69,6 +39,8 @@ class BlockBuilder:
         """Blocks for what the event says; most lifecycle events say nothing here."""
         fact = event.fact
         match fact:
+            case _ if self.delegated(event) is not None or agent_of(fact):
+                pass  # told in the fold of the call that delegates
             case Message():
                 self._message(fact.message, clock(event.timestamp), fact.interrupted, event.seq or 0)
             case SessionError() if fact.retry_in_s is None:
@@ -84,6 +56,20 @@ class BlockBuilder:
     def note(self, text: str, kind: Kind = "note", seq: int = 0) -> Block:
         self._speaking = False
         return self._append(Block(kind, inert(text), seq=seq))
+
+    def delegated(self, event: Event) -> Block | None:
+        """The call's block that changes with what its delegate did; None for events of the main agent."""
+        match event.fact:
+            case DelegationStart() as start:
+                return self._delegations.start(start, self._open_calls.get(start.call_id))
+            case Message(agent=agent, message=message) if agent:
+                return self._delegations.said(agent, message)
+            case ToolActivity(agent=agent) as activity if agent:
+                return self._delegations.active(activity)
+            case DelegationEnd() as end:
+                return self._delegations.end(end)
+            case _:
+                return None
 
     def user(self, text: str, time: str, status: str = "", seq: int = 0) -> Block:
         self._speaking = False
@@ -109,9 +95,10 @@ class BlockBuilder:
         """Join a result to its call; a call id that is reused means the latest call."""
         block = self._open_calls.pop(call_id, None)
         if block is not None:
-            block.result = inert(text)
+            block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
             lines = block.result.count("\n") + 1
-            block.status = "failed" if failed else f"{lines} lines" if lines > 1 else one_line(block.result, 40)
+            usual = "failed" if failed else f"{lines} lines" if lines > 1 else one_line(block.result, 40)
+            block.status = block.outcome or usual
         return block
 
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:
@@ -139,22 +126,3 @@ class BlockBuilder:
         block.tight = before is None or (block.foldable and before.foldable and not block.first_of_reply)
         self.blocks.append(block)
         return block
-
-
-def clock(timestamp: str) -> str:
-    """The local time of day of an event's timestamp."""
-    try:
-        return f"{datetime.fromisoformat(timestamp).astimezone():%H:%M}"
-    except ValueError:
-        return ""
-
-
-def _main_argument(arguments: str) -> str:
-    """What a call is about: its first argument's value, if the arguments can be read."""
-    try:
-        values = json.loads(arguments)
-    except ValueError:
-        return arguments
-    if isinstance(values, dict):
-        return "  ".join(str(value) for value in list(values.values())[:2])
-    return arguments

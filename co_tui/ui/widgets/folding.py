@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.layout import TranscriptLayout
 
 

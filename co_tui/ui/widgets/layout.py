@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.rendering import Laid, estimated_height
 

@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
-from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.prose import Prose
 

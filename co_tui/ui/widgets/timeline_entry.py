@@ -39,7 +39,7 @@ from co_tui.events import (
 )
 from co_tui.inert import one_line
 from co_tui.ui.formatting import counted, money, tokens
-from co_tui.ui.widgets.blocks import clock
+from co_tui.ui.widgets.block import clock
 
 INDENT = "        "
 """Under the words of an entry, past its time and sign."""

@@ -13,7 +13,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from co_tui.ui.widgets.blocks import Block
+from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.folding import FoldCursor, toggle_all
 from co_tui.ui.widgets.layout import TOP, LinePlace, TranscriptLayout
 from co_tui.ui.widgets.look import Look
