@@ -74,7 +74,9 @@ def oldest_turns(
     starts = turn_starts(messages)
     if not 0 < count < len(starts):
         return None
-    return _cut(messages, range(starts[0], starts[count]), trigger, pinned)
+    # A prompt may stand in one message with the results of the step before it.
+    first, end = (cut_before(messages, starts[place]) for place in (0, count))
+    return _cut(messages, range(first, end), trigger, pinned)
 
 
 def run_cut(messages: Sequence[ModelMessage], trigger: Trigger, pinned: Collection[int] = ()) -> Cut | None:

@@ -69,6 +69,9 @@ class Meter:
         self._measured: list[ModelMessage] = []
         self._levels: list[Level] = []
         """Of the list measured last, up to each of its messages: so that a longer one costs what was added."""
+        self._reported_replies: list[int] = []
+        """Of the same list, up to each of its messages: the newest reply with a report; -1 when there is none."""
+        self._read_last: Sequence[ModelMessage] = ()
         self._sent: Sequence[ModelMessage] = ()
         self._unanswered: Level | None = None
         """What was sent last, with all that goes along, until its reply has come."""
@@ -121,7 +124,7 @@ class Meter:
             self._sent = ()
         live = {id(message) for message in (*messages, *self._sent)}
         self._counts = {key: counted for key, counted in self._counts.items() if key in live}
-        self._measured, self._levels = [], []
+        self._measured, self._levels, self._reported_replies, self._read_last = [], [], [], ()
 
     def _use(self, calibration: Calibration) -> None:
         self._calibration, self._line = calibration, calibration.line()
@@ -153,11 +156,11 @@ class Meter:
 
     # What providers say
 
-    def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold) -> None:
-        """Remember what was sent, so that the report on it can be understood."""
+    def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold, *, same: int = 0) -> None:
+        """Remember what was sent, so that the report on it can be understood; `same` as in `read`."""
         fixed = _fixed(scaffold)
         self._sent = messages
-        self._unanswered = self._level(messages, 0).plus(fixed)
+        self._unanswered = self._level(messages, same).plus(fixed)
         self._sent_fixed = fixed.estimate
         self._sent_growth = self._growth(messages, fixed)
         self._tools_estimate = scaffold.tools_tokens
@@ -200,6 +203,10 @@ class Meter:
 
     # Measuring
 
+    def is_measured_last(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether nothing else was measured since this very list."""
+        return self._read_last is messages
+
     def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
         """The context right after a reply to the request sent last, in its provider's own words."""
         messages = [*self._sent, response]
@@ -216,6 +223,7 @@ class Meter:
     ) -> Reading:
         """The one measurement of a request. Its first `same` messages are those of the list measured last."""
         level, fixed = self._level(messages, same), _fixed(scaffold)
+        self._read_last = messages
         growth = self._growth(messages, fixed)
         system, tools = self._fixed_tokens(level.system + fixed.system, fixed.estimate - fixed.system)
         if growth is None:
@@ -259,26 +267,30 @@ class Meter:
         same = min(same, len(self._levels))
         while same < min(len(messages), len(self._levels)) and messages[same] is self._measured[same]:
             same += 1
-        del self._levels[same:], self._measured[same:]
+        del self._levels[same:], self._measured[same:], self._reported_replies[same:]
         level = self._levels[-1] if self._levels else Level()
+        newest = self._reported_replies[-1] if self._reported_replies else -1
         for index in range(same, len(messages)):
-            level = level.plus(self._count(messages[index]))
+            message = messages[index]
+            level = level.plus(self._count(message))
+            newest = index if _has_report(message) else newest
             self._levels.append(level)
-            self._measured.append(messages[index])
+            self._measured.append(message)
+            self._reported_replies.append(newest)
         return level
 
     def _growth(self, messages: Sequence[ModelMessage], fixed: Level) -> _Growth | None:
         """What was measured last, seen from the newest reply in it; None when that was a reply to another request."""
-        for index in range(len(messages) - 1, 0, -1):
-            reply = messages[index]
-            if isinstance(reply, ModelResponse) and reply.usage.input_tokens and reply.state != "interrupted":
-                whole = self._levels[index - 1].whole + fixed.whole
-                report = self._reports.get((whole, reply.usage.input_tokens))
-                if report is None:
-                    return None
-                added = self._levels[len(messages) - 1].minus(self._levels[index])
-                return _Growth(report, self._count(reply), added, index == len(messages) - 1)
-        return None
+        index = self._reported_replies[len(messages) - 1] if messages else -1
+        reply = messages[index] if index > 0 else None
+        if not isinstance(reply, ModelResponse):
+            return None
+        whole = self._levels[index - 1].whole + fixed.whole
+        report = self._reports.get((whole, reply.usage.input_tokens))
+        if report is None:
+            return None
+        added = self._levels[len(messages) - 1].minus(self._levels[index])
+        return _Growth(report, self._count(reply), added, index == len(messages) - 1)
 
     def _scaled(self, level: Level) -> float:
         return self.ratio * level.estimate + level.exact
@@ -292,6 +304,10 @@ class Meter:
             found = (message, Level(estimate, 0, system, estimate))
             self._counts[id(message)] = found
         return found[1]
+
+
+def _has_report(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and bool(message.usage.input_tokens) and message.state != "interrupted"
 
 
 def _fixed(scaffold: Scaffold) -> Level:

@@ -108,7 +108,8 @@ class Governor:
                 )
                 request = shorter
                 self._stages.forget()
-        self.meter.sent(request, scaffold)
+        is_known = truncation is None and self.meter.is_measured_last(measured.request)
+        self.meter.sent(request, scaffold, same=len(request) if is_known else 0)
         return Prepared(request, reading, truncation, max(0, reading.current_tokens - limit))
 
     def _shorter(self, request: list[ModelMessage], measured: Measured, limit: int) -> list[ModelMessage]:

@@ -3,7 +3,7 @@
 Decisions, summaries and rewrites are those of a session; only whoever summarises answers at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -94,11 +94,12 @@ class ReplayEngine:
         await self._compactor.finish()
         return self._sent(prepared)
 
-    async def pin(self, places: tuple[int, ...]) -> None:
-        """Pin the messages at these places of the history, and no others."""
-        state = self.history.state
-        await self._recorder.record(Pin(messages=tuple(state.pins), pinned=False))
-        await self._recorder.record(Pin(messages=tuple(state.history[place].ref for place in places)))
+    async def pin(self, messages: Sequence[ModelMessage]) -> None:
+        """Pin these very messages, as far as the history holds them."""
+        wanted = {id(message) for message in messages}
+        entries = zip(self.history.entries, self.history.messages, strict=True)
+        refs = tuple(entry.ref for entry, message in entries if id(message) in wanted)
+        await self._recorder.record(Pin(messages=refs))
 
     async def clear(self) -> None:
         await self._compactor.discard("the context was cleared")

@@ -100,7 +100,7 @@ class GovernedHistory:
         return self.state.usage if not self.agent else delegation.usage if delegation is not None else None
 
     @property
-    def messages(self) -> list[ModelMessage]:
+    def messages(self) -> Sequence[ModelMessage]:
         """What the model would be sent now, before any stage."""
         return self._parsed.messages(self.entries)
 

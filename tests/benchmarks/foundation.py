@@ -69,7 +69,7 @@ def _asked(path: Path, question: Callable[[Reader], T]) -> T:
 def _parsed(path: Path) -> int:
     from co_tui.session.state.parsed_messages import ParsedMessages
 
-    return len(ParsedMessages().messages(_asked(path, lambda reader: replay(reader.events("long")))))
+    return len(ParsedMessages().messages(_asked(path, lambda reader: replay(reader.events("long"))).history))
 
 
 def _raw_insert(path: Path) -> None:

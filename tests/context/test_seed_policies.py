@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.context.cuts import oldest_turns
 from co_tui.context.marks import run_threshold
 from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
@@ -212,6 +213,13 @@ def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_from_the_next_turn_on(t
     prompts = [m for m in done.messages if isinstance(m, ModelRequest)]
     assert len(prompts) == left
     assert (done.compaction is not None) == (left < turns) and not done.waited
+
+
+def test_cowagent_a_prompt_that_stands_with_results_takes_their_calls_along() -> None:
+    joined = ModelRequest(parts=[ToolReturnPart("look", "seen", "c"), UserPromptPart("and this?")])
+    history = [ModelRequest(parts=[UserPromptPart("first")]), ModelResponse(parts=[ToolCallPart("look", {}, "c")])]
+    cut = oldest_turns([*history, joined, *talk(3)], 1, Trigger.TURNS)
+    assert cut is not None and cut.replaced == (0,), "the call stays with its result"
 
 
 def long_turns(count: int, tokens_each: int) -> list[ModelMessage]:

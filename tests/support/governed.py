@@ -68,7 +68,7 @@ class Governed:
     async def _prepare(self, history: Sequence[ModelMessage], pinned: Collection[int]) -> Request:
         await self._tell(history)
         if pinned:
-            await self.engine.pin(tuple(pinned))
+            await self.engine.pin([history[place] for place in pinned])
         sent = await self.engine.request()
         prepared, done = sent.prepared, sent.compactions
         return Request(

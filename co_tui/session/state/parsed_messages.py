@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.messages import message_json, read_messages
+from co_tui.append_only import AppendOnly
 from co_tui.events import Ref
 from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import Entry
@@ -18,15 +19,24 @@ class ParsedMessages:
     def __init__(self) -> None:
         self._parsed: dict[Ref, ModelMessage] = {}
         self._places: dict[int, tuple[object, Ref, int]] = {}
+        self._lineage: object = None
+        self._latest: AppendOnly[ModelMessage] = AppendOnly()
 
-    def messages(self, history: Sequence[Entry]) -> list[ModelMessage]:
-        """What the model would be sent now, before any stage."""
-        missing = [entry for entry in history if entry.ref not in self._parsed]
-        if missing:
-            parsed = read_messages([opened(entry.message) for entry in missing])
-            for entry, message in zip(missing, parsed, strict=True):
-                self.remember(entry.ref, message)
-        return [self._parsed[entry.ref] for entry in history]
+    def messages(self, history: AppendOnly[Entry]) -> Sequence[ModelMessage]:
+        """What the model would be sent now, before any stage; one that only grew costs what was added."""
+        known = len(self._latest)
+        if history.lineage is not self._lineage or len(history) < known:
+            known, self._latest, self._lineage = 0, AppendOnly(), history.lineage
+        if len(history) > known:
+            self._latest = self._latest.extend(self._parse(history[known:]))
+        return self._latest
+
+    def _parse(self, entries: Sequence[Entry]) -> list[ModelMessage]:
+        missing = [entry for entry in entries if entry.ref not in self._parsed]
+        parsed = read_messages([opened(entry.message) for entry in missing])
+        for entry, message in zip(missing, parsed, strict=True):
+            self.remember(entry.ref, message)
+        return [self._parsed[entry.ref] for entry in entries]
 
     def remember(self, ref: Ref, message: ModelMessage) -> None:
         """What the message of the log is, for whoever has it parsed already."""
@@ -34,11 +44,12 @@ class ParsedMessages:
         for index, part in enumerate(message.parts):
             self._places[id(part)] = (part, ref, index)
 
-    def release(self, history: Sequence[Entry]) -> None:
+    def release(self, history: AppendOnly[Entry]) -> None:
         """Let go of messages that are no longer in the history."""
         live = {entry.ref for entry in history}
         self._parsed = {ref: message for ref, message in self._parsed.items() if ref in live}
         self._places = {key: place for key, place in self._places.items() if place[1] in live}
+        self._latest, self._lineage = AppendOnly(), None
 
     def place_of(self, part: object) -> tuple[int, int, int] | None:
         """Where in the log a part is: seq, message, part. None for a part that is not of the log."""
