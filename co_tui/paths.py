@@ -56,6 +56,11 @@ class Paths(Record):
         return self.config / "policies"
 
     @property
+    def skills(self) -> Path:
+        """Skills the user wrote or fetched, for every folder."""
+        return self.config / "skills"
+
+    @property
     def models(self) -> Path:
         """Weights fetched by co-tui itself."""
         return self.data / "models"

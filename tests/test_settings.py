@@ -96,3 +96,24 @@ def test_every_setting_says_what_it_allows_and_accepts_its_default() -> None:
     for key, rule in rules().items():
         assert rule.allowed
         assert check(key, getattr(Settings(), key)) == getattr(Settings(), key)
+
+
+@pytest.mark.parametrize(
+    ("user", "project_wants", "given"),
+    [
+        (None, '["files"]', ("files",)),
+        ('["files", "plan"]', '["plan", "commands"]', ("plan",)),
+        ('"none"', '["commands"]', ()),
+        ('["plan", "files"]', None, ("files", "plan")),
+    ],
+)
+def test_a_project_may_leave_tools_out_and_add_none(paths, project, user, project_wants, given) -> None:
+    if user:
+        paths.config.mkdir(parents=True)
+        paths.config_file.write_text(f"tools = {user}\n")
+    if project_wants:
+        (project / ".co-tui.toml").write_text(f"tools = {project_wants}\n")
+    loaded = load(paths=paths, cwd=project, environ={})
+    assert loaded.settings.tools == given and not loaded.problems and loaded.withheld is None
+    everything = load(paths=paths, cwd=project, environ={"CO_TUI_TOOLS": "commands,files"})
+    assert everything.settings.tools == ("files", "commands"), "the user's own environment is stronger"

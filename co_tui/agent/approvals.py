@@ -1,21 +1,38 @@
-"""Which calls an earlier answer allows: rules as data, and how a call is held against them."""
+"""Which calls are asked about, and which of them an earlier answer allows: rules as data."""
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
+from co_tui.agent.command_rules import is_asked_every_time, only_reads, pattern_for_command
 from co_tui.events import ApprovalDecided
+
+FREE_TOOLS: Final = frozenset(
+    ("read_file", "list_directory", "search_files", "find_files", "check_command", "stop_command", "write_plan",
+     "ask_user_question", "load_capability")
+)  # fmt: skip
+"""Tools of the working directory that change nothing there, or end what was allowed to begin."""
+COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
+CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "create_directory"))
 
 _STEERS = r";&|<>$`(){}\\\n\r"
 """Signs by which one command line becomes another: a pattern's star never stands for them."""
 
 
 class AllowedCalls(NamedTuple):
-    """Calls that need not be asked about again in this session."""
+    """Calls that need not be asked about again."""
 
     tool: str
     pattern: str = ""
     """What the call is about, with `*` for any part of it; empty for every call of the tool."""
+
+
+def asks_first(tool: str, arguments: Mapping[str, Any], folder: Path) -> bool:
+    """Whether a call of a tool of the working directory has to be allowed. Reading inside of the folder is free."""
+    if tool == "run_command":
+        return not only_reads(str(arguments.get("command", "")), folder)
+    return tool in CHANGING_TOOLS or tool in COMMAND_TOOLS
 
 
 def rule_from(tool: str, decided: ApprovalDecided) -> AllowedCalls | None:
@@ -28,30 +45,43 @@ def rule_from(tool: str, decided: ApprovalDecided) -> AllowedCalls | None:
 
 
 def is_allowed(rules: Iterable[AllowedCalls], tool: str, arguments: Mapping[str, Any]) -> bool:
+    if asks_every_time(arguments):
+        return False
     return any(
         rule.tool == tool and (not rule.pattern or _matches(rule.pattern, subject_of(arguments))) for rule in rules
     )
 
 
+def asks_every_time(arguments: Mapping[str, Any]) -> bool:
+    """Whether no earlier answer covers this call: what it does cannot be taken back, or reaches others."""
+    command = arguments.get("command")
+    return isinstance(command, str) and is_asked_every_time(command)
+
+
 def subject_of(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: the first text among its arguments, a path or a command."""
-    return next((value for value in arguments.values() if isinstance(value, str)), "")
+    """What a call is about: its command or its path. A call with neither can only be allowed as a whole."""
+    for name in ("command", "path"):
+        if isinstance(value := arguments.get(name), str):
+            return value
+    return ""
 
 
 def pattern_for(arguments: Mapping[str, Any]) -> str:
     """A pattern for calls like this one: the same program, or the same folder; empty when none would be narrower."""
     subject = subject_of(arguments).strip()
-    if not subject or re.search(f"[{_STEERS}]", subject):
+    if not subject or re.search(f"[{_STEERS}*]", subject):
         return ""
-    program, space, _ = subject.partition(" ")
-    if space:
-        return f"{program} *"
+    if "command" in arguments:
+        return pattern_for_command(subject)
     folder, slash, _ = subject.rpartition("/")
     return f"{folder}/*" if slash and folder else subject
 
 
 def _matches(pattern: str, subject: str) -> bool:
+    subject = re.sub(" +", " ", subject.strip())
     if ".." in re.split(r"[/\s]", subject):
         return False  # a way out of the folder that the pattern names
+    if pattern.endswith(" *") and subject == pattern.removesuffix(" *"):
+        return True
     shape = f"[^{_STEERS}]*".join(re.escape(piece) for piece in pattern.split("*"))
     return re.fullmatch(shape, subject) is not None

@@ -4,24 +4,37 @@ Whoever wants to give agents something more adds a toolset or a capability, and 
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ApprovalRequiredToolset
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 AsksFirst: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
 """Whether a call, by its tool and its arguments, has to be allowed before it runs."""
+What: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
+"""What such a call would do, in words or as a diff; raises what the tool raises for a call that cannot work."""
 Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
 """Answers for calls that have to be allowed."""
+WHAT: Final = "what"
+"""Metadata of a call that asks for approval: what it would do."""
+TOOL_RETRIES: Final = 8
+"""So often in a row a model may call a tool in a way it refuses, before the turn is given up."""
 
 
 def never_asks(tool: str, arguments: Mapping[str, Any]) -> bool:
     """For tools that say themselves which of them ask, or that none does."""
     return False
+
+
+async def says_nothing(tool: str, arguments: Mapping[str, Any]) -> str:
+    """For calls whose arguments say all there is to say."""
+    return ""
 
 
 class Equipment(NamedTuple):
@@ -38,6 +51,7 @@ class Equipment(NamedTuple):
             toolsets=self.toolsets,
             capabilities=self.capabilities,
             model_settings=settings,
+            retries={"tools": TOOL_RETRIES},
         )
 
 
@@ -49,10 +63,11 @@ class Toolkit:
         tools: Callable[[], Sequence[AbstractToolset[Any]]],
         capabilities: Sequence[AbstractCapability[Any]] = (),
         asks_first: AsksFirst = never_asks,
+        what: What = says_nothing,
     ) -> None:
         self._tools = tools
         self._capabilities = capabilities
-        self._asks_first = asks_first
+        self._asking = _AskFirst(asks_first, what)
 
     def for_turn(
         self, instructions: str, *, takes_tools: bool, approve: Approve, hook: AbstractCapability[Any]
@@ -60,21 +75,34 @@ class Toolkit:
         """For one turn, with our hook closest to the model. A model that cannot call tools gets none."""
         if not takes_tools:
             return Equipment(instructions, (), (hook,))
-        asking = (_AskFirst(self._asks_first), _handler(approve))
+        asking = (self._asking, _handler(approve))
         return Equipment(instructions, self._tools(), (*self._capabilities, *asking, hook))
 
 
 class _AskFirst(AbstractCapability[Any]):
     """Holds calls back until they are allowed, whoever brought their tools."""
 
-    def __init__(self, asks_first: AsksFirst) -> None:
+    def __init__(self, asks_first: AsksFirst, what: What) -> None:
         self._asks_first = asks_first
+        self._what = what
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        def needs_approval(_: RunContext[Any], tool: ToolDefinition, arguments: dict[str, Any]) -> bool:
-            return self._asks_first(tool.name, arguments)
+        return _AskingToolset(toolset, self._asks_first, self._what)
 
-        return ApprovalRequiredToolset(toolset, needs_approval)
+
+@dataclass
+class _AskingToolset(WrapperToolset[Any]):
+    """As the library's own, with what a call would do beside the question."""
+
+    asks_first: AsksFirst
+    what: What
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        if not ctx.tool_call_approved and self.asks_first(name, tool_args):
+            raise ApprovalRequired({WHAT: await self.what(name, tool_args)})
+        return await super().call_tool(name, tool_args, ctx, tool)
 
 
 def _handler(approve: Approve) -> HandleDeferredToolCalls[Any]:

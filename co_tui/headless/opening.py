@@ -33,6 +33,9 @@ class SessionOpening(NamedTuple):
     model: str
     questions: Questions = Unattended()
     """Who answers what the session asks."""
+    works_in_folder: bool = False
+    """Whether the model gets the tools of the working directory."""
+    read_only: bool = False
 
 
 Work = Callable[[Session], Awaitable[int]]
@@ -149,6 +152,8 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
             cwd=opening.cwd,
             environ=opening.environ,
             questions=opening.questions,
+            works_in_folder=opening.works_in_folder,
+            read_only=opening.read_only,
         )
         listener = Listener()
         if opening.session_id:

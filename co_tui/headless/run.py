@@ -37,7 +37,8 @@ def run(opening: SessionOpening, prompt: str, *, json: bool, yes: bool = False, 
         await session.settle(SETTLE_S)
         return _EXIT_CODES[outcome]
 
-    opening = opening._replace(questions=Unattended(yes=yes, read_only=read_only))
+    questions = Unattended(yes=yes, read_only=read_only)
+    opening = opening._replace(questions=questions, works_in_folder=True, read_only=read_only)
     if not opening.session_id:
         opening = opening._replace(model=_chosen(opening.context, opening.environ))
     return in_session(opening, work, as_json if json else ProsePrinter().show, "run")

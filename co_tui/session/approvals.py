@@ -7,17 +7,17 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 
-from co_tui.agent.approvals import is_allowed, pattern_for, rule_from
+from co_tui.agent.approvals import AllowedCalls, asks_every_time, is_allowed, pattern_for, rule_from
+from co_tui.agent.toolkit import WHAT
 from co_tui.context.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested
 from co_tui.events.messages import text_of
 from co_tui.events.storable import storable, storable_text
+from co_tui.session.kept_approvals import KeptApprovals
 from co_tui.session.questions import USER, Approval, ApprovalQuestion, Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
 
-WHAT = "what"
-"""Metadata of a call that asks for approval: what it would do, in words or as a diff."""
 NOT_ANSWERED = "Not allowed: the user did not answer, and said something else instead."
 
 
@@ -28,16 +28,29 @@ class StoppedWhileAsking(Exception):
 class Approvals:
     """The questions of one turn. None is decided before all that were asked together are answered."""
 
-    def __init__(self, recorder: Recorder, questions: Questions, turn: int, agent: str = "") -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        questions: Questions,
+        turn: int,
+        kept: KeptApprovals | None = None,
+        *,
+        agent: str = "",
+    ) -> None:
         self._recorder = recorder
         self._questions = questions
         self._turn = turn
+        self._kept = kept
         self._agent = agent
+
+    def _rules(self) -> list[AllowedCalls]:
+        """What answers in this session allow, and those in earlier ones that were to hold for the project."""
+        return [*self._recorder.state.allowed, *(self._kept.rules() if self._kept is not None else ())]
 
     async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer what a run asks for; what earlier answers allow is not asked again."""
         questions = [_requested(call, requests.metadata, self._turn, self._agent) for call in requests.approvals]
-        rules = self._recorder.state.allowed
+        rules = self._rules()
         asked = [each for each in questions if not is_allowed(rules, each.tool, each.arguments)]
         if asked:
             await self._recorder.record(*asked)
@@ -51,7 +64,7 @@ class Approvals:
     async def decide(self, asked: Sequence[ApprovalRequested]) -> dict[str, ToolApproved | ToolDenied]:
         """Ask for each call in order. When this is cancelled, all of them stay pending."""
         decided: list[ApprovalDecided] = []
-        rules = list(self._recorder.state.allowed)
+        rules = self._rules()
         for number, each in enumerate(asked, 1):
             if is_allowed(rules, each.tool, each.arguments):
                 answer = Approval(approved=True, by="an earlier answer")
@@ -62,7 +75,14 @@ class Approvals:
                 rules.append(rule)
         if decided:
             await self._recorder.record(*decided)
+            self._keep(asked, decided)
         return {each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(each)) for each in decided}
+
+    def _keep(self, asked: Sequence[ApprovalRequested], decided: Sequence[ApprovalDecided]) -> None:
+        for question, answer in zip(asked, decided, strict=True):
+            rule = rule_from(question.tool, answer)
+            if self._kept is not None and rule is not None and rule.pattern:
+                self._kept.add(rule)
 
     async def decide_unless(
         self, stopped: asyncio.Event, asked: Sequence[ApprovalRequested]
@@ -130,6 +150,7 @@ def _question(asked: ApprovalRequested, number: int, of: int) -> ApprovalQuestio
         arguments=asked.arguments,
         what=asked.what,
         pattern=pattern_for(asked.arguments),
+        every_time=asks_every_time(asked.arguments),
         agent=asked.agent,
         number=number,
         of=of,

@@ -16,9 +16,9 @@ from co_tui.events.storable import storable_text
 from co_tui.session.approvals import Approvals
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
-from co_tui.session.questions import Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_log import RunLog
+from co_tui.session.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
 from co_tui.session.streaming import Streaming
 
@@ -39,15 +39,17 @@ class TooManySteps(Exception):
 class DelegatedRun:
     """What a turn is to the main agent, for one delegation."""
 
-    def __init__(self, on: Compactable, compactor: Compactor, questions: Questions, turn: int, most_steps: int) -> None:
+    def __init__(self, on: Compactable, compactor: Compactor, runtime: Runtime, turn: int) -> None:
         self._on = on
         self._history = on.history
         self._compactor = compactor
-        self._most_steps = most_steps
+        self._most_steps = runtime.settings.agent_max_steps
         self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
         self._log = RunLog(self._history, turn, self._live)
         self._log.begin(0)
-        self._approvals = Approvals(self._history.recorder, questions, turn, self._history.agent)
+        self._approvals = Approvals(
+            self._history.recorder, runtime.questions, turn, runtime.kept_approvals, agent=self._history.agent
+        )
         self._steps = 0
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self._cost: float | None = None

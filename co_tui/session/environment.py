@@ -15,6 +15,8 @@ from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
+from co_tui.session.checkout import repository_of
+from co_tui.session.kept_approvals import KeptApprovals
 from co_tui.session.limits import Limits
 from co_tui.session.questions import Questions, Unattended
 from co_tui.session.ratios import Ratios
@@ -45,6 +47,10 @@ class Environment:
     capabilities: Sequence[AbstractCapability[Any]] = ()
     asks_first: AsksFirst = never_asks
     """Which calls, of whatever tools, have to be allowed before they run."""
+    works_in_folder: bool = False
+    """Whether agents get the tools of the working directory that the settings name."""
+    read_only: bool = False
+    """Whether these tools only read."""
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
     """Who answers what sessions ask."""
@@ -67,6 +73,12 @@ class Environment:
     @property
     def limits(self) -> Limits:
         return Limits(self.paths.state / "learnt-limits.json")
+
+    @property
+    def kept_approvals(self) -> KeptApprovals:
+        """What the user allowed for the project around the working directory."""
+        repository, _ = repository_of(self.cwd)
+        return KeptApprovals(self.paths.state / "approvals.json", Path(repository) if repository else self.cwd)
 
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:
         """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""

@@ -6,6 +6,7 @@ from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import Toolkit
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.kept_approvals import KeptApprovals
 from co_tui.session.questions import Questions
 from co_tui.session.tools.archive import Archive
 from co_tui.settings import Settings
@@ -25,6 +26,8 @@ class Runtime:
     archive: Archive
     compactable: Compactable
     """What is made smaller when it grows too long."""
+    kept_approvals: KeptApprovals | None = None
+    """What the user allowed for this project in earlier sessions."""
     first_backoff_s: float = FIRST_BACKOFF_S
 
     @property

@@ -1,13 +1,19 @@
 """Puts together what a session works with, for each model and policy it has."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.toolsets import AbstractToolset
+
 from co_tui.agent.catalogue import EMBEDDED
-from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS
+from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import Toolkit
 from co_tui.context.count import Window
 from co_tui.context.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
+from co_tui.paths import path_text
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.hooks import Hooks
@@ -24,6 +30,8 @@ from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
+from co_tui.session.tools.session_plan import SessionPlan
+from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.daily_memory import DailyMemory
@@ -51,7 +59,8 @@ class RuntimeFactory:
     ) -> Runtime:
         environment, name = self._environment, model_handle.name
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
-        instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else INSTRUCTIONS
+        works = self._working_tools(settings, window) if model_handle.takes_tools else None
+        instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._instructions(settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
@@ -59,10 +68,11 @@ class RuntimeFactory:
             model_handle=model_handle,
             settings=settings,
             instructions=instructions,
-            toolkit=self._toolkit(history),
+            toolkit=self._toolkit(history, works),
             questions=environment.questions,
             archive=self._archive,
             compactable=Compactable(history, summaries, hooks),
+            kept_approvals=environment.kept_approvals,
             first_backoff_s=environment.first_backoff_s,
         )
 
@@ -79,13 +89,41 @@ class RuntimeFactory:
         history.in_turn = True
         compactor = Compactor(Applier(Keeping(self._recorder, None, None)), runtime.questions)
         on = runtime.compactable._replace(history=history)
-        return DelegatedRun(on, compactor, runtime.questions, turn, runtime.settings.agent_max_steps)
+        return DelegatedRun(on, compactor, runtime, turn)
 
-    def _toolkit(self, history: GovernedHistory) -> Toolkit:
+    def _toolkit(self, history: GovernedHistory, works: WorkingTools | None) -> Toolkit:
         environment = self._environment
-        return Toolkit(
-            lambda: self._tools.beside(environment.toolsets, history), environment.capabilities, environment.asks_first
+
+        def own() -> Sequence[AbstractToolset[Any]]:
+            return self._tools.beside(environment.toolsets, history, works=bool(works))
+
+        if not works:
+            return Toolkit(own, environment.capabilities, environment.asks_first)
+
+        def asks_first(tool: str, arguments: Mapping[str, Any]) -> bool:
+            return works.asks_first(tool, arguments) or environment.asks_first(tool, arguments)
+
+        return Toolkit(own, (*environment.capabilities, *works.capabilities()), asks_first, works.what)
+
+    def _working_tools(self, settings: Settings, window: Window) -> WorkingTools | None:
+        environment = self._environment
+        if not environment.works_in_folder:
+            return None
+        return WorkingTools(
+            environment.cwd,
+            settings,
+            window.tokens,
+            questions=environment.questions,
+            plan=SessionPlan(self._recorder),
+            user_skills=environment.paths.skills,
+            read_only=environment.read_only,
         )
+
+    def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
+        if not works:
+            return INSTRUCTIONS
+        place, read_only = path_text(self._environment.cwd), self._environment.read_only
+        return working_instructions(place, settings.command_timeout_s, read_only=read_only)
 
     def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:
         return ModelSummaries(

@@ -57,6 +57,7 @@ def load(
     if paths.config_file.exists():
         merge.layer(str(paths.config_file), merge.table(paths.config_file))
     merge.policy(paths)
+    merge.narrow_tools()
     defaults = Settings()
     origins = {name: merge.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
     values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
@@ -90,6 +91,7 @@ class _Merge:
         self.found: dict[str, Origin] = {}
         self.problems: list[str] = []
         self.warnings: list[str] = []
+        self._project_tools: Origin | None = None
 
     def layer(self, source: str, values: Mapping[str, object], *, name: Callable[[str], str] = lambda key: key) -> None:
         unknown = [key for key in values if key not in rules()]
@@ -115,7 +117,17 @@ class _Merge:
             self.warnings.append(told_withheld(withheld))
             table = {key: value for key, value in table.items() if key not in withheld.wanted}
         self.layer(str(file), table)
+        if (tools := self.found.get("tools")) is not None and tools.source == str(file):
+            self._project_tools = self.found.pop("tools")
         return withheld
+
+    def narrow_tools(self) -> None:
+        """A project's file may leave out tools that weaker layers have, and never add one."""
+        if self._project_tools is not None:
+            wanted, source = self._project_tools
+            present = self.found.get("tools", Origin(Settings().tools, "default")).value
+            assert isinstance(wanted, tuple) and isinstance(present, tuple)
+            self.found["tools"] = Origin(tuple(each for each in present if each in wanted), source)
 
     def policy(self, paths: Paths) -> None:
         name = self.found.get("policy", Origin(Settings().policy, "default"))

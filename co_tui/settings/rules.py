@@ -8,6 +8,8 @@ from co_tui.inert import one_line
 
 HOOKS: Final = ("preCompact",)
 """Moments at which commands of the user's own can run."""
+TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions")
+"""What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md."""
 SHOWN_CHARS: Final = 60
 EMBEDDED: Final = "embedded"
 SERVED: Final = "openai-chat"
@@ -120,6 +122,19 @@ def one_of(*words: str) -> Rule:
         return value
 
     return Rule("one of " + ", ".join(words), read)
+
+
+def some_of(*words: str) -> Rule:
+    """A choice of words, in the order they are known in; `none` is an empty one."""
+
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            value = [] if value.strip() == "none" else [each.strip() for each in value.split(",")]
+        if not isinstance(value, list | tuple) or not all(each in words for each in value):
+            raise ValueError
+        return tuple(word for word in words if word in value)
+
+    return Rule(f"a list of some of {', '.join(words)}; or none", read)
 
 
 def hook_table() -> Rule:

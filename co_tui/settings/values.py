@@ -9,6 +9,7 @@ from co_tui.inert import one_line
 from co_tui.record import Record
 from co_tui.settings.rules import (
     THEMES,
+    TOOLS,
     Rule,
     address,
     hook_table,
@@ -16,6 +17,7 @@ from co_tui.settings.rules import (
     number,
     one_of,
     shown,
+    some_of,
     text,
     whole_number,
 )
@@ -96,6 +98,8 @@ class Governing(Record):
     """Whether the last guard leaves out what does not fit."""
     truncation_headroom: Annotated[float, number(0, 0.5)] = 0.05
     """How far below the limit it aims."""
+    tools: Annotated[tuple[str, ...], some_of(*TOOLS)] = TOOLS
+    """What the model may work with in the folder. A project's file can leave out some, and add none."""
 
 
 class Settings(Governing):
@@ -116,6 +120,8 @@ class Settings(Governing):
     """Above so much memory of this process, garbage is collected and then the conversation compacted."""
     agent_max_steps: Annotated[int, whole_number(1, 10_000)] = 200
     """Model decisions in one turn before it stops with a notice."""
+    command_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
+    """How long a command that the model runs may take before it is stopped."""
     retention_days: Annotated[int, whole_number(0, 36_500, "keeps sessions for ever")] = 0
     """Sessions older than this move to the trash."""
     request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0

@@ -57,6 +57,7 @@ class Backend:
                 cwd=launch.cwd,
                 questions=self._questions,
                 environ=launch.environ,
+                works_in_folder=True,
             )
             self.trouble = configure(launch.settings.telemetry)
         finally:

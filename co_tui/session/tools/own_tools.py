@@ -28,16 +28,16 @@ class OwnTools:
         self._recall = recall
 
     def beside(
-        self, others: Sequence[AbstractToolset[Any]], history: GovernedHistory
+        self, others: Sequence[AbstractToolset[Any]], history: GovernedHistory, *, works: bool = False
     ) -> Sequence[AbstractToolset[Any]]:
-        """The other tools, and ours."""
+        """The other tools, and ours; `works` when there are some of the working directory, too."""
         ours: list[Tool[Any] | Callable[..., Any]] = []
         if history.policy.archive_over_chars:
             ours.append(self._archive.read_artifact)
         if history.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
             if self._state().rewrites:
                 ours.append(self._recall.recall)
-            if ours or others:
+            if ours or others or works:
                 ours.append(Tool(self._request_compaction, name="request_compaction"))
         return (*others, FunctionToolset(ours)) if ours else others
 

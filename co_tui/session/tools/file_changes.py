@@ -1,0 +1,91 @@
+"""What a change of a file would do: the tool itself is tried on a workspace that keeps what is written to itself."""
+
+import asyncio
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_ai.workspaces import LocalWorkspaceBackend
+from pydantic_ai_harness.filesystem import FileSystem
+
+MOST_DIFF_CHARS: Final = 20_000
+MOST_DIFF_LINES: Final = 4_000
+"""Of either text: comparing more takes longer than somebody who waits to be asked should wait."""
+
+
+class FileChanges:
+    """Tells changes before they are made. A change that its tool would refuse is refused here, by the same words."""
+
+    def __init__(self, files: FileSystem[Any], folder: Path) -> None:
+        self._tools = files.get_toolset()
+        self._folder = folder
+
+    async def diff(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The change as a unified diff. Raises what the tool raises for a change it does not make."""
+        trial = _Trial(self._folder)
+        path = str(arguments["path"])
+        tools: Any = self._tools
+        match tool:
+            case "write_file":
+                await tools.write_file(path, arguments["content"], workspace=trial)
+            case "edit_file":
+                for old, new in _replacements(arguments):
+                    await tools.edit_file(path, old, new, workspace=trial)
+            case "create_directory":
+                await tools.create_directory(path, workspace=trial)
+                return f"creates the folder {path}"
+        return await asyncio.to_thread(_told, trial.written, path)
+
+
+class _Trial(LocalWorkspaceBackend):
+    """Reads the folder as it is, and as it would be after what was written here; nothing reaches the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.written: dict[str, bytes] = {}
+
+    async def read_bytes(self, path: str) -> bytes:
+        return self.written[path] if path in self.written else await super().read_bytes(path)
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        self.written[path] = data
+
+    async def make_dir(self, path: str) -> None:
+        pass
+
+    async def remove(self, path: str) -> None:
+        raise PermissionError(path)
+
+    async def run(self, *_: Any, **__: Any) -> Any:
+        raise PermissionError("nothing is run to see what would change")
+
+
+def _replacements(arguments: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    several = arguments.get("replacements")
+    if several:
+        return [(each.old_text, each.new_text) for each in several]
+    return [(arguments.get("old_text") or "", arguments.get("new_text") or "")]
+
+
+def _told(written: Mapping[str, bytes], path: str) -> str:
+    """The difference to what is on the disk, as much of it as somebody reads."""
+    told = []
+    for file, content in written.items():
+        present = Path(file)
+        before = present.read_bytes() if present.is_file() else b""
+        new = "new file" if not present.exists() else ""
+        told.append(_diff(_lines(before), _lines(content), path, new))
+    text = "\n".join(filter(None, told)) or f"{path} stays as it is"
+    return text if len(text) <= MOST_DIFF_CHARS else f"{text[:MOST_DIFF_CHARS]}\n… the rest of the diff is left out"
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").splitlines()
+
+
+def _diff(before: Sequence[str], after: Sequence[str], path: str, note: str) -> str:
+    if max(len(before), len(after)) > MOST_DIFF_LINES:
+        return f"{path}: {len(before):,} lines become {len(after):,} lines"
+    lines = difflib.unified_diff(before, after, note or path, path, lineterm="")
+    return "\n".join(lines)

@@ -1,0 +1,173 @@
+"""What a session's agent has to work with in its folder: the one place that decides it, out of the harness's parts."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_ai.capabilities import AbstractCapability, LocalWorkspace
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.workspaces import WorkspaceBackend, WorkspaceRef
+from pydantic_ai_harness.ask_user import AskUser
+from pydantic_ai_harness.filesystem import FileSystem
+from pydantic_ai_harness.planning import Planning
+from pydantic_ai_harness.repo_context import RepoContext
+from pydantic_ai_harness.shell import Shell
+from pydantic_ai_harness.skills import Skills
+
+from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, asks_first
+from co_tui.paths import path_text
+from co_tui.session.checkout import repository_of
+from co_tui.session.questions import Questions
+from co_tui.session.tools.file_changes import FileChanges
+from co_tui.session.tools.model_questions import ModelQuestions
+from co_tui.session.tools.session_plan import SessionPlan
+from co_tui.settings import Settings
+
+SMALLEST_WINDOW_TOKENS: Final = 8_000
+"""Below this the definitions of the tools, about 2,000 tokens, would leave too little to work in."""
+ROOMY_WINDOW_TOKENS: Final = 16_000
+"""Below this only files and commands: the other tools take as much room as these."""
+MOST_READ_CHARS: Final = 50_000
+MOST_OUTPUT_CHARS: Final = 50_000
+LARGEST_INSTRUCTIONS_BYTES: Final = 64_000
+"""A file of instructions larger than this goes with no request; the model can read it like any other."""
+INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
+SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
+NO_TERMINAL: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+"""Nobody is there to page through anything, or to type a password."""
+_FILE_TOOLS: Final = (
+    "read_file", "write_file", "edit_file", "list_directory", "search_files", "find_files", "create_directory",
+)  # fmt: skip
+
+
+class WorkingTools:
+    """The tools of one session's folder, as far as its settings and the model's window allow them."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        window_tokens: int,
+        *,
+        questions: Questions,
+        plan: SessionPlan,
+        user_skills: Path,
+        read_only: bool = False,
+    ) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._questions = questions
+        self._plan = plan
+        self._user_skills = user_skills
+        self._read_only = read_only
+        self._has = _given(settings.tools, window_tokens)
+        self._files: FileSystem[Any] = FileSystem(
+            tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
+        )
+        self._changes = FileChanges(FileSystem(tools=_FILE_TOOLS, content_hashes=False), folder)
+
+    def __bool__(self) -> bool:
+        return bool(self._has)
+
+    def capabilities(self) -> Sequence[AbstractCapability[Any]]:
+        """What is given, with the folder they all work in; nothing when all is switched off."""
+        made = {
+            "files": self._make_files,
+            "commands": self._make_commands,
+            "plan": self._make_plan,
+            "skills": self._make_skills,
+            "questions": self._make_questions,
+            "instructions": self._make_instructions,
+        }
+        chosen = [capability for name in self._has for capability in made[name]()]
+        return [_SessionFolder(self._folder, read_only=self._read_only, env=NO_TERMINAL), *chosen] if chosen else []
+
+    def asks_first(self, tool: str, arguments: Mapping[str, Any]) -> bool:
+        return asks_first(tool, arguments, self._folder)
+
+    async def what(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """What a call would do, in words or as a diff. Raises what its tool raises for a call that cannot work."""
+        if tool in CHANGING_TOOLS:
+            return await self._changes.diff(tool, arguments)
+        if tool in COMMAND_TOOLS:
+            beside = " in the background" if tool == "start_command" else ""
+            return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, not sandboxed"
+        return ""
+
+    def _make_files(self) -> Sequence[AbstractCapability[Any]]:
+        return [self._files]
+
+    def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
+        limit_s = self._settings.command_timeout_s
+        # Which commands are allowed is decided by approvals, not by their names.
+        shell: Shell[Any] = Shell(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
+        return [shell, _CommandLimits(limit_s)]
+
+    def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
+        # Not put into each request by itself: what the log has is what is counted and sent.
+        return [Planning(store=self._plan, inject=False, tools=["write_plan"])]
+
+    def _make_skills(self) -> Sequence[AbstractCapability[Any]]:
+        folders: list[str | Path] = [*SKILL_FOLDERS, self._user_skills]
+        return [_QuietSkills(folders, missing_directories="skip", duplicate_names="keep_first")]
+
+    def _make_questions(self) -> Sequence[AbstractCapability[Any]]:
+        return [AskUser(answerer=ModelQuestions(self._questions))]
+
+    def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
+        repository, _ = repository_of(self._folder)
+        above = Path(repository) if repository else self._folder
+        files = [name for name in INSTRUCTION_FILES if _none_is_large(name, self._folder, above)]
+        return [RepoContext(filenames=files, home_dir=above)]
+
+
+def _given(chosen: Sequence[str], window_tokens: int) -> tuple[str, ...]:
+    if window_tokens < SMALLEST_WINDOW_TOKENS:
+        return ()
+    if window_tokens < ROOMY_WINDOW_TOKENS:
+        return tuple(name for name in chosen if name in ("files", "commands"))
+    return tuple(chosen)
+
+
+def _none_is_large(name: str, folder: Path, above: Path) -> bool:
+    """Whether no file of that name, from the folder up to the one above it, is too large to go along."""
+    try:
+        between = [each for each in (folder, *folder.parents) if each.is_relative_to(above)]
+        files = [each / name for each in between if (each / name).is_file()]
+        return all(file.stat().st_size <= LARGEST_INSTRUCTIONS_BYTES for file in files)
+    except OSError:
+        return False
+
+
+class _SessionFolder(LocalWorkspace[Any]):
+    """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
+
+    def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
+        return super().get_workspace(ctx, ref=None)
+
+
+class _CommandLimits(AbstractCapability[Any]):
+    """A model may ask for less time than the setting gives, not for more."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        if call.tool_name != "run_command":
+            return args
+        wanted = args.get("timeout_seconds")
+        good = isinstance(wanted, int | float) and 0 < wanted < self._limit_s
+        return {**args, "timeout_seconds": wanted if good else self._limit_s}
+
+
+class _QuietSkills(Skills[Any]):
+    """A skill that cannot be read is left out; a warning would be printed where the screen is."""
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return await super().for_run(ctx)
