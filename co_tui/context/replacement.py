@@ -49,7 +49,8 @@ def build(
     """What a policy's form puts in place of the cut; without a summary, a marker that says what is gone."""
     count = len(cut.replaced)
     if summary is None:
-        return _one(history, cut, window_marker(count, None))
+        beside = user_words.written(user_words.UserWords(), extras) if form is SummaryForm.FULL else ""
+        return _one(history, cut, "\n\n".join(filter(None, (window_marker(count, None), beside))))
     match form:
         case SummaryForm.MARKER:
             return _one(history, cut, window_marker(count, summary), {SUMMARY: summary})

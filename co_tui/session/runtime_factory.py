@@ -28,6 +28,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.commands import BackgroundCommands
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
 from co_tui.session.tools.session_plan import SessionPlan
@@ -48,6 +49,7 @@ class RuntimeFactory:
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         self._summary_models = SummaryModels(environment.open_model)
+        self._background = BackgroundCommands()
         paths = environment.paths
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
@@ -115,6 +117,7 @@ class RuntimeFactory:
             window.tokens,
             questions=environment.questions,
             plan=SessionPlan(self._recorder),
+            background=self._background,
             user_skills=environment.paths.skills,
             read_only=environment.read_only,
         )
@@ -146,6 +149,7 @@ class RuntimeFactory:
         )
 
     async def close(self) -> None:
-        """Stop compactions, and let go of the models opened for summaries."""
+        """Stop compactions and commands, and let go of the models opened for summaries."""
+        await self._background.stop_all()
         await self.compactor.close()
         await self._summary_models.close()

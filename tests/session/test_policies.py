@@ -29,9 +29,9 @@ BROKEN = Reply(status=400, body='{"error": {"message": "no"}}')
 
 
 def under(policy: str, **changes: Any) -> dict[str, Any]:
-    """A policy's own settings, with some of them changed."""
+    """A policy's own settings, with some of them changed; which tools there are is said apart."""
     settings = LOADED[policy].but(**changes)
-    return {name: getattr(settings, name) for name in type(settings).FIELDS}
+    return {name: getattr(settings, name) for name in type(settings).FIELDS if name != "tools"}
 
 
 def successes(session: Session) -> list[Any]:

@@ -207,3 +207,24 @@ async def test_settings_and_the_window_decide_what_there_is(folder: Path, home: 
     await session.submit("go")
     assert set(model.offered) - {"request_compaction"} == tools
     await left(environment, session)
+
+
+@pytest.mark.parametrize("fallback", ["offline", "marker"])
+async def test_the_plan_is_in_every_request_after_a_compaction(folder: Path, home: Path, fallback: str) -> None:
+    (folder / "long.txt").write_text("\n".join(f"line {n} of something long enough to count" for n in range(400)))
+    skill = folder / ".claude" / "skills" / "greet"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: greet\ndescription: How to greet\n---\nSay it in French.\n")
+    read = ("read_file", {"path": "long.txt"})
+    model = Working(plan("completed", "in_progress", "pending"), ("load_capability", {"id": "greet"}), *[read] * 6)
+    environment = working_in(folder, home, model, Person(), summary_fallback=fallback)
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("read a lot") is Outcome.DONE
+    assert (await session.compact()).success
+    before, model.steps = len(model.requests), [read, read]
+    assert await session.submit("and some more") is Outcome.DONE
+    assert len(model.requests) == before + 3
+    for request in map(str, model.requests[before:]):
+        assert "## The plan\\n- [x] read the code\\n- [▶] mend it\\n- [ ] run the check" in request
+        assert "- greet (its instructions" in request and "Say it in French." not in request
+    await left(environment, session)

@@ -1,6 +1,6 @@
 """The one moment in which a compaction happens: the history rewritten by one event, its checkpoint written first."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -16,6 +16,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job, since
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.state.carried_on import carried_on
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
 from co_tui.store.errors import StoreError
@@ -30,8 +31,6 @@ class Applier:
 
     def __init__(self, keeping: Keeping) -> None:
         self._keeping = keeping
-        self.extras: Mapping[str, str] = {}
-        """What goes on beside the summary, by title: plan, todo list, skills, sub-agents."""
 
     async def apply(self, job: Job, *, waited_ms: int | None = None) -> CompactionComplete:
         """Replace what was summarised; what arrived meanwhile follows as it is. In any case it ends in the log."""
@@ -83,7 +82,7 @@ class Applier:
             if short is None:
                 raise _NotWorthIt("nobody could summarise, and all of it is within the fixed limits")
             plan = short
-        done = governor.replace(measured, plan, text or None, extras=self.extras)
+        done = governor.replace(measured, plan, text or None, extras=carried_on(job.on.history.state))
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt("it would not have made the context smaller")
         if job.trigger.must_free and not governor.frees_enough(measured, done):

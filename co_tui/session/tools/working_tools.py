@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.capabilities import AbstractCapability, LocalWorkspace
-from pydantic_ai.messages import ToolCallPart
-from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.tools import RunContext
 from pydantic_ai.workspaces import WorkspaceBackend, WorkspaceRef
 from pydantic_ai_harness.ask_user import AskUser
 from pydantic_ai_harness.filesystem import FileSystem
 from pydantic_ai_harness.planning import Planning
 from pydantic_ai_harness.repo_context import RepoContext
-from pydantic_ai_harness.shell import Shell
 from pydantic_ai_harness.skills import Skills
 
 from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, asks_first
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
+from co_tui.session.tools.commands import BackgroundCommands, LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
 from co_tui.session.tools.model_questions import ModelQuestions
 from co_tui.session.tools.session_plan import SessionPlan
@@ -30,7 +29,6 @@ SMALLEST_WINDOW_TOKENS: Final = 8_000
 ROOMY_WINDOW_TOKENS: Final = 16_000
 """Below this only files and commands: the other tools take as much room as these."""
 MOST_READ_CHARS: Final = 50_000
-MOST_OUTPUT_CHARS: Final = 50_000
 LARGEST_INSTRUCTIONS_BYTES: Final = 64_000
 """A file of instructions larger than this goes with no request; the model can read it like any other."""
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
@@ -53,6 +51,7 @@ class WorkingTools:
         *,
         questions: Questions,
         plan: SessionPlan,
+        background: BackgroundCommands,
         user_skills: Path,
         read_only: bool = False,
     ) -> None:
@@ -60,6 +59,7 @@ class WorkingTools:
         self._settings = settings
         self._questions = questions
         self._plan = plan
+        self._background = background
         self._user_skills = user_skills
         self._read_only = read_only
         self._has = _given(settings.tools, window_tokens)
@@ -100,10 +100,7 @@ class WorkingTools:
         return [self._files]
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
-        limit_s = self._settings.command_timeout_s
-        # Which commands are allowed is decided by approvals, not by their names.
-        shell: Shell[Any] = Shell(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
-        return [shell, _CommandLimits(limit_s)]
+        return [LimitedShell(self._settings.command_timeout_s, self._background)]
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
         # Not put into each request by itself: what the log has is what is counted and sent.
@@ -120,7 +117,7 @@ class WorkingTools:
         repository, _ = repository_of(self._folder)
         above = Path(repository) if repository else self._folder
         files = [name for name in INSTRUCTION_FILES if _none_is_large(name, self._folder, above)]
-        return [RepoContext(filenames=files, home_dir=above)]
+        return [_FolderInstructions(filenames=files, home_dir=above)]
 
 
 def _given(chosen: Sequence[str], window_tokens: int) -> tuple[str, ...]:
@@ -148,20 +145,12 @@ class _SessionFolder(LocalWorkspace[Any]):
         return super().get_workspace(ctx, ref=None)
 
 
-class _CommandLimits(AbstractCapability[Any]):
-    """A model may ask for less time than the setting gives, not for more."""
+class _FolderInstructions(RepoContext[Any]):
+    """As they are now, in every request. Told as changes to what stood there, they would go into messages that are in
+    the log already, and not be sent."""
 
-    def __init__(self, limit_s: float) -> None:
-        self._limit_s = limit_s
-
-    async def before_tool_execute(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
-    ) -> dict[str, Any]:
-        if call.tool_name != "run_command":
-            return args
-        wanted = args.get("timeout_seconds")
-        good = isinstance(wanted, int | float) and 0 < wanted < self._limit_s
-        return {**args, "timeout_seconds": wanted if good else self._limit_s}
+    def _collect_instructions(self) -> Any:
+        return AbstractCapability._collect_instructions(self)
 
 
 class _QuietSkills(Skills[Any]):
