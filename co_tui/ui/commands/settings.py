@@ -44,7 +44,7 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
     except settings.SettingsError as error:
         host.fail(str(error))
         return
-    changed = launch.reloaded()
+    changed = launch.reloaded(written=key)
     for problem in changed.problems:
         host.fail(problem)
     holds = await host.settings.apply(key, changed)

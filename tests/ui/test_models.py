@@ -1,0 +1,31 @@
+"""Who answers: chosen in the app, and kept until something else is chosen."""
+
+from pathlib import Path
+
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+
+async def test_a_model_chosen_before_the_first_prompt_outlives_other_changes(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/model openai-chat:other\n")
+        await until(pilot, lambda: "openai-chat:other answers from now on" in transcript_text(app))
+        await type_text(pilot, "/config max_retries 2\n")
+        await until(pilot, lambda: "max_retries = 2 written" in transcript_text(app))
+        await type_text(pilot, "/policy co-cli\n")
+        await until(pilot, lambda: "Policy co-cli governs" in transcript_text(app))
+        title = screen_text(app).splitlines()[0]
+        assert "openai-chat:other" in title and "co-cli" in title
+        await ask(app, pilot, "hi")
+        assert provider.requests[-1]["model"] == "other"
+
+
+async def test_a_model_written_to_the_settings_replaces_the_one_chosen_before(home: Path, provider: Provider) -> None:
+    environ = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    async with running(launch_for(home, environ=environ)) as (app, pilot):
+        await type_text(pilot, "/model openai-chat:other\n")
+        await until(pilot, lambda: "openai-chat:other answers from now on" in transcript_text(app))
+        await type_text(pilot, "/config model openai-chat:written\n")
+        await until(pilot, lambda: "model = openai-chat:written written" in transcript_text(app))
+        await ask(app, pilot, "hi")
+        assert provider.requests[-1]["model"] == "written"
