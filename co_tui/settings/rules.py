@@ -13,6 +13,8 @@ TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instruction
 SHOWN_CHARS: Final = 60
 EMBEDDED: Final = "embedded"
 SERVED: Final = "openai-chat"
+GGUF: Final = "gguf"
+"""Before the path of a file of weights on this machine."""
 MODEL_PREFIXES: Final = (
     "anthropic", "openai", "google", "openai-chat", "ollama", "openrouter", "deepseek", "groq", "mistral", "xai",
     "moonshotai", "alibaba", "azure", "azure-responses", "bedrock", "bedrock-mantle", "cerebras", "cohere", "crusoe",
@@ -104,13 +106,13 @@ def model_string(otherwise: str) -> Rule:
         value = value.strip()
         prefix, colon, name = value.removeprefix("gateway/").partition(":")
         named = bool(name.strip()) or prefix == SERVED  # whose first model serves
-        if value not in ("", EMBEDDED) and (prefix not in MODEL_PREFIXES or not colon or not named):
+        if value not in ("", EMBEDDED) and (prefix not in (*MODEL_PREFIXES, GGUF) or not colon or not named):
             raise ValueError
         return value
 
     return Rule(
         f"PROVIDER:NAME such as anthropic:claude-sonnet-5, with a provider such as {', '.join(MODEL_PREFIXES[:8])}; "
-        f"{EMBEDDED}; or empty for {otherwise}",
+        f"{GGUF}:PATH of a file of weights; {EMBEDDED}; or empty for {otherwise}",
         read,
     )
 
@@ -135,6 +137,17 @@ def some_of(*words: str) -> Rule:
         return tuple(word for word in words if word in value)
 
     return Rule(f"a list of some of {', '.join(words)}; or none", read)
+
+
+def nothing_or(otherwise: str, *words: str) -> Rule:
+    """Empty, or one of a few words."""
+
+    def read(value: object) -> object:
+        if value not in ("", *words):
+            raise ValueError
+        return value
+
+    return Rule(f"empty for {otherwise}, or one of {', '.join(words)}", read)
 
 
 def hook_table() -> Rule:

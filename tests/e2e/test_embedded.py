@@ -35,7 +35,7 @@ async def test_its_window_is_asked_from_the_server_and_it_restarts_once(tmp_path
     try:
         assert await model.window_tokens() == 2048
         first = await model.model()
-        process = model._server._process
+        process = model.server._process
         os.kill(process.pid, signal.SIGKILL)
         await process.wait()
         assert await model.model() is not first

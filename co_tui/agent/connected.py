@@ -1,0 +1,28 @@
+"""A model together with the connections to its server."""
+
+from dataclasses import dataclass
+
+import httpx2
+from pydantic_ai.models import Model
+
+from co_tui.agent.guarded import GuardedModel
+from co_tui.agent.wire import new_client
+
+
+@dataclass(slots=True)
+class Connected:
+    """A model and the connections to its server."""
+
+    model: Model
+    client: httpx2.AsyncClient
+
+    async def close(self) -> None:
+        await self.client.aclose()
+
+
+def connect_compatible(name: str, base_url: str, key: str) -> Connected:
+    """To a server that speaks like OpenAI's."""
+    from co_tui.agent.compatible import compatible_model
+
+    client = new_client()
+    return Connected(GuardedModel(compatible_model(name, base_url, key, client)), client)
