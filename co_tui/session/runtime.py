@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+from pydantic_ai.settings import ModelSettings
+
 from co_tui.agent.models import ModelHandle
+from co_tui.agent.reasoning import with_effort
 from co_tui.agent.toolkit import Toolkit
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.governed_history import GovernedHistory
@@ -29,6 +32,11 @@ class Runtime:
     kept_approvals: KeptApprovals | None = None
     """What the user allowed for this project in earlier sessions."""
     first_backoff_s: float = FIRST_BACKOFF_S
+
+    @property
+    def request_settings(self) -> ModelSettings:
+        """What the model is asked with, as the settings are now."""
+        return with_effort(self.model_handle.settings, self.settings.reasoning_effort)
 
     @property
     def history(self) -> GovernedHistory:

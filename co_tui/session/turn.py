@@ -216,7 +216,7 @@ class Turn:
             # As the library would join them; what comes after these is new.
             history = repair_messages(history, repair_last_response=False)
             self._log.begin(len(history))
-        run = equipment.agent(model, runtime.model_handle.settings).run_stream_events(
+        run = equipment.agent(model, runtime.request_settings).run_stream_events(
             message_history=history,
             deferred_tool_results=DeferredToolResults(approvals={**answers}) if answers else None,
             conversation_id=self._recorder.session_id,

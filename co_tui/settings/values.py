@@ -14,6 +14,7 @@ from co_tui.settings.rules import (
     address,
     hook_table,
     model_string,
+    nothing_or,
     number,
     one_of,
     shown,
@@ -110,6 +111,8 @@ class Settings(Governing):
     """Who answers; empty means the first provider with a key, else the embedded model."""
     base_url: Annotated[str, address("", "an OpenAI-compatible server")] = ""
     """Where `openai-chat:` models are served; empty means OPENAI_BASE_URL, else OpenAI."""
+    reasoning_effort: Annotated[str, nothing_or("what the model does by itself", "low", "medium", "high")] = ""
+    """How much a model that can thinks before it answers."""
     theme: Annotated[str, one_of(*THEMES)] = "auto"
     """Colours of the app; auto follows the terminal."""
     summarization_model: Annotated[str, model_string("the model that answers")] = ""

@@ -29,3 +29,25 @@ async def test_a_model_written_to_the_settings_replaces_the_one_chosen_before(ho
         await until(pilot, lambda: "model = openai-chat:written written" in transcript_text(app))
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "written"
+
+
+async def test_the_effort_is_in_the_title_and_config_says_when_the_model_ignores_it(
+    home: Path, provider: Provider
+) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/config reasoning_effort high\n")
+        await until(pilot, lambda: "reasoning_effort = high written" in transcript_text(app))
+        assert "It is ignored by openai-chat:scripted." in transcript_text(app)
+        assert "openai-chat:scripted · high effort · balanced" in screen_text(app).splitlines()[0]
+        await type_text(pilot, "/config reasoning_effort\n")
+        await until(pilot, lambda: "; ignored by openai-chat:scripted" in transcript_text(app))
+        await type_text(pilot, "/config reasoning_effort most\n")
+        await until(pilot, lambda: "or one of low, medium, high" in transcript_text(app))
+
+
+async def test_config_says_nothing_of_the_sort_about_a_model_that_thinks(home: Path) -> None:
+    environ = {"ANTHROPIC_API_KEY": "sk-ant-test"}
+    async with running(launch_for(home, environ=environ)) as (app, pilot):
+        await type_text(pilot, "/config reasoning_effort low\n")
+        await until(pilot, lambda: "reasoning_effort = low written" in transcript_text(app))
+        assert "ignored" not in transcript_text(app)

@@ -1,6 +1,10 @@
 """Commands that show and change settings."""
 
+from collections.abc import Mapping
+
 from co_tui import settings
+from co_tui.agent.catalogue import short_name
+from co_tui.inert import one_line
 from co_tui.settings import Loaded
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
@@ -11,18 +15,33 @@ async def config(host: CommandHost, arguments: str) -> None:
     loaded = host.settings.launch.loaded
     key, _, value = arguments.partition(" ")
     if not key:
-        host.say(_all(loaded))
+        host.say(_all(loaded, _idle(host)))
     elif key not in loaded.origins:
         host.fail(settings.unknown_key(key))
     elif not value:
-        host.say(_one(loaded, key))
+        host.say(_one(loaded, key, _idle(host)))
     else:
         await _set(host, key, value.strip())
 
 
-def _all(loaded: Loaded) -> str:
+def _idle(host: CommandHost) -> Mapping[str, str]:
+    """Settings that nothing reads as things stand, each with why."""
+    launch = host.settings.launch
+    idle = settings.unused(launch.settings)
+    ignored = _ignored_effort(host, host.state.model or launch.choice.model)
+    return {**idle, "reasoning_effort": ignored} if ignored else idle
+
+
+def _ignored_effort(host: CommandHost, model: str) -> str:
+    if not host.sessions.engine_is_loaded:
+        return ""
+    from co_tui.agent.reasoning import ignores_effort
+
+    return f"ignored by {one_line(short_name(model), 60)}" if ignores_effort(model) else ""
+
+
+def _all(loaded: Loaded, idle: Mapping[str, str]) -> str:
     width = max(map(len, loaded.origins))
-    idle = settings.unused(loaded.settings)
     return "\n".join(
         f"{name.ljust(width)}  {str(origin.value) or '(empty)':<12} {origin.source}"
         + (f"; {idle[name]}" if name in idle else "")
@@ -30,9 +49,9 @@ def _all(loaded: Loaded) -> str:
     )
 
 
-def _one(loaded: Loaded, key: str) -> str:
+def _one(loaded: Loaded, key: str, idle: Mapping[str, str]) -> str:
     origin = loaded.origins[key]
-    reason = settings.unused(loaded.settings).get(key)
+    reason = idle.get(key)
     why = f"; {reason}" if reason else ""
     return f"{key} = {str(origin.value) or '(empty)'}   from {origin.source}{why}"
 
@@ -52,6 +71,8 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
         host.set_theme(changed.settings.theme)
         holds = "from now on"
     caveat = settings.caveat(key, changed, launch.paths)
+    if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):
+        caveat = f" It is {ignored}."
     host.say(f"{key} = {kept} written to {launch.paths.config_file}." + (caveat or f" It holds {holds}."))
 
 

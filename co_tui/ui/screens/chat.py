@@ -178,7 +178,8 @@ class ChatScreen(Screen[None]):
     def _show_title(self) -> None:
         state = self._state
         policy = state.policy or self._launch.settings.policy
-        facts = TitleFacts(state.title, self._model, policy, state.branch or self.branch)
+        effort = self._launch.settings.reasoning_effort
+        facts = TitleFacts(state.title, self._model, policy, state.branch or self.branch, effort)
         self.query_one(TitleLine).show(facts, self._muted)
 
     # What is being done

@@ -6,7 +6,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widgets import Static
 
-from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
+from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
 from co_tui.inert import one_line
 
 
@@ -17,6 +17,8 @@ class TitleFacts(NamedTuple):
     model: str = ""
     policy: str = ""
     branch: str = ""
+    effort: str = ""
+    """How much the model is asked to think."""
 
 
 class TitleLine(Static):
@@ -37,10 +39,11 @@ class TitleLine(Static):
 
 
 def _line(facts: TitleFacts, room: int) -> Text:
-    model = facts.model
+    model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, which is not known before it is asked
         model = f"{model[:-1]} (first model of the server)"
-    right = " · ".join(filter(None, (one_line(model, 44), facts.policy, one_line(facts.branch, 24))))
+    effort = f"{facts.effort} effort" if facts.effort and facts.model != EMBEDDED else ""
+    right = " · ".join(filter(None, (one_line(model, 44), effort, facts.policy, one_line(facts.branch, 24))))
     line = Text(no_wrap=True)
     line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
     line.truncate(max(8, room - len(right) - 2), overflow="ellipsis")

@@ -1,0 +1,52 @@
+"""Sessions with each provider's own interface, spoken by the local provider."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from co_tui.agent.connected import Connected
+from co_tui.agent.failures import Asked
+from co_tui.agent.guarded import GuardedModel
+from co_tui.agent.model_handle import ModelConfig, ModelHandle, request_settings
+from co_tui.agent.models import ProviderModel
+from co_tui.agent.wire import new_client
+from co_tui.session.session import Session
+from tests.support import provider_formats as formats
+from tests.support.environments import environment_for
+from tests.support.provider import Provider
+
+BUILD = {
+    "chat": formats.chat,
+    "responses": formats.responses,
+    "anthropic": formats.anthropic,
+    "google": formats.google,
+}
+
+
+def handle_for(name: str, provider: Provider) -> ModelHandle:
+    client = new_client()
+    model = BUILD[name](provider.url.removesuffix("/v1"), client)
+    config = ModelConfig(environ={}, fetched_models=Path())
+    connected = Connected(GuardedModel(model), client)
+    return ProviderModel(name, request_settings(config), Asked(name), connected, known_window_tokens=100_000)
+
+
+@asynccontextmanager
+async def session_with(home: Path, provider: Provider, first: str, **settings: Any) -> AsyncIterator[Session]:
+    """It has one tool, `look`."""
+
+    def look() -> str:
+        return "seen"
+
+    async def opened(name: str) -> ModelHandle:
+        return handle_for(name, provider)
+
+    environment = environment_for(home, tools=[look], **settings)
+    environment.open_model = opened
+    session = await Session.start(environment, first)
+    try:
+        yield session
+    finally:
+        await session.close()
+        environment.store.close()
