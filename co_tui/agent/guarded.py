@@ -30,6 +30,7 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.agent.errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.messages import mended
+from co_tui.agent.portable_history import portable
 from co_tui.agent.wire import Exchange, exchange
 from co_tui.events.storable import whole
 
@@ -40,7 +41,7 @@ SILENCE_S: Final = 600.0
 
 
 class GuardedModel(WrapperModel):
-    """A model whose replies can be trusted to be stored, read again and sent back."""
+    """A model whose replies can be trusted to be stored, read again and sent back, to whoever answers next."""
 
     def __init__(self, wrapped: Model) -> None:
         super().__init__(wrapped)
@@ -52,7 +53,8 @@ class GuardedModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         with _readable():
-            return _storable(await super().request(messages, model_settings, model_request_parameters))
+            asked = portable(messages, self.wrapped)
+            return _storable(await super().request(asked, model_settings, model_request_parameters))
 
     @asynccontextmanager
     async def request_stream(
@@ -65,13 +67,14 @@ class GuardedModel(WrapperModel):
         seen = Exchange()
         told = (model_settings or {}).get("timeout")
         silence_s = float(told) if isinstance(told, int | float) else SILENCE_S
+        asked = portable(messages, self.wrapped)
         async with AsyncExitStack() as opened:
             outer = exchange.set(seen)
             try:
                 with _readable():
                     async with asyncio.timeout(silence_s):
                         inner = await opened.enter_async_context(
-                            super().request_stream(messages, model_settings, model_request_parameters, run_context)
+                            super().request_stream(asked, model_settings, model_request_parameters, run_context)
                         )
             finally:
                 exchange.reset(outer)
