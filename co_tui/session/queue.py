@@ -16,6 +16,8 @@ class WaitingPrompt(NamedTuple):
     text: str
     held: bool
     """Not said until somebody says so."""
+    steers: bool = False
+    """Meant for the turn that runs; the next prompt when that ends before."""
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +27,8 @@ class _Item:
     prompt: str = ""
     """Empty for what is no prompt, a compaction for instance."""
     held: bool = False
+    steering: Any = None
+    """What to add to the work that is being done, if that takes it before it ends."""
     done: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def answer(self, result: Any) -> None:
@@ -47,6 +51,8 @@ class WorkQueue:
         self._items: list[_Item] = []
         self._numbers = count(1)
         self._worker: asyncio.Task[None] | None = None
+        self._joined: list[_Item] = []
+        """What became part of the work that is being done, and ends with it."""
         self.working = False
         """Whether something was taken from what waits and is not done yet."""
 
@@ -57,7 +63,11 @@ class WorkQueue:
     @property
     def prompts(self) -> tuple[WaitingPrompt, ...]:
         waiting = [item for item in self._items if item is not self._next]
-        return tuple(WaitingPrompt(item.number, item.prompt, item.held) for item in waiting if item.prompt)
+        return tuple(
+            WaitingPrompt(item.number, item.prompt, item.held, item.steering is not None and not item.held)
+            for item in waiting
+            if item.prompt
+        )
 
     @property
     def _next(self) -> _Item | None:
@@ -70,14 +80,27 @@ class WorkQueue:
     def is_about_to_begin(self) -> bool:
         return not self.working and any(not item.held for item in self._items)
 
-    async def do(self, work: Work, prompt: str = "") -> Any:
-        """Wait for the turn of this work, and for its end. Whoever waits may go away; the work goes on."""
-        item = _Item(work, next(self._numbers), prompt)
-        self._items.append(item)
+    async def do(self, work: Work, prompt: str = "", steering: Any = None) -> Any:
+        """Wait for the turn of this work, and for its end. Whoever waits may go away; the work goes on.
+
+        With `steering`, the work that is being done may take that instead; else this comes next.
+        """
+        item = _Item(work, next(self._numbers), prompt, steering=steering)
+        before = [each for each in self._items if each.steering is not None] if steering is not None else self._items
+        self._items.insert(len(before), item)
         if prompt and self.busy:
             self._changed()
         self._start()
         return await asyncio.shield(item.done)
+
+    def take_steering(self) -> list[Any]:
+        """What was meant for the work that is being done; whoever waits for it, waits for the end of that."""
+        taken = [item for item in self._items if item.steering is not None and not item.held]
+        if taken:
+            self._items = [item for item in self._items if item not in taken]
+            self._joined += taken
+            self._changed()
+        return [item.steering for item in taken]
 
     def hold(self) -> int:
         """Keep the prompts that wait from being said; returns how many."""
@@ -132,6 +155,15 @@ class WorkQueue:
         if self._worker is not None:
             await asyncio.wait([self._worker])
 
+    def _settle(self) -> None:
+        """What was being done is over: what was meant for it and came too late is a prompt like any other."""
+        self._joined.clear()
+        late = [item for item in self._items if item.steering is not None]
+        for item in late:
+            item.steering = None
+        if late:
+            self._changed()
+
     def _item(self, number: int) -> _Item | None:
         return next((item for item in self._items if item.number == number), None)
 
@@ -147,9 +179,13 @@ class WorkQueue:
                 if item.prompt:
                     self._changed()
                 try:
-                    item.answer(await item.work())
+                    result = await item.work()
+                    for each in (item, *self._joined):
+                        each.answer(result)
                 except Exception as error:
-                    item.fail(error)
+                    for each in (item, *self._joined):
+                        each.fail(error)
+                self._settle()
                 self.working = False
         finally:
             self._worker, self.working = None, False

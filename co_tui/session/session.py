@@ -179,9 +179,10 @@ class Session:
         """All events from now on, logged and announced, until the session is closed."""
         return self._recorder.listen()
 
-    async def submit(self, prompt: str) -> Outcome:
+    async def submit(self, prompt: str, *, steer: bool = False) -> Outcome:
         """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
 
+        With `steer` it joins the turn that runs, before its next request; when there is none, it is the next prompt.
         A question that waits for an approval counts as not answered: the turn that asked it ends.
         """
         if not prompt.strip():
@@ -189,7 +190,8 @@ class Session:
         prompt = storable_text(shell_text(prompt))
         if self._turn is not None:
             self._turn.pass_over()
-        outcome: Outcome = await self._in_turn(lambda: self._one_turn(prompt), prompt)
+        steering = _request(prompt) if steer and self._turn is not None else None
+        outcome: Outcome = await self._in_turn(lambda: self._one_turn(prompt), prompt, steering)
         return outcome
 
     async def ask_pending(self) -> Outcome | None:
@@ -197,14 +199,14 @@ class Session:
         outcome: Outcome | None = await self._in_turn(self._go_on)
         return outcome
 
-    async def _in_turn(self, work: Work, prompt: str = "") -> Any:
+    async def _in_turn(self, work: Work, prompt: str = "", steering: ModelRequest | None = None) -> Any:
         async def whole() -> Any:
             try:
                 return await work()
             finally:
                 self._stop_next = False  # it was meant for this one
 
-        return await self._queue.do(whole, prompt)
+        return await self._queue.do(whole, prompt, steering)
 
     def release(self) -> None:
         """Say what an interruption left waiting."""
@@ -330,8 +332,7 @@ class Session:
         return unsaid
 
     async def _one_turn(self, prompt: str) -> Outcome:
-        request = ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))
-        return await self._run_turn(self.state.turn + 1, request)
+        return await self._run_turn(self.state.turn + 1, _request(prompt))
 
     async def _go_on(self) -> Outcome | None:
         # A prompt that waits already is no answer, and is said instead.
@@ -347,6 +348,7 @@ class Session:
             lambda: self._factory.new_recovery(runtime),
             number,
             lambda agent, turn: self._factory.new_delegated_run(runtime, agent, turn),
+            self._queue.take_steering,
         )
         if self._stop_next:
             self._turn.interrupt()
@@ -394,3 +396,7 @@ class Session:
             "repository": repository,
             "branch": branch,
         }
+
+
+def _request(prompt: str) -> ModelRequest:
+    return ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))

@@ -86,7 +86,9 @@ class Turn:
         new_recovery: Callable[[], Recovery],
         number: int,
         new_delegated_run: Callable[[str, int], DelegatedRun],
+        take_steering: Callable[[], Sequence[ModelRequest]] = tuple,
     ) -> None:
+        """`take_steering` gives what the user wants to add to the turn while it runs."""
         self._runtime = runtime
         self._history = runtime.history
         self._compactor = compactor
@@ -94,6 +96,7 @@ class Turn:
         self._recovery = new_recovery()
         self._recorder = runtime.history.recorder
         self._number = number
+        self._take_steering = take_steering
         self._stopped = asyncio.Event()
         self._token = CancellationToken()
         self._live = Streaming(self._recorder, number, runtime.model_handle.name)
@@ -243,6 +246,8 @@ class Turn:
         await self._log.catch_up(run_messages)
         if self._steps >= self._runtime.settings.agent_max_steps:
             raise StepsUsedUp(self._steps)
+        for said in self._take_steering():  # all calls are answered here, so that it parts no pair
+            await self._log.log(said)
         self._history.scaffold = scaffold
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)
         # The log's own history, not the run's: the library joins requests that stand side by side.

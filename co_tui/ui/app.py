@@ -150,8 +150,8 @@ class CoTui(App[None]):
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
 
-    def send(self, prompt: str) -> None:
-        self.controller.sender.send(prompt)
+    def send(self, prompt: str, *, steers: bool = False) -> None:
+        self.controller.sender.send(prompt, steers=steers)
 
     def send_held(self) -> None:
         self.controller.sender.send_held()

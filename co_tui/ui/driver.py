@@ -1,4 +1,4 @@
-"""The library's driver, without a terminal's late answers among the keys."""
+"""The library's driver, without a terminal's late answers among the keys, and with the keys it does not know."""
 
 import contextlib
 import queue
@@ -10,6 +10,7 @@ from typing import Any, TextIO, cast
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers import linux_driver
+from textual.events import Key
 from textual.message import Message
 
 from co_tui.ui.terminal import ATTRIBUTES_REPLY, COLOUR_REPLY
@@ -18,6 +19,10 @@ _REPLY = re.compile(f"{COLOUR_REPLY}|{ATTRIBUTES_REPLY}")
 _UNFINISHED = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]*\x1b?)?)?)?|\[\?[0-9;]*)$")
 HELD_S = 0.5
 """How long the beginning of an answer waits for its end; Alt+] is such a beginning, too."""
+
+
+ALT_ENTER = "\x1b\r"
+"""As ordinary terminals send it; the library knows only the newer way."""
 
 
 class QuietParser(XTermParser):
@@ -38,6 +43,9 @@ class QuietParser(XTermParser):
             self._held, self._held_since = unfinished[0], time.monotonic()
             text = text[: unfinished.start()]
         return super().feed(text) if text else ()
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
+        return [Key("alt+enter", None)] if sequence == ALT_ENTER else super()._sequence_to_key_events(sequence, alt)
 
     def tick(self) -> Iterable[Message]:
         if self._held and time.monotonic() - self._held_since > HELD_S:

@@ -7,7 +7,7 @@ from textual.app import App
 
 from co_tui.store.errors import StoreError
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, WaitingShown
+from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, STEERING, WaitingShown
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
@@ -50,15 +50,15 @@ class PromptSender:
         self._chat.set_busy(False, "nothing can be sent")
         self.give_back_unsent()
 
-    def send(self, prompt: str) -> None:
-        """Say something; before the engine is there, it waits and says so."""
+    def send(self, prompt: str, *, steers: bool = False) -> None:
+        """Say something, with `steers` to the turn that runs; before the engine is there, it waits and says so."""
         opener = self._opener
         if self._trouble:
             self._chat.feed.note(self._trouble, "error")
             self.give_back(prompt)
             return
         if opener.engine_is_loaded and opener.session is not None and not opener.opening:
-            self._begin_turn(prompt)
+            self._begin_turn(prompt, steers=steers)
             return
         self._unsent.append(prompt)
         self.show_waiting()
@@ -82,14 +82,14 @@ class PromptSender:
         for prompt in unsent:
             self._begin_turn(prompt)
 
-    def _begin_turn(self, prompt: str) -> None:
-        self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
+    def _begin_turn(self, prompt: str, *, steers: bool = False) -> None:
+        self._host.run_worker(self._turn(prompt, steers), group="turns", exit_on_error=False)
 
-    async def _turn(self, prompt: str) -> None:
+    async def _turn(self, prompt: str, steers: bool) -> None:
         session = self._opener.session
         assert session is not None
         turns = session.state.turn
-        done = await self._follow(session, session.submit(prompt))
+        done = await self._follow(session, session.submit(prompt, steer=steers))
         if not done and session.state.turn == turns:  # it never became part of the conversation
             self.give_back(prompt)
 
@@ -121,7 +121,7 @@ class PromptSender:
         """The prompts that wait for their turn in the session, and those that wait for a session."""
         session = self._opener.session
         queued = session.waiting if session is not None else ()
-        shown = [WaitingShown(each.text, HELD if each.held else QUEUED) for each in queued]
+        shown = [WaitingShown(each.text, HELD if each.held else STEERING if each.steers else QUEUED) for each in queued]
         self._chat.show_waiting([*shown, *(WaitingShown(prompt, LOADING) for prompt in self._unsent)])
 
     def give_back(self, prompt: str) -> None:

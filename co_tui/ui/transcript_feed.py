@@ -21,6 +21,7 @@ from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.transcript import Transcript
 
 QUEUED = "waits its turn"
+STEERING = "joins the turn at its next step"
 HELD = "waits for you: enter sends it"
 LOADING = "waits for the engine to load"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}

@@ -163,9 +163,28 @@ def test_a_terminal_s_late_answer_is_no_key(end: str) -> None:
 
 def test_keys_that_look_like_the_beginning_of_an_answer_still_arrive() -> None:
     assert keys_of("\x1b[A\x1b[Bx") == "<up><down>x"
+    assert keys_of("a\x1b\rb") == keys_of("a\x1b", "\rb") == keys_of("a\x1b[13;3ub") == "a<alt+enter>b"
     assert [message.text for message in events_of("\x1b[200~one\ntwo\x1b[201~") if isinstance(message, Paste)] == [
         "one\ntwo"
     ]
+
+
+async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path, provider: Provider) -> None:
+    provider.default = Reply(text="slow words " * 400, delay_s=0.01)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.prompt.insert("talk")
+        await pilot.press("enter")
+        await until(pilot, lambda: "slow" in transcript_text(app))
+        assert "alt+enter steers" in screen_text(app)
+        at_once(app, [*"later", "enter", *"now", "alt+enter", *"more"])
+        await until(pilot, lambda: app.chat.prompt.text == "more" and "joins the turn" in screen_text(app))
+        assert [(each.text, each.steers) for each in app.controller.session.waiting] == [
+            ("now", True),
+            ("later", False),
+        ]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
+        assert [each.held for each in app.controller.session.waiting] == [True, True], "none is lost"
 
 
 async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(home: Path, provider: Provider) -> None:

@@ -230,7 +230,7 @@ class ChatScreen(Screen[None]):
             self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
-            self._host.send(event.text)
+            self._host.send(event.text, steers=event.steers)
 
     @on(Prompt.Commanded)
     def _commanded(self, event: Prompt.Commanded) -> None:

@@ -17,7 +17,8 @@ class ChatHost(Protocol):
 
     def run_command(self, name: str, arguments: str) -> None: ...
 
-    def send(self, prompt: str) -> None: ...
+    def send(self, prompt: str, *, steers: bool = False) -> None:
+        """Say something; with `steers` to the turn that runs, if one does."""
 
     def send_held(self) -> None:
         """Go on with the prompts that an interruption left waiting."""

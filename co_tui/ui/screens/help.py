@@ -16,6 +16,7 @@ from co_tui.ui.screens.dialog import Dialog
 _KEYS = (
     ("enter", "send"),
     ("ctrl+j", "new line (also shift+enter where the terminal tells, or \\ at the end)"),
+    ("alt+enter", "send to the turn that runs: the model hears it with its next step; else the next prompt"),
     ("up, down", "earlier prompts, at the first and last line; up in an empty prompt shows what waits"),
     ("ctrl+t", "open a pasted text that was folded; it is sent whole"),
     ("esc", "stop the turn; what waits stays on hold until enter; close what is open"),

@@ -64,7 +64,7 @@ class PromptStatus:
     def _draw(self) -> None:
         running = self._busy and not self._compacting
         self._prompt.border_title = Text(self._activity.line(time.monotonic(), self.provider)) if running else ""
-        hints = [self._waited_for] if self._waited_for else ["esc stop"] if running else []
+        hints = [self._waited_for] if self._waited_for else ["esc stop · alt+enter steers"] if running else []
         if self._held:
             hints.append(f"{self._held} on hold: enter sends, ↑ shows")
         elif self._waiting:

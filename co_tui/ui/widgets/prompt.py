@@ -21,14 +21,17 @@ class Prompt(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         # Ordinary terminals send Enter and Ctrl+J as different bytes; Shift+Enter only where the terminal tells.
         Binding("ctrl+j", "newline", "Newline", key_display="^j", id="prompt.newline"),
-        Binding("shift+enter,alt+enter", "newline", "Newline", show=False),
+        Binding("shift+enter", "newline", "Newline", show=False),
+        Binding("alt+enter", "steer", "Steer the turn", show=False, id="prompt.steer"),
         Binding("ctrl+t", "open_pasted", "Open pasted text", show=False, id="prompt.open_pasted"),
     ]
 
     class Submitted(Message):
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, *, steers: bool = False) -> None:
             super().__init__()
             self.text = text
+            self.steers = steers
+            """Whether it is meant for the turn that runs."""
 
     class Edited(Message):
         """The text changed; completions may apply."""
@@ -160,6 +163,9 @@ class Prompt(TextArea):
     def action_newline(self) -> None:
         self.insert("\n")
 
+    def action_steer(self) -> None:
+        self.send(steers=True)
+
     def action_delete_left(self) -> None:
         """A marker goes as one."""
         row, column = self.cursor_location
@@ -175,7 +181,7 @@ class Prompt(TextArea):
         if marker is not None:
             self.post_message(self.PastedOpened(marker, self._pasted.text_of(marker)))
 
-    def send(self) -> None:
+    def send(self, *, steers: bool = False) -> None:
         text = self.whole
         if text.endswith("\\"):  # a backslash at the end asks for a newline, as in a shell
             self._put(self.text[:-1] + "\n")
@@ -191,7 +197,7 @@ class Prompt(TextArea):
             self._past.append(text)
         self._place = None
         self.text = ""
-        self.post_message(self.Submitted(text))
+        self.post_message(self.Submitted(text, steers=steers))
 
     def _step(self, step: int) -> bool:
         """Go through earlier prompts; what was being written waits at the end."""
