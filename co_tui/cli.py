@@ -215,11 +215,18 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
     if not prompt.strip():
         say("The prompt is empty: give some text with -p or on standard input.")
         return WRONG_USAGE
+    from co_tui.session.file_references import NOT_MEANT, NamedFiles, named_files
+
+    # What is piped in is data: it may name files that nobody meant to send.
+    named = named_files(prompt, cwd) if options.prompt is not None else NamedFiles()
+    if named.troubles:
+        say(" ".join((*named.troubles, NOT_MEANT)))
+        return WRONG_USAGE
     row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
     opening = _place(row, options, context, environ, cwd)
     from co_tui.headless.run import run
 
-    return run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only)
+    return run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
 
 
 def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:

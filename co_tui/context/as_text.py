@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.count import estimate_text
 from co_tui.context.tool_outputs import ends_of
-from co_tui.events.content import content_text
+from co_tui.events.content import content_text, prompt_text
 from co_tui.events.messages import STANDS_FOR, SUMMARY
 
 CLIPS: Final = ((12_000, 20_000), (4_000, 8_000), (1_200, 3_000), (400, 1_200))
@@ -84,7 +84,7 @@ def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
     blocks = []
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            blocks.append(f"## User\n{content_text(part.content).strip()}")
+            blocks.append(f"## User\n{prompt_text(part.content).strip()}")
         elif isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_name:
             given = inputs.pop(part.tool_call_id, "")
             blocks.append(tool_result(part.tool_name, given, content_text(part.content)))

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.count import estimate_text
 from co_tui.context.turns import EARLIER
-from co_tui.events.content import content_text
+from co_tui.events.content import content_text, prompt_text, typed_text
 from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY
 
 
@@ -114,13 +114,13 @@ def _read_request(message: ModelRequest, notes: dict[str, dict[str, None]]) -> N
         return
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            text = part.content if isinstance(part.content, str) else content_text(part.content)
+            text = typed_text(part.content)
             if summary and text.startswith(EARLIER):
                 continue
             _add(notes, "requests", [_line(text)])
             _add(notes, "rules", (line for line in sentences(text) if _RULE.search(line)))
             _add(notes, "open", (line for line in sentences(text) if _OPEN.search(line)))
-            _mentions(text, notes)
+            _mentions(prompt_text(part.content), notes)
         elif isinstance(part, ToolReturnPart):
             text = content_text(part.content)
             _add(notes, "errors", [line for line in sentences(text[:6000]) if _ERROR.search(line)][:2])

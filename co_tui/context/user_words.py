@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from co_tui.context.count import estimate_text
 from co_tui.context.offline_summary import sentences, states_rule
 from co_tui.context.turns import is_prompt
-from co_tui.events.content import content_text
+from co_tui.events.content import typed_text
 from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY, UNSAID
 
 QUOTE_CHARS: Final = 600
@@ -118,8 +118,7 @@ def _rules_in(text: str) -> list[str]:
 
 
 def _texts(message: ModelRequest) -> list[str]:
-    prompts = [part.content for part in message.parts if isinstance(part, UserPromptPart)]
-    return [content if isinstance(content, str) else content_text(content) for content in prompts]
+    return [typed_text(part.content) for part in message.parts if isinstance(part, UserPromptPart)]
 
 
 def _fitting(lines: Sequence[str], room: float) -> tuple[set[str], float]:

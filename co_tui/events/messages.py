@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from co_tui.events.facts.base import Json
 
-Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system"]
+Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached"]
 
 TITLE_CHARS = 72
 
@@ -18,6 +18,8 @@ SUMMARY = "co_tui_summary"
 """Metadata of a message that holds a summary: the summary alone."""
 RULES, SAID, UNSAID = "co_tui_rules", "co_tui_said", "co_tui_unsaid"
 """Metadata of the same: standing rules of the user, what the user said, and how many messages are not quoted."""
+ATTACHED = "co_tui_attached"
+"""Metadata of a text inside a prompt: the name of the file it was read from. All that was typed stands before it."""
 
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
@@ -41,8 +43,25 @@ def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
         role = _ROLES.get(str(part.get("part_kind"))) if isinstance(part, Mapping) else None
         if role is None:
             continue
+        if role == "user" and (files := _files_in(part)):
+            content = part["content"]
+            yield "user", text_of(content[: content.index(files[0])]), part
+            yield from (("attached", str(file.get("content") or "").strip(), file) for file in files)
+            continue
         content = part.get("args") if role == "tool_call" else part.get("content")
         yield role, text_of(content), part
+
+
+def _files_in(part: Json) -> list[Json]:
+    content = part.get("content")
+    return [item for item in content if attached_name(item)] if isinstance(content, list) else []
+
+
+def attached_name(item: Any) -> str:
+    """The name of the file that an item of a prompt was read from; empty for all else."""
+    metadata = item.get("metadata") if isinstance(item, Mapping) else None
+    name = metadata.get(ATTACHED) if isinstance(metadata, Mapping) else None
+    return name if isinstance(name, str) else ""
 
 
 def text_of(content: Any) -> str:

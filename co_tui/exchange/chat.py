@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.events.content import content_text
+from co_tui.events.content import content_text, prompt_text
 from co_tui.events.storable import storable
 from co_tui.inert import one_line
 
@@ -155,7 +155,7 @@ def _chats(message: ModelMessage) -> Iterator[dict[str, Any]]:
             case SystemPromptPart():
                 yield {"role": "system", "content": part.content}
             case UserPromptPart():
-                yield {"role": "user", "content": _text(part.content)}
+                yield {"role": "user", "content": prompt_text(part.content)}
             case ToolReturnPart():
                 yield {
                     "role": "tool",

@@ -19,6 +19,7 @@ _HEADINGS = {
     "tool_call": "Tool call",
     "tool_result": "Tool result",
     "system": "System",
+    "attached": "Attached",
 }
 
 

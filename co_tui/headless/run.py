@@ -19,6 +19,8 @@ from co_tui.headless.opening import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, word
 from co_tui.inert import inert
+from co_tui.session.attachments import AttachmentRefused
+from co_tui.session.file_references import NamedFile
 from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
@@ -29,11 +31,23 @@ SETTLE_S = 30.0
 _EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
 
-def run(opening: SessionOpening, prompt: str, *, json: bool, yes: bool = False, read_only: bool = False) -> int:
+def run(
+    opening: SessionOpening,
+    prompt: str,
+    *,
+    json: bool,
+    yes: bool = False,
+    read_only: bool = False,
+    files: Sequence[NamedFile] = (),
+) -> int:
     """Returns the exit code; failures are told in a sentence on standard error."""
 
     async def work(session: Session) -> int:
-        outcome = await session.submit(prompt)
+        try:
+            outcome = await session.submit(prompt, files=files)
+        except AttachmentRefused as refused:
+            say(str(refused))
+            return FAILED
         await session.settle(SETTLE_S)
         return _EXIT_CODES[outcome]
 

@@ -3,10 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelRequest
 
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import Window
@@ -30,6 +29,7 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.compaction.pressure import give_back, pressed
 from co_tui.session.environment import Environment, new_session_id
+from co_tui.session.file_references import NamedFile
 from co_tui.session.history_editor import HistoryEditor
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
@@ -39,6 +39,7 @@ from co_tui.session.runtime_switcher import RuntimeSwitcher
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
+from co_tui.session.user_messages import PromptContent, content_of, prompt_message
 from co_tui.settings import Settings
 from co_tui.store.port import SessionLock
 
@@ -179,19 +180,21 @@ class Session:
         """All events from now on, logged and announced, until the session is closed."""
         return self._recorder.listen()
 
-    async def submit(self, prompt: str, *, steer: bool = False) -> Outcome:
+    async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
         """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
 
+        The files go with it. Raises `AttachmentRefused` before anything is said.
         With `steer` it joins the turn that runs, before its next request; when there is none, it is the next prompt.
         A question that waits for an approval counts as not answered: the turn that asked it ends.
         """
         if not prompt.strip():
             raise ValueError("A prompt needs some text.")
         prompt = storable_text(shell_text(prompt))
+        content = await content_of(prompt, files, self._runtime) if files else prompt
         if self._turn is not None:
             self._turn.pass_over()
-        steering = _request(prompt) if steer and self._turn is not None else None
-        outcome: Outcome = await self._in_turn(lambda: self._one_turn(prompt), prompt, steering)
+        steering = prompt_message(content) if steer and self._turn is not None else None
+        outcome: Outcome = await self._in_turn(lambda: self._one_turn(content), prompt, steering)
         return outcome
 
     async def ask_pending(self) -> Outcome | None:
@@ -331,8 +334,8 @@ class Session:
             self._lock.release()
         return unsaid
 
-    async def _one_turn(self, prompt: str) -> Outcome:
-        return await self._run_turn(self.state.turn + 1, _request(prompt))
+    async def _one_turn(self, content: PromptContent) -> Outcome:
+        return await self._run_turn(self.state.turn + 1, prompt_message(content))
 
     async def _go_on(self) -> Outcome | None:
         # A prompt that waits already is no answer, and is said instead.
@@ -396,7 +399,3 @@ class Session:
             "repository": repository,
             "branch": branch,
         }
-
-
-def _request(prompt: str) -> ModelRequest:
-    return ModelRequest(parts=[UserPromptPart(prompt)], timestamp=datetime.now(UTC))

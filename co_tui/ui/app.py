@@ -2,6 +2,7 @@
 
 import time
 import traceback
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -17,11 +18,13 @@ from textual.theme import Theme
 from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
+from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import command_table
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
+from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.themes import DARK, LIGHT, palette_of
@@ -150,8 +153,8 @@ class CoTui(App[None]):
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
 
-    def send(self, prompt: str, *, steers: bool = False) -> None:
-        self.controller.sender.send(prompt, steers=steers)
+    def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
+        self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 
     def send_held(self) -> None:
         self.controller.sender.send_held()

@@ -1,10 +1,11 @@
 """From the prompt to the session: what is said at once, what waits, and what goes back to its writer."""
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from textual.app import App
 
+from co_tui.session.file_references import NamedFile
 from co_tui.store.errors import StoreError
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, STEERING, WaitingShown
@@ -31,6 +32,14 @@ class SessionOpener(Protocol):
         """Open the session that is shown, or start one. What goes wrong is said in the chat."""
 
 
+class OutgoingPrompt(NamedTuple):
+    """What was written, on its way to the session."""
+
+    text: str
+    files: tuple[NamedFile, ...] = ()
+    steers: bool = False
+
+
 class PromptSender:
     """Loses no prompt: what could not be said goes back to where it was written."""
 
@@ -38,7 +47,7 @@ class PromptSender:
         self._host = host
         self._chat = chat
         self._opener = opener
-        self._unsent: list[str] = []
+        self._unsent: list[OutgoingPrompt] = []
         """Prompts that wait for a session."""
         self._trouble = ""
         """Why nothing can be sent at all."""
@@ -50,15 +59,15 @@ class PromptSender:
         self._chat.set_busy(False, "nothing can be sent")
         self.give_back_unsent()
 
-    def send(self, prompt: str, *, steers: bool = False) -> None:
-        """Say something, with `steers` to the turn that runs; before the engine is there, it waits and says so."""
+    def send(self, prompt: OutgoingPrompt) -> None:
+        """Say something; before the engine is there, it waits and says so."""
         opener = self._opener
         if self._trouble:
             self._chat.feed.note(self._trouble, "error")
-            self.give_back(prompt)
+            self.give_back(prompt.text)
             return
         if opener.engine_is_loaded and opener.session is not None and not opener.opening:
-            self._begin_turn(prompt, steers=steers)
+            self._begin_turn(prompt)
             return
         self._unsent.append(prompt)
         self.show_waiting()
@@ -82,16 +91,25 @@ class PromptSender:
         for prompt in unsent:
             self._begin_turn(prompt)
 
-    def _begin_turn(self, prompt: str, *, steers: bool = False) -> None:
-        self._host.run_worker(self._turn(prompt, steers), group="turns", exit_on_error=False)
+    def _begin_turn(self, prompt: OutgoingPrompt) -> None:
+        self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
 
-    async def _turn(self, prompt: str, steers: bool) -> None:
+    async def _turn(self, prompt: OutgoingPrompt) -> None:
         session = self._opener.session
         assert session is not None
         turns = session.state.turn
-        done = await self._follow(session, session.submit(prompt, steer=steers))
+        done = await self._follow(session, self._say(session, prompt))
         if not done and session.state.turn == turns:  # it never became part of the conversation
-            self.give_back(prompt)
+            self.give_back(prompt.text)
+
+    async def _say(self, session: "Session", prompt: OutgoingPrompt) -> None:
+        from co_tui.session.attachments import AttachmentRefused
+
+        try:
+            await session.submit(prompt.text, files=prompt.files, steer=prompt.steers)
+        except AttachmentRefused as refused:
+            self._chat.feed.note(str(refused), "error")
+            self.give_back(prompt.text)
 
     def go_on(self, session: "Session") -> None:
         """Ask again what was open when the session was left."""
@@ -122,7 +140,7 @@ class PromptSender:
         session = self._opener.session
         queued = session.waiting if session is not None else ()
         shown = [WaitingShown(each.text, HELD if each.held else STEERING if each.steers else QUEUED) for each in queued]
-        self._chat.show_waiting([*shown, *(WaitingShown(prompt, LOADING) for prompt in self._unsent)])
+        self._chat.show_waiting([*shown, *(WaitingShown(prompt.text, LOADING) for prompt in self._unsent)])
 
     def give_back(self, prompt: str) -> None:
         """Return a prompt that was not said to its writer."""
@@ -132,4 +150,4 @@ class PromptSender:
         unsent, self._unsent = self._unsent, []
         self.show_waiting()
         for prompt in unsent:
-            self.give_back(prompt)
+            self.give_back(prompt.text)

@@ -206,3 +206,18 @@ def test_the_model_of_a_session_can_be_changed_on_the_command_line(served_here: 
         e["type"] for e in served_here("run", "--continue", "-p", "y", "--model", "openai-chat:other", "--json").objects
     ]
     assert kinds[:2] == ["session.resume", "session.model_change"]
+
+
+def test_run_attaches_the_files_that_its_prompt_names(served_here: Here, provider: Provider) -> None:
+    served_here.cwd.joinpath("notes.md").write_text("the needle\n")
+    assert served_here("run", "-p", "look at @notes.md").code == 0
+    words, file = provider.requests[0]["messages"][-1]["content"]
+    assert words["text"] == "look at @notes.md" and "the needle" in file["text"]
+    (listed,) = served_here("sessions", "--json").objects
+    assert listed["title"] == "look at @notes.md"
+    assert "── Attached\n## Attached file: notes.md" in served_here("show", listed["id"]).out
+    refused = served_here("run", "-p", "look at @gone.md")
+    assert refused.code == 2 and "There is no file gone.md to attach." in refused.err and "backquotes" in refused.err
+    assert served_here("run", stdin="a pipe may name @notes.md and @gone.md").code == 0
+    assert provider.requests[-1]["messages"][-1]["content"].endswith("@gone.md"), "what is piped in is data"
+    assert len(provider.requests) == 2

@@ -14,7 +14,7 @@ from co_tui.context.request import Measured
 from co_tui.context.tool_outputs import ends_of
 from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
-from co_tui.events.content import content_text
+from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
@@ -192,7 +192,8 @@ def _clip(message: ModelRequest) -> ModelRequest:
     parts: list[Any] = list(message.parts)
     for index, part in enumerate(parts):
         if isinstance(part, ToolReturnPart | UserPromptPart):
-            shorter = ends_of(content_text(part.content), EMERGENCY_CHARS)
+            text = prompt_text(part.content) if isinstance(part, UserPromptPart) else content_text(part.content)
+            shorter = ends_of(text, EMERGENCY_CHARS)
             if shorter is not None:
                 parts[index] = replace(part, content=shorter)
     changed = any(a is not b for a, b in zip(parts, message.parts, strict=True))

@@ -89,6 +89,7 @@ class ChatScreen(Screen[None]):
         self.transcript.border_title = "Chat"
         self.query_one("#gauge").border_title = "Context"
         self.feed = Feed(self.transcript)
+        self.prompt.cwd = self._launch.cwd
         self._status = PromptStatus(self.prompt)
         self._questions = Questions(self, self.prompt)
         self._host.chat_mounted()
@@ -230,7 +231,7 @@ class ChatScreen(Screen[None]):
             self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
-            self._host.send(event.text, steers=event.steers)
+            self._host.send(event.text, event.files, steers=event.steers)
 
     @on(Prompt.Commanded)
     def _commanded(self, event: Prompt.Commanded) -> None:
@@ -239,6 +240,11 @@ class ChatScreen(Screen[None]):
     @on(Prompt.Unknown)
     def _unknown(self, event: Prompt.Unknown) -> None:
         self._host.run_command(event.name, "")
+
+    @on(Prompt.Refused)
+    def _refused(self, event: Prompt.Refused) -> None:
+        self.transcript.follow_end()
+        self.feed.note(event.why, "error")
 
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:

@@ -1,8 +1,10 @@
 """What the chat asks of whoever shows it."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from co_tui.events import Event
+from co_tui.session.file_references import NamedFile
 
 
 class ChatHost(Protocol):
@@ -17,8 +19,8 @@ class ChatHost(Protocol):
 
     def run_command(self, name: str, arguments: str) -> None: ...
 
-    def send(self, prompt: str, *, steers: bool = False) -> None:
-        """Say something; with `steers` to the turn that runs, if one does."""
+    def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
+        """Say something, with these files; with `steers` to the turn that runs, if one does."""
 
     def send_held(self) -> None:
         """Go on with the prompts that an interruption left waiting."""

@@ -25,6 +25,7 @@ _SIGNS = {
     "tool_call": "call",
     "tool_result": "result",
     "system": "system",
+    "attached": "file",
 }
 
 

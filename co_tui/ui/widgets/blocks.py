@@ -14,7 +14,7 @@ from co_tui.events import (
     ToolActivity,
     agent_of,
 )
-from co_tui.events.messages import pieces
+from co_tui.events.messages import attached_name, pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.wording import told_compaction
 from co_tui.ui.widgets.block import Block, Kind, clock
@@ -75,6 +75,13 @@ class BlockBuilder:
         self._speaking = False
         return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
 
+    def attached(self, name: str, text: str, seq: int = 0) -> Block:
+        """A file that went with the prompt above."""
+        size = f"{lines:,} lines" if (lines := text.count("\n") + 1) > 4 else one_line(text.partition("\n")[2], 60)
+        return self._append(
+            Block("tool", inert(name), folded=True, tool_name="attached", result=inert(text), status=size, seq=seq)
+        )
+
     def end_reply(self) -> None:
         """The next piece of a reply carries the speaker's name again."""
         self._speaking = False
@@ -116,6 +123,8 @@ class BlockBuilder:
                 case "tool_result":
                     failed = part.get("outcome", "success") != "success"
                     self.result(part.get("tool_call_id", ""), text, failed=failed)
+                case "attached":
+                    self.attached(attached_name(part), text, seq)
                 case "system":
                     pass
         if interrupted and last is not None:

@@ -1,5 +1,6 @@
 """Where the user writes: Enter sends, the arrow keys at the edges bring back earlier prompts."""
 
+from pathlib import Path
 from typing import ClassVar
 
 from textual import events
@@ -7,11 +8,12 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from co_tui.session.file_references import NamedFile, NamedFiles, named_files
 from co_tui.ui import command_table
 from co_tui.ui.completion import CompletionOffer
 from co_tui.ui.pasted import PastedTexts
 
-PLACEHOLDER = "Write a message, / for commands"
+PLACEHOLDER = "Write a message, / for commands, @ for files"
 MAX_REMEMBERED = 200
 
 
@@ -27,9 +29,11 @@ class Prompt(TextArea):
     ]
 
     class Submitted(Message):
-        def __init__(self, text: str, *, steers: bool = False) -> None:
+        def __init__(self, text: str, files: tuple[NamedFile, ...] = (), *, steers: bool = False) -> None:
             super().__init__()
             self.text = text
+            self.files = files
+            """Those that go along."""
             self.steers = steers
             """Whether it is meant for the turn that runs."""
 
@@ -54,6 +58,13 @@ class Prompt(TextArea):
             super().__init__()
             self.name = name
 
+    class Refused(Message):
+        """Something keeps the prompt from being sent as it is; it stays, to be mended or sent all the same."""
+
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
+
     class SentNothing(Message):
         """Enter in an empty prompt."""
 
@@ -74,6 +85,10 @@ class Prompt(TextArea):
         self.offer = CompletionOffer()
         self.up_opens_queue = False
         """While something waits, Up in an empty prompt shows it instead of the prompt before."""
+        self.cwd = Path()
+        """Where the files are that a prompt names."""
+        self._refused = ""
+        """The text that was not sent because of what it names."""
         self._pasted = PastedTexts()
         self._past: list[str] = []
         self._place: int | None = None
@@ -193,11 +208,18 @@ class Prompt(TextArea):
         if called is not None and command_table.find(called.name) is None:
             self.post_message(self.Unknown(called.name))
             return
+        # Of what was pasted and folded nothing is taken for a file: it was not typed.
+        named = named_files(self.text, self.cwd) if called is None and "@" in self.text else NamedFiles()
+        if named.troubles and self._refused != text:
+            self._refused = text
+            self.post_message(self.Refused(" ".join((*named.troubles, "Enter again sends the words all the same."))))
+            return
+        self._refused = ""
         if not self._past or self._past[-1] != text:
             self._past.append(text)
         self._place = None
         self.text = ""
-        self.post_message(self.Submitted(text, steers=steers))
+        self.post_message(self.Submitted(text, named.files, steers=steers))
 
     def _step(self, step: int) -> bool:
         """Go through earlier prompts; what was being written waits at the end."""

@@ -1,0 +1,98 @@
+"""Files that go with a prompt: read, bounded and put behind the user's own words."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic_ai.messages import BinaryContent, TextContent, UserContent
+
+from co_tui.context.count import estimate_text
+from co_tui.events.messages import ATTACHED
+from co_tui.events.storable import storable_text
+from co_tui.inert import one_line
+from co_tui.session.file_references import NAME_CHARS, SNIFFED_BYTES, NamedFile, image_type
+
+MOST_TEXT_CHARS: Final = 100_000
+"""Of one file."""
+WINDOW_SHARE: Final = 0.5
+"""Of the model's window for all files of a prompt; the conversation has the rest."""
+MOST_BYTES_A_CHAR: Final = 4
+MOST_IMAGE_BYTES: Final = 5_000_000
+
+
+class AttachmentRefused(Exception):
+    """A file that cannot go with the prompt, in a sentence; the prompt was not said."""
+
+
+def with_files(
+    prompt: str, files: Sequence[NamedFile], *, window_tokens: int, takes_images: bool
+) -> str | list[UserContent]:
+    """The prompt, and behind it a marked part for each file. Raises `AttachmentRefused`."""
+    if not files:
+        return prompt
+    room = window_tokens * WINDOW_SHARE
+    content: list[UserContent] = [prompt]
+    for number, file in enumerate(files):
+        try:
+            beginning = _read(file.path, SNIFFED_BYTES)
+            if media_type := image_type(beginning):
+                content += _image(file, media_type, takes_images)
+                continue
+            text, note = _text(file.path, room / (len(files) - number))
+        except OSError as error:
+            raise AttachmentRefused(f"{_shown(file)} cannot be read: {error.strerror or error}.") from error
+        room -= estimate_text(text)
+        content.append(_marked(file, f"## Attached file: {_shown(file)}{note}\n{_fenced(text)}"))
+    return content
+
+
+def has_images(files: Sequence[NamedFile]) -> bool:
+    try:
+        return any(image_type(_read(file.path, SNIFFED_BYTES)) for file in files)
+    except OSError:
+        return False  # reading it again says what is wrong
+
+
+def _image(file: NamedFile, media_type: str, takes_images: bool) -> list[UserContent]:
+    if not takes_images:
+        raise AttachmentRefused(f"{_shown(file)} is an image, and this model takes none: choose another with F6.")
+    data = _read(file.path, MOST_IMAGE_BYTES + 1)
+    if len(data) > MOST_IMAGE_BYTES:
+        raise AttachmentRefused(f"{_shown(file)} is larger than {MOST_IMAGE_BYTES // 1_000_000} MB: make it smaller.")
+    heading = f"## Attached image: {_shown(file)}\n({media_type}, {len(data):,} bytes)"
+    return [_marked(file, heading), BinaryContent(data, media_type=media_type)]
+
+
+def _text(path: Path, room_tokens: float) -> tuple[str, str]:
+    """What there is room for, and a note when that is not all."""
+    size = path.stat().st_size
+    data = _read(path, MOST_TEXT_CHARS * MOST_BYTES_A_CHAR)
+    if b"\0" in data[:SNIFFED_BYTES]:
+        raise AttachmentRefused(f"{one_line(path.name, NAME_CHARS)} is no text any more.")
+    text = storable_text(data.decode(errors="replace"))
+    kept = text[:MOST_TEXT_CHARS]
+    if (tokens := estimate_text(kept)) > room_tokens:
+        kept = kept[: int(len(kept) * max(0.0, room_tokens) / tokens)]
+    if len(kept) == len(text) and len(data) >= size:
+        return text, ""
+    return kept, f"\n(only its first {len(kept):,} characters; the file has {size:,} bytes)"
+
+
+def _read(path: Path, most: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def _marked(file: NamedFile, text: str) -> TextContent:
+    return TextContent(f"\n\n{text}", metadata={ATTACHED: storable_text(file.name)})
+
+
+def _fenced(text: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text.rstrip(chr(10))}\n{fence}"
+
+
+def _shown(file: NamedFile) -> str:
+    return one_line(file.name, NAME_CHARS)

@@ -1,0 +1,114 @@
+"""The files that a prompt names with `@`. Light enough for the first paint: nothing is read but a beginning."""
+
+import os.path
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from co_tui.inert import one_line
+
+MOST_FILES: Final = 20
+SNIFFED_BYTES: Final = 8_192
+NAME_CHARS: Final = 200
+NOT_MEANT: Final = "(In `backquotes` it is not taken for a file.)"
+_NAMED: Final = re.compile(r'(?<![^\s(\[{<"\'])@(?:"([^"\n]+)"|([^\s"`]+))')
+_CODE: Final = re.compile(r"(`{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
+_AFTER_NAME: Final = ".,;:!?)]}>'"
+_IMAGES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+class NamedFile(NamedTuple):
+    """A file to go with a prompt."""
+
+    path: Path
+    name: str
+    """Relative to the working directory, or whole when it lies outside of it."""
+
+
+class NamedFiles(NamedTuple):
+    """What the references of a prompt mean."""
+
+    files: tuple[NamedFile, ...] = ()
+    troubles: tuple[str, ...] = ()
+    """A sentence for each that can go with no prompt."""
+
+
+def named_files(text: str, cwd: Path) -> NamedFiles:
+    """The files a prompt names, each once. A word that is no file and does not look like one, is a word."""
+    files: dict[Path, NamedFile] = {}
+    troubles: dict[str, None] = {}
+    for written in _written(text):
+        path = _existing(written, cwd)
+        if path is None:
+            if "/" in written or "." in written:
+                name = one_line(written.rstrip(_AFTER_NAME), NAME_CHARS)
+                troubles[f"There is no file {name} to attach."] = None
+        elif trouble := _trouble(path, name := name_of(path, cwd)):
+            troubles[trouble] = None
+        else:
+            files[path] = NamedFile(path, name)
+    if len(files) > MOST_FILES:
+        troubles[f"A prompt takes {MOST_FILES} files at most; this one names {len(files)}."] = None
+    return NamedFiles(tuple(files.values())[:MOST_FILES], tuple(troubles))
+
+
+def reference(name: str) -> str:
+    """How a file is named in a prompt."""
+    return f'@"{name}"' if re.search(r'[\s"`]', name) or name[-1] in _AFTER_NAME else f"@{name}"
+
+
+def name_of(path: Path, cwd: Path) -> str:
+    """How a file is called where it is shown: short inside the working directory, whole elsewhere."""
+    here = Path(cwd).absolute()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def image_type(beginning: bytes) -> str:
+    """The media type of an image that models take, by its first bytes; empty for all else."""
+    if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _IMAGES if beginning.startswith(start)), "")
+
+
+def _written(text: str) -> Iterator[str]:
+    """What stands after each `@` that begins a word, but not in code."""
+    for found in _NAMED.finditer(_CODE.sub(" ", text)):
+        yield found[1] or found[2]
+
+
+def _existing(written: str, cwd: Path) -> Path | None:
+    """The path that is meant, if it is there; a sentence may go on right behind it."""
+    shorter = written.rstrip(_AFTER_NAME)
+    for each in dict.fromkeys((written, shorter)):
+        try:
+            path = Path(cwd, Path(each).expanduser()) if each else None
+            if path is not None and path.exists():
+                # Without `..`, but through no link: the user's own name for it stays.
+                return Path(os.path.normpath(path.absolute()))
+        except (OSError, ValueError, RuntimeError):  # a name that no file can have
+            continue
+    return None
+
+
+def _trouble(path: Path, name: str) -> str:
+    shown = one_line(name, NAME_CHARS)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            return f"{shown} is a folder: name a file in it."
+        if not stat.S_ISREG(mode):
+            return f"{shown} is no ordinary file and cannot be attached."
+        with path.open("rb") as file:
+            beginning = file.read(SNIFFED_BYTES)
+    except OSError as error:
+        return f"{shown} cannot be read: {error.strerror or error}."
+    if b"\0" in beginning and not image_type(beginning):
+        return f"{shown} is no text and no image a model could take (PNG, JPEG, GIF, WebP)."
+    return ""

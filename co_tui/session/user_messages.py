@@ -1,0 +1,34 @@
+"""What the user says, as messages for the model."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
+
+from co_tui.agent.models import ModelHandle
+from co_tui.session.attachments import has_images, with_files
+from co_tui.session.file_references import NamedFile
+from co_tui.session.runtime import Runtime
+
+PromptContent: TypeAlias = str | Sequence[UserContent]
+_SERVED_AS_TEXT_ONLY: Final = ("embedded", "gguf")
+"""Weights that are served here without the part that sees; the library's profile does not know them."""
+
+
+def prompt_message(content: PromptContent) -> ModelRequest:
+    """A prompt, with what goes along."""
+    return ModelRequest(parts=[UserPromptPart(content)], timestamp=datetime.now(UTC))
+
+
+async def content_of(prompt: str, files: Sequence[NamedFile], runtime: Runtime) -> PromptContent:
+    """The prompt with its files, as far as this model takes them. Raises `AttachmentRefused`."""
+    sees = has_images(files) and await _takes_images(runtime.model_handle)
+    window = runtime.history.governor.window.tokens
+    return with_files(prompt, files, window_tokens=window, takes_images=sees)
+
+
+async def _takes_images(model_handle: ModelHandle) -> bool:
+    if model_handle.name.partition(":")[0] in _SERVED_AS_TEXT_ONLY:
+        return False
+    return (await model_handle.model()).profile.get("supports_image_input", True)
