@@ -96,9 +96,10 @@ class ChatScreen(Screen[None]):
 
     async def complete(self) -> None:
         """Bring the widgets that nobody can use before the first paint."""
+        from co_tui.ui.screens.file_finder import FileFinder
         from co_tui.ui.screens.late_widgets import LateWidgets
 
-        late = LateWidgets()
+        late = LateWidgets(FileFinder(self, self._launch.cwd, self._launch.environ))
         await late.mount(self)
         self._late = late
         late.show_timeline(self._state)
@@ -249,8 +250,7 @@ class ChatScreen(Screen[None]):
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:
         if self._late is not None:
-            self.prompt.offer.update(self.prompt.text)
-            self._late.offer(self.prompt.offer)
+            self._late.follow(self.prompt)
         self._host.draft_changed(event.text)
 
     @on(Prompt.SentNothing)

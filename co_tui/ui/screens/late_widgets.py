@@ -7,17 +7,20 @@ from textual.screen import Screen
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui.completion import CompletionOffer
+from co_tui.ui.screens.file_finder import FileFinder
 from co_tui.ui.widgets.compacting import CompactingIndicator
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.gauge import MiniGauge
 from co_tui.ui.widgets.key_line import KeyLine
+from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.timeline import Timeline
 
 
 class LateWidgets:
     """Timeline, small gauge, compacting indicator, completions and the line of keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, finder: FileFinder) -> None:
+        self._finder = finder
         self._timeline = Timeline(id="timeline")
         self._timeline.border_title = "Timeline"
         self._compacting = CompactingIndicator(id="compacting")
@@ -59,6 +62,12 @@ class LateWidgets:
     def is_compacting(self) -> bool:
         """Whether somebody waits for a compaction."""
         return self._compacting.display
+
+    def follow(self, prompt: Prompt) -> None:
+        """Offer what fits what is being typed; files as soon as they are found."""
+        offer = prompt.follow_offer()
+        self.offer(offer)
+        self._finder.look(offer, lambda: self.offer(offer))
 
     def offer(self, offer: CompletionOffer) -> None:
         self._completions.show(offer)

@@ -1,11 +1,13 @@
-"""The commands that fit what was typed after the slash."""
+"""The commands that fit what was typed after the slash, or the files after the at."""
 
 from rich.text import Text
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.ui.command_table import Command
-from co_tui.ui.completion import CompletionOffer
+from co_tui.inert import one_line
+from co_tui.ui.completion import Choice, CompletionOffer
+
+NAME_CHARS = 200
 
 
 class Completions(OptionList, can_focus=False):
@@ -26,14 +28,15 @@ class Completions(OptionList, can_focus=False):
         self.display = offer.is_open
         if not offer.is_open:
             return
-        if [option.id for option in self._options] != [command.name for command in offer.found]:
+        if [option.id for option in self._options] != [choice.name for choice in offer.found]:
             self.clear_options()
-            self.add_options([_option(command) for command in offer.found])
+            self.add_options([_option(choice) for choice in offer.found])
         self.highlighted = offer.index
 
 
-def _option(command: Command) -> Option:
-    title = Text.assemble((command.slash, "bold"), " ", (command.arguments, "dim"))
+def _option(choice: Choice) -> Option:
+    # A file may have any name.
+    title = Text.assemble((one_line(choice.title, NAME_CHARS), "bold"), " ", (choice.arguments, "dim"))
     title.append(" " * max(1, 24 - title.cell_len))
-    title.append(command.help)
-    return Option(title, id=command.name)
+    title.append(one_line(choice.help, NAME_CHARS), "" if choice.sort == "command" else "dim")
+    return Option(title, id=choice.name)

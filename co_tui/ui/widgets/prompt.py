@@ -10,11 +10,13 @@ from textual.widgets import TextArea
 
 from co_tui.session.file_references import NamedFile, NamedFiles, named_files
 from co_tui.ui import command_table
-from co_tui.ui.completion import CompletionOffer
+from co_tui.ui.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.pasted import PastedTexts
 
 PLACEHOLDER = "Write a message, / for commands, @ for files"
 MAX_REMEMBERED = 200
+_STEERING = ("up", "down", "escape", "tab", "enter")
+"""Keys that belong to the list of completions while it is open."""
 
 
 class Prompt(TextArea):
@@ -127,7 +129,7 @@ class Prompt(TextArea):
 
     async def _took(self, key: str) -> bool:
         """Do what the key means here; False leaves it to the text area, which inserts what is printable."""
-        if self.offer.update(self.text) and self._steer(key):
+        if key in _STEERING and self._steered(key):
             return True
         match key:
             case "enter":
@@ -150,23 +152,39 @@ class Prompt(TextArea):
                 return True
         return False
 
-    def _steer(self, key: str) -> bool:
-        """Keys that belong to the list of completions while it is open."""
+    def follow_offer(self) -> CompletionOffer:
+        """What is on offer for the text as it is now."""
+        row, column = self.cursor_location
+        self.offer.update(self.text, self.document[row][:column])
+        return self.offer
+
+    def _steered(self, key: str) -> bool:
+        self.follow_offer().look()  # the list that will be shown counts, not the one that is
         chosen = self.offer.chosen
+        if chosen is None:
+            return False
         match key:
             case "up" | "down":
                 self.offer.move(-1 if key == "up" else 1)
             case "escape":
                 self.offer.dismiss()
-            case "tab" if chosen:
-                self.set_text(f"{chosen.slash} ")
-            case "enter" if chosen:
-                self.text = ""
-                self.post_message(self.Commanded(chosen.name))
             case _:
-                return False
+                self._take(chosen, finally_so=key == "enter")
         self.post_message(self.Edited(self.whole))
         return True
+
+    def _take(self, chosen: Choice, *, finally_so: bool) -> None:
+        """Put what was chosen in place of what was typed of it; a command that is meant so is run."""
+        if chosen.sort == "file":
+            row, column = self.cursor_location
+            start = (row, column - self.offer.length)
+            if result := self._replace_via_keyboard(inserted(chosen), start, (row, column)):
+                self.move_cursor(result.end_location)
+        elif finally_so:
+            self.text = ""
+            self.post_message(self.Commanded(chosen.name))
+        else:
+            self.set_text(f"{chosen.title} ")
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
