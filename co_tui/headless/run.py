@@ -9,6 +9,7 @@ from co_tui.events import (
     CompactionComplete,
     Event,
     Message,
+    PlanChanged,
     SessionError,
     SessionInterrupted,
     StreamDelta,
@@ -18,11 +19,12 @@ from co_tui.events import (
 from co_tui.headless.opening import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, word
-from co_tui.inert import inert
+from co_tui.inert import inert, one_line
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
+from co_tui.session.tool_wording import GIST_CHARS, told_call, told_progress, told_result
 from co_tui.session.turn import Outcome
 from co_tui.session.wording import told_compaction
 
@@ -72,6 +74,8 @@ class ProsePrinter:
 
     def __init__(self) -> None:
         self._line_open = False
+        self._calls: dict[str, str] = {}
+        """The arguments of calls that have not ended yet."""
 
     def show(self, event: Event) -> Sequence[PrintedPiece]:
         return list(self._pieces(event))
@@ -81,12 +85,19 @@ class ProsePrinter:
             case StreamDelta(kind="text", text=text):
                 self._line_open = not text.endswith("\n")
                 yield PrintedPiece(inert(text))
-            case ToolActivity(stage="started", tool_name=name, text=text):
+            case ToolActivity(stage="started", tool_call_id=call_id, text=text):
+                self._calls[call_id] = text
+            case ToolActivity(tool_name="write_plan", stage="finished"):
+                pass  # the plan itself is told
+            case ToolActivity() as ended:
                 yield from self._end_line()
-                yield word(f"{name} {text[:200]}")
+                yield word(self._told(ended))
             case ApprovalDecided(approved=False, reason=reason):
                 yield from self._end_line()
                 yield word(reason)
+            case PlanChanged(steps=steps):
+                yield from self._end_line()
+                yield word(f"plan {one_line(told_progress(steps), GIST_CHARS)}")
             case SessionError(what=what, outcome=outcome):
                 yield from self._end_line()
                 yield word(f"{what} ({outcome})")
@@ -97,6 +108,13 @@ class ProsePrinter:
                 yield from self._end_line()
             case _:
                 pass
+
+    def _told(self, ended: ToolActivity) -> str:
+        """A call and how it ended, in one line."""
+        tool, arguments = ended.tool_name, self._calls.pop(ended.tool_call_id, "")
+        status = told_result(tool, arguments, ended.text, failed=ended.stage == "failed")
+        told = f"{one_line(tool, 40)} {told_call(tool, arguments)}".rstrip()
+        return f"{told} · {status}" if status else told
 
     def _end_line(self) -> Iterator[PrintedPiece]:
         if self._line_open:

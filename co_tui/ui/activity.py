@@ -14,6 +14,7 @@ from co_tui.events import (
 )
 from co_tui.events.messages import prompt_of
 from co_tui.inert import one_line
+from co_tui.session.tool_wording import told_call
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.1
@@ -61,7 +62,10 @@ class Activity:
                 self._chars += len(text)
                 self._thinking = kind == "thinking"
             case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text):
-                self._tools[call] = (f"{one_line(name, 40)}  {one_line(text, GIST_CHARS)}".rstrip(), now)
+                self._tools[call] = (
+                    f"{one_line(name, 40)}  {one_line(told_call(name, text), GIST_CHARS)}".rstrip(),
+                    now,
+                )
             case ToolActivity(tool_call_id=call):
                 self._tools.pop(call, None)
                 self._heard_at = now

@@ -17,7 +17,7 @@ from co_tui.session.questions import (
     SummaryQuestion,
 )
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.question import QuestionPanel, is_diff
 
 if TYPE_CHECKING:
     from co_tui.ui.screens.dialog import Dialog
@@ -53,9 +53,7 @@ class DialogQuestions:
         return question.summary if answer == "a" else None
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
-        like = {"p": f"always `{one_line(question.pattern, 40)}` here"} if question.pattern else {}
-        keys = {"y": "once", "s": "always in this session", **like, "n": "no", "r": "no, because…"}
-        answer = await self._ask_showing(_wish(question), question.what, keys)
+        answer = await self._ask_showing(_wish(question), question.what, _approval_keys(question))
         match answer:
             case "y":
                 return Approval(approved=True, by=USER)
@@ -81,7 +79,7 @@ class DialogQuestions:
 
     async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str]) -> str:
         """The key that was pressed, after as much reading as is wished."""
-        shown = _beginning(text)
+        shown = _beginning(_changed_lines(text))
         if shown == inert(text):
             return await self._ask(title, shown, answers)
         while (answer := await self._ask(title, shown, {**answers, "space": "all of it"})) == "space":
@@ -147,10 +145,30 @@ class DialogQuestions:
                 self._app.call_later(screen.withdraw)
 
 
+def _approval_keys(question: ApprovalQuestion) -> dict[str, str]:
+    """What cannot be taken back is allowed once, or not."""
+    like = {"p": f"always `{one_line(question.pattern, 40)}` here"} if question.pattern else {}
+    further = {} if question.every_time else {"s": "always in this session", **like}
+    return {"y": "once", **further, "n": "no", "r": "no, because…"}
+
+
 def _wish(question: ApprovalQuestion) -> str:
     who = f"{one_line(question.agent, 20)}: " if question.agent else ""
     place = f" · {question.number} of {question.of}" if question.of > 1 else ""
-    return f"{who}{one_line(question.tool, 40)} wants to run{place}"
+    wish = "wants to run"
+    if is_diff(question.what):
+        added, taken = (sum(line.startswith(sign) for line in _changes(question.what)) for sign in "+-")
+        wish = f"wants to change {one_line(str(question.arguments.get('path', '')), 40)} · +{added:,} −{taken:,}"
+    return f"{who}{one_line(question.tool, 40)} {wish}{place}"
+
+
+def _changes(diff: str) -> list[str]:
+    return [line for line in diff.split("\n")[2:] if line[:1] in "+-"]
+
+
+def _changed_lines(text: str) -> str:
+    """Of a diff the lines that change, since there is little room; any other text as it is."""
+    return "\n".join(_changes(text)) if is_diff(text) else text
 
 
 def _beginning(text: str) -> str:

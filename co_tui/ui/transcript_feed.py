@@ -6,6 +6,7 @@ from typing import NamedTuple
 from co_tui.events import (
     Event,
     Message,
+    PlanChanged,
     PromptReturned,
     QueueChanged,
     SessionError,
@@ -97,10 +98,19 @@ class Feed:
             case Message() as message:
                 self._retry = None
                 self._message(event, message)
+            case PlanChanged(steps=steps):
+                self._show_plan(self._builder.plan(steps))
             case SessionError(retry_in_s=float()) as error:
                 self._tell_retry(error)
             case _:
                 self._add_new(event)
+
+    def _show_plan(self, block: Block) -> None:
+        """One line a turn; it changes in place."""
+        if block in self._transcript.blocks:
+            self._transcript.changed(block)
+        else:
+            self._append(block)
 
     def _tell_retry(self, error: SessionError) -> None:
         """One line for all attempts at the same request."""

@@ -1,6 +1,7 @@
 """Commands that the model runs: how long they may take, and that none of them outlives the session."""
 
 import re
+import time
 from typing import Any, Final
 
 import anyio
@@ -11,6 +12,8 @@ from pydantic_ai_harness.shell import Shell
 MOST_OUTPUT_CHARS: Final = 50_000
 STOPPING_S: Final = 5.0
 """How long the end of a session waits for what still runs to go."""
+WORTH_TELLING_S: Final = 1.0
+"""A command that took so long says so in its result."""
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
@@ -40,6 +43,7 @@ class LimitedShell(Shell[Any]):
     def __init__(self, limit_s: float, background: BackgroundCommands) -> None:
         super().__init__(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
         self._background = background
+        self._began: dict[str, float] = {}
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -47,6 +51,7 @@ class LimitedShell(Shell[Any]):
         """A model may ask for less time than the setting gives, not for more."""
         if call.tool_name != "run_command":
             return args
+        self._began[call.tool_call_id] = time.monotonic()
         wanted = args.get("timeout_seconds")
         good = isinstance(wanted, int | float) and 0 < wanted < self.default_timeout
         return {**args, "timeout_seconds": wanted if good else self.default_timeout}
@@ -55,4 +60,5 @@ class LimitedShell(Shell[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
     ) -> Any:
         self._background.note(self, ctx, call.tool_name, args, result)
-        return result
+        took = time.monotonic() - self._began.pop(call.tool_call_id, time.monotonic())
+        return f"{result}\n[took {took:.1f} s]" if took >= WORTH_TELLING_S else result

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.capabilities import AbstractCapability, LocalWorkspace
-from pydantic_ai.tools import RunContext
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.workspaces import WorkspaceBackend, WorkspaceRef
 from pydantic_ai_harness.ask_user import AskUser
 from pydantic_ai_harness.filesystem import FileSystem
@@ -63,7 +64,7 @@ class WorkingTools:
         self._user_skills = user_skills
         self._read_only = read_only
         self._has = _given(settings.tools, window_tokens)
-        self._files: FileSystem[Any] = FileSystem(
+        self._files = _TextFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
         self._changes = FileChanges(FileSystem(tools=_FILE_TOOLS, content_hashes=False), folder)
@@ -143,6 +144,17 @@ class _SessionFolder(LocalWorkspace[Any]):
 
     def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
         return super().get_workspace(ctx, ref=None)
+
+
+class _TextFiles(FileSystem[Any]):
+    """Pictures and the like are told of, not sent: not every model takes them."""
+
+    async def after_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
+    ) -> Any:
+        if call.tool_name != "read_file" or not isinstance(result, list):
+            return result
+        return f"{result[0]}It is no text, and cannot be read here."
 
 
 class _FolderInstructions(RepoContext[Any]):

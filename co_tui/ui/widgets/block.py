@@ -1,15 +1,13 @@
 """One block of the transcript: a thing that was said or done. Texts are already inert."""
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 from co_tui.inert import one_line
+from co_tui.session.tool_wording import GIST_CHARS, told_call
 
-Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "note", "error"]
-
-GIST_CHARS = 160
+Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error"]
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +41,7 @@ class Block:
     def gist(self) -> str:
         """The block in one line, for when it is folded."""
         if self.kind == "tool":
-            return one_line(main_argument(self.text), GIST_CHARS)
+            return told_call(self.tool_name, self.text)
         return one_line(self.text, GIST_CHARS)
 
     @property
@@ -58,14 +56,3 @@ def clock(timestamp: str) -> str:
         return f"{datetime.fromisoformat(timestamp).astimezone():%H:%M}"
     except ValueError:
         return ""
-
-
-def main_argument(arguments: str) -> str:
-    """What a call is about: its first argument's value, if the arguments can be read."""
-    try:
-        values = json.loads(arguments)
-    except ValueError:
-        return arguments
-    if isinstance(values, dict):
-        return "  ".join(str(value) for value in list(values.values())[:2])
-    return arguments

@@ -1,6 +1,6 @@
 """What the transcript is made of: one block for each thing that was said or done."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from co_tui.events import (
     CompactionComplete,
@@ -9,6 +9,7 @@ from co_tui.events import (
     Event,
     Json,
     Message,
+    PlanChanged,
     SessionError,
     SessionInterrupted,
     ToolActivity,
@@ -16,6 +17,7 @@ from co_tui.events import (
 )
 from co_tui.events.messages import attached_name, pieces
 from co_tui.inert import inert, one_line
+from co_tui.session.tool_wording import told_progress, told_result
 from co_tui.session.wording import told_compaction
 from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.delegation_lines import DelegationLines
@@ -29,6 +31,8 @@ class BlockBuilder:
         self._speaking = False
         self._open_calls: dict[str, Block] = {}
         self._delegations = DelegationLines()
+        self._plan: Block | None = None
+        """The line of the plan in the present turn, which changes in place."""
 
     def add_all(self, events: Iterable[Event]) -> list[Block]:
         for event in events:
@@ -50,8 +54,19 @@ class BlockBuilder:
             case CompactionComplete():
                 way_back = " /undo takes it back." if fact.success and fact.replaced else ""
                 self.note(told_compaction(fact) + way_back, "note", event.seq or 0)
+            case PlanChanged(steps=steps):
+                self.plan(steps)
             case _:
                 pass
+
+    def plan(self, steps: Sequence[Json]) -> Block:
+        """The plan's progress: the line that this turn has already, or a new one."""
+        text = inert(told_progress(steps))
+        if self._plan is None:
+            self._plan = self.part("plan", text)
+            self._plan.folded = False
+        self._plan.text = text
+        return self._plan
 
     def note(self, text: str, kind: Kind = "note", seq: int = 0) -> Block:
         self._speaking = False
@@ -72,7 +87,7 @@ class BlockBuilder:
                 return None
 
     def user(self, text: str, time: str, status: str = "", seq: int = 0) -> Block:
-        self._speaking = False
+        self._speaking, self._plan = False, None
         return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
 
     def attached(self, name: str, text: str, seq: int = 0) -> Block:
@@ -103,9 +118,7 @@ class BlockBuilder:
         block = self._open_calls.pop(call_id, None)
         if block is not None:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
-            lines = block.result.count("\n") + 1
-            usual = "failed" if failed else f"{lines} lines" if lines > 1 else one_line(block.result, 40)
-            block.status = block.outcome or usual
+            block.status = block.outcome or told_result(block.tool_name, block.text, block.result, failed=failed)
         return block
 
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:

@@ -3,9 +3,10 @@
 from co_tui.events import DelegationEnd, DelegationStart, Json, ToolActivity
 from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
+from co_tui.session.tool_wording import told_call
 from co_tui.session.wording import money
 from co_tui.ui.formatting import counted, tokens
-from co_tui.ui.widgets.block import Block, main_argument
+from co_tui.ui.widgets.block import Block
 
 GIST_CHARS = 60
 LINE_CHARS = 200
@@ -34,8 +35,8 @@ class DelegationLines:
         for role, text, part in pieces(message):
             if role == "tool_call":
                 self._calls[agent] += 1
-                what = one_line(main_argument(text), LINE_CHARS)
-                self._add(block, f"▸ {one_line(str(part.get('tool_name', '')), 40)}  {what}")
+                name = one_line(str(part.get("tool_name", "")), 40)
+                self._add(block, f"▸ {name}  {told_call(name, text)}")
             elif role == "tool_result":
                 lines = text.count("\n") + 1
                 self._add(block, f"  ↳ {counted(lines, 'line') if lines > 1 else one_line(text, LINE_CHARS)}")
@@ -47,7 +48,7 @@ class DelegationLines:
         """What it does right now stands on the one line."""
         block = self._blocks.get(fact.agent)
         if block is not None and fact.stage == "started":
-            block.status = one_line(f"{fact.tool_name} {main_argument(fact.text)}", GIST_CHARS)
+            block.status = one_line(f"{fact.tool_name} {told_call(fact.tool_name, fact.text)}", GIST_CHARS)
         return block
 
     def end(self, fact: DelegationEnd) -> Block | None:

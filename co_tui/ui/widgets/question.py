@@ -12,6 +12,11 @@ TYPING_S = 0.4
 """A letter that is followed by another so soon was typed, and belongs in the prompt."""
 
 
+def is_diff(text: str) -> bool:
+    """Whether a text is a unified diff."""
+    return text.startswith("--- ") and "\n+++ " in text
+
+
 class QuestionPanel(Widget, can_focus=True):
     """Its letters count while it has the focus: after Tab or a click, or when nothing was being written."""
 
@@ -40,7 +45,15 @@ class QuestionPanel(Widget, can_focus=True):
 
     def render(self) -> Text:
         keys = "   ".join(f"{key} {label}" for key, label in self._answers.items())
-        return Text.assemble(self._text, "\n", (keys, "bold"))
+        return Text.assemble(self._shown(), "\n", (keys, "bold"))
+
+    def _shown(self) -> Text:
+        """The text; when it is about a change, what comes and what goes in colours."""
+        lines = self._text.split("\n")
+        if not all(line[:1] in "+-…" for line in lines if line):
+            return Text(self._text)
+        styles = {"+": "green", "-": "red"}
+        return Text("\n").join(Text(line, styles.get(line[:1], "")) for line in lines)
 
     def on_mount(self) -> None:
         if not self.has_focus:

@@ -8,6 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
+from co_tui.session.tool_wording import diff_of
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.prose import Prose
@@ -128,7 +129,7 @@ def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
         inner = width - len(INDENT)
         body: list[Strip] = []
         if block.kind == "tool":
-            body += look.plain(block.text, inner, look.muted)
+            body += _call(block, look, inner)
             if block.result:
                 shown = block.result[:MAX_RESULT_CHARS]
                 body += look.plain(shown, inner)
@@ -139,6 +140,24 @@ def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
             body = look.plain(block.text, inner, look.muted)
         lines += [_prefixed(Segment(INDENT), line) for line in body]
     return lines
+
+
+def _call(block: Block, look: Look, width: int) -> list[Strip]:
+    """What was asked of a tool; a change of a file as the lines that went and came."""
+    changed = diff_of(block.tool_name, block.text)
+    if not changed:
+        return look.plain(block.text, width, look.muted)
+    shown = "\n".join(changed)[:MAX_RESULT_CHARS].split("\n")
+    styles = {"+": look.me, "-": look.error}
+    head = look.plain(block.gist, width, look.muted)
+    return [*head, *(strip for line in shown for strip in look.plain(line, width, styles.get(line[:1])))]
+
+
+def _plan(block: Block, look: Look, width: int) -> list[Strip]:
+    """One line, cut where it must be: the timeline tells of each change."""
+    line = Text.assemble(("☑ ", look.me), block.text)
+    line.truncate(width, overflow="ellipsis")
+    return look.lines(line, width)[:1]
 
 
 def _note(block: Block, look: Look, width: int) -> list[Strip]:
@@ -153,6 +172,7 @@ _BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {
     "user": _user,
     "thinking": _foldable,
     "tool": _foldable,
+    "plan": _plan,
     "note": _note,
     "error": _error,
 }

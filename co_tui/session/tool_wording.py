@@ -1,0 +1,98 @@
+"""Tool calls in a line, for the screen and the command line; light enough for the first paint."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from co_tui.events import Json
+from co_tui.inert import one_line
+
+GIST_CHARS: Final = 160
+STATUS_CHARS: Final = 40
+_EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
+_TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
+_READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
+_DONE: Final = ("completed", "done")
+
+
+def arguments_of(text: str) -> Mapping[str, Any]:
+    """The arguments of a call as they were written; empty when they cannot be read, or not yet."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def told_call(tool: str, arguments: str) -> str:
+    """What a call is about."""
+    values = arguments_of(arguments)
+    if not values:
+        return one_line(arguments, GIST_CHARS) if arguments != "{}" else ""
+    match tool:
+        case "run_command" | "start_command":
+            told = values.get("command")
+        case "write_plan":
+            told = f"{len(_objects(values.get('items')))} steps"  # the plan has a line of its own
+        case "ask_user_question":
+            told = "  ".join(str(each.get("question", "")) for each in _objects(values.get("questions")))
+        case "search_files" | "find_files":
+            told = "  ".join(str(values[name]) for name in ("pattern", "path") if values.get(name))
+        case _:
+            told = values.get("path") or "  ".join(str(value) for value in list(values.values())[:2])
+    return one_line(str(told or ""), GIST_CHARS)
+
+
+def told_result(tool: str, arguments: str, result: str, *, failed: bool = False) -> str:
+    """How a call ended, in a few words."""
+    if failed:
+        return "failed"
+    if tool == "run_command":
+        return _ended(result)
+    if tool == "write_plan":
+        return ""
+    if tool == "read_file" and (read := _READ.match(result)):
+        return f"{int(read[1]):,} lines" if read[1] != "1" else "1 line"
+    if tool in ("edit_file", "write_file") and (changed := diff_of(tool, arguments)):
+        added, taken = (sum(line.startswith(sign) for line in changed) for sign in "+-")
+        return f"+{added:,} −{taken:,}" if taken or tool == "edit_file" else f"+{added:,}"
+    lines = result.count("\n") + 1
+    return f"{lines:,} lines" if lines > 1 else one_line(result, STATUS_CHARS)
+
+
+def diff_of(tool: str, arguments: str) -> list[str]:
+    """The lines that a call takes away and puts there; empty for calls that change no text."""
+    values = arguments_of(arguments)
+    if tool == "write_file" and isinstance(content := values.get("content"), str):
+        return [f"+{line}" for line in content.splitlines()]
+    if tool != "edit_file":
+        return []
+    lines: list[str] = []
+    for each in _objects(values.get("replacements")) or [values]:
+        old, new = each.get("old_text"), each.get("new_text")
+        if isinstance(old, str) and isinstance(new, str):
+            lines += [*(f"-{line}" for line in old.splitlines()), *(f"+{line}" for line in new.splitlines())]
+    return lines
+
+
+def told_progress(steps: Sequence[Json]) -> str:
+    """A plan in one line: how much is done, and what comes."""
+    if not steps:
+        return "no steps"
+    done = sum(step.get("state") in _DONE for step in steps)
+    texts = [f"{'▶ ' if step.get('state') == 'in_progress' else ''}{step.get('text', '')}" for step in steps]
+    return f"{done} of {len(steps)}  {' · '.join(texts)}"
+
+
+def _ended(result: str) -> str:
+    took = _TOOK.search(result)
+    lasted = f" · {took[1]}" if took else ""
+    if "[Command timed out" in result[-200:]:
+        return "stopped at its time limit"
+    codes = _EXIT.findall(result[-200:])
+    return f"exit {codes[-1] if codes else 0}{lasted}"
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, Iterable) else []

@@ -1,0 +1,73 @@
+"""`co-tui run` works in the folder it is started in, and tells each step in a line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_tui.session.questions import NOBODY
+from tests.support.here import Here
+from tests.support.provider import Provider, Reply
+
+
+def call(tool: str, **arguments: Any) -> Reply:
+    return Reply(text="", tool=(tool, json.dumps(arguments)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "shop"
+    place.mkdir()
+    (place / "login.py").write_text("word = 'helo'\n")
+    return place
+
+
+@pytest.fixture
+def here(home: Path, folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Here:
+    monkeypatch.chdir(folder)
+    provider.window = 60_000
+    command = Here(home, folder)
+    monkeypatch.setenv("CO_TUI_HOME", str(home))
+    monkeypatch.setenv("CO_TUI_MODEL", "openai-chat:scripted")
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    provider.script = [
+        call("read_file", path="login.py"),
+        call("edit_file", path="login.py", old_text="helo", new_text="hello"),
+        call("run_command", command="cat login.py; exit 4"),
+        call("write_plan", items=[{"content": "rest", "status": "in_progress"}]),
+    ]
+    return command
+
+
+def test_with_yes_it_does_the_work(here: Here, folder: Path) -> None:
+    done = here("run", "-p", "mend it", "--yes")
+    assert done.code == 0 and done.out.strip() == "Hello from the provider."
+    assert [line for line in done.err.splitlines() if line] == [
+        "co-tui: read_file login.py · 1 line",
+        "co-tui: edit_file login.py · +1 −1",
+        "co-tui: run_command cat login.py; exit 4 · exit 4",
+        "co-tui: plan 0 of 1 ▶ rest",
+    ]
+    assert (folder / "login.py").read_text() == "word = 'hello'\n"
+
+
+def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Path, provider: Provider) -> None:
+    done = here("run", "-p", "mend it")
+    assert done.code == 0 and done.err.count(NOBODY) == 2 and "read_file login.py · 1 line" in done.err
+    told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
+    assert told[1] == told[2] == NOBODY and "helo" in (folder / "login.py").read_text()
+
+
+def test_read_only_offers_nothing_else(here: Here, folder: Path, provider: Provider) -> None:
+    provider.script = provider.script[:1]
+    assert here("run", "-p", "look", "--read-only").code == 0
+    offered = {tool["function"]["name"] for tool in provider.requests[0]["tools"]}
+    assert "read_file" in offered and offered.isdisjoint({"write_file", "edit_file", "run_command"})
+
+
+def test_a_turn_that_used_up_its_steps_says_so(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_TUI_AGENT_MAX_STEPS", "2")
+    done = here("run", "-p", "mend it", "--yes")
+    assert done.code == 1 and "stopped after 2 steps" in done.err

@@ -1,0 +1,54 @@
+"""Tool calls in a line, whatever the model wrote."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from co_tui.session.tool_wording import diff_of, told_call, told_progress, told_result
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "result", "line"),
+    [
+        ("run_command", {"timeout_seconds": 5, "command": "uv run  pytest"}, "x\n[exit code: 1]\n[took 2.1 s]",
+         "uv run pytest · exit 1 · 2.1 s"),
+        ("run_command", {"command": "ls"}, "[stdout]\na", "ls · exit 0"),
+        ("run_command", {"command": "x"}, "[stdout]\n[exit code: 9]\n" + "y" * 300, "x · exit 0"),
+        ("run_command", {"command": "x"}, "[Command timed out after 3s]", "x · stopped at its time limit"),
+        ("read_file", {"limit": 3, "path": "a.py"}, "[a.py | 1041 lines]\n1 a", "a.py · 1,041 lines"),
+        ("read_file", {"path": "a.py"}, "Path not found: a.py", "a.py · Path not found: a.py"),
+        ("edit_file", {"path": "a", "old_text": "x\ny", "new_text": "z"}, "Edited", "a · +1 −2"),
+        ("write_file", {"content": "x\ny\n", "path": "a"}, "Wrote", "a · +2"),
+        ("search_files", {"path": "src", "pattern": "def"}, "a\nb", "def src · 2 lines"),
+        ("recall", {"query": "login", "page": 2}, "Nothing", "login 2 · Nothing"),
+    ],
+)  # fmt: skip
+def test_a_call_in_a_line(tool: str, arguments: dict, result: str, line: str) -> None:
+    written = json.dumps(arguments)
+    assert f"{told_call(tool, written)} · {told_result(tool, written, result)}" == line
+
+
+def test_several_replacements_are_one_diff() -> None:
+    pairs = [{"old_text": "a", "new_text": "b"}, {"old_text": "c\nd", "new_text": ""}]
+    assert diff_of("edit_file", json.dumps({"path": "x", "replacements": pairs})) == ["-a", "+b", "-c", "-d"]
+
+
+def test_progress_tells_what_is_done_and_what_is_under_way() -> None:
+    steps = [{"text": "a", "state": "completed"}, {"text": "b", "state": "in_progress"}, {"text": "c"}]
+    assert told_progress(steps) == "1 of 3  a · ▶ b · c" and told_progress([]) == "no steps"
+
+
+TOOLS = ["run_command", "write_plan", "ask_user_question", "edit_file", "write_file", "read_file", "search_files", "x"]
+KEYS = ["command", "path", "items", "questions", "replacements", "old_text", "new_text", "content", "pattern"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=2),
+)
+
+
+@given(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(KEYS), VALUES).map(json.dumps) | st.text(), st.text())
+def test_no_arguments_and_no_result_break_it(tool: str, arguments: str, result: str) -> None:
+    for line in (told_call(tool, arguments), told_result(tool, arguments, result)):
+        assert "\n" not in line and len(line) <= 160

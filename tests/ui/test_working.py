@@ -1,0 +1,95 @@
+"""Work in a folder, seen on the screen: what is asked, what it would do, and how far the plan has come."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from co_tui.ui.app import CoTui
+from co_tui.ui.widgets.question import QuestionPanel
+from tests.support.provider import Provider, Reply
+from tests.support.screen import launch_for, running, screen_text, until
+
+
+def call(tool: str, **arguments: Any) -> Reply:
+    return Reply(text="", tool=(tool, json.dumps(arguments)))
+
+
+def plan(*states: str) -> Reply:
+    texts = ("read it", "mend it")
+    return call("write_plan", items=[{"content": t, "status": s} for t, s in zip(texts, states, strict=True)])
+
+
+@pytest.fixture
+def folder(home: Path, provider: Provider) -> Path:
+    """The folder the app is started in."""
+    provider.window = 60_000
+    place = home.parent
+    (place / "login.py").write_text("def greeting():\n    return 'helo'\n")
+    return place
+
+
+async def asked(app: CoTui, pilot: Pilot[Any], words: str) -> str:
+    await until(pilot, lambda: app.chat.query(QuestionPanel) and words in screen_text(app))
+    app.chat.query_one(QuestionPanel).focus()
+    await pilot.pause()
+    return screen_text(app)
+
+
+async def test_a_change_and_a_command_are_shown_before_they_happen(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    provider.script = [
+        plan("in_progress", "pending"),
+        call("read_file", path="login.py"),
+        call("edit_file", path="login.py", old_text="helo", new_text="hello"),
+        call("run_command", command="cat login.py && exit 3"),
+        call("run_command", command="rm login.py"),
+        plan("completed", "completed"),
+    ]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("mend the greeting")
+        seen = await asked(app, pilot, "edit_file wants to change login.py · +1 −1")
+        assert "-    return 'helo'" in seen and "+    return 'hello'" in seen and "p always `login.py` here" in seen
+        assert "0 of 2  ▶ read it · mend it" in seen and "read_file  login.py" in seen and "2 lines" in seen
+        await pilot.press("space")
+        await until(pilot, lambda: "@@ -1,2 +1,2 @@" in screen_text(app))
+        await pilot.press("escape")
+        await asked(app, pilot, "edit_file wants to change")
+        await pilot.press("y")
+        seen = await asked(app, pilot, "run_command wants to run")
+        assert "cat login.py && exit 3" in seen and "not sandboxed" in seen and "s always in this session" in seen
+        assert "hello" in (folder / "login.py").read_text()
+        await pilot.press("s")
+        seen = await asked(app, pilot, "rm login.py")
+        assert "y once   n no" in seen and "always" not in seen.partition("y once")[2], "asked in spite of `always`"
+        await pilot.press("n")
+        await until(pilot, lambda: app.controller.idle)
+        seen = screen_text(app)
+        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen
+        assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
+        assert (folder / "login.py").exists()
+        assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
+        session_id = app.controller.session_id
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        await until(pilot, lambda: "2 of 2  read it · mend it" in screen_text(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "+hello" in screen_text(app) and "-helo" in screen_text(app))
+
+
+async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, folder: Path) -> None:
+    which = {
+        "header": "Word",
+        "question": "Which spelling?",
+        "options": [{"label": "hello"}, {"label": "hallo", "description": "German"}],
+    }
+    provider.script = [call("ask_user_question", questions=[which])]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("mend it")
+        seen = await asked(app, pilot, "Which spelling?")
+        assert "1 hello" in seen and "2 hallo" in seen and "hallo: German" in seen
+        await pilot.press("2")
+        await until(pilot, lambda: app.controller.idle)
+        assert json.loads(provider.requests[-1]["messages"][-1]["content"]) == {"Word": ["hallo"]}
