@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_ai.messages import ModelRequest
 
 from co_tui.agent.models import ModelHandle
-from co_tui.context.count import Window
+from co_tui.context.count import Scaffold, Window
 from co_tui.events import (
     CompactionComplete,
     Event,
@@ -166,6 +166,11 @@ class Session:
     def settings(self) -> Settings:
         """Those that govern the context now."""
         return self._runtime.settings
+
+    @property
+    def scaffold(self) -> Scaffold:
+        """What goes with every request beside the conversation, as it was at the last one."""
+        return self._runtime.history.scaffold
 
     @property
     def busy(self) -> bool:

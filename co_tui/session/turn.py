@@ -72,7 +72,7 @@ class StepsUsedUp(Exception):
     def __init__(self, steps: int) -> None:
         super().__init__(
             f"The turn stopped after {steps:,} steps, as many as `agent_max_steps` allows. "
-            "All that was done is kept: say how to go on."
+            "All that was done is kept, and the work can go on from there."
         )
 
 

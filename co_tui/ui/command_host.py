@@ -81,6 +81,9 @@ class AppCommandHost:
     def show_busy(self) -> None:
         self.view.set_busy(self.sessions.busy)
 
+    def send(self, prompt: str) -> None:
+        self.sessions.sender.send(prompt)
+
     def give_back(self, prompt: str) -> None:
         self.sessions.sender.give_back(prompt)
 

@@ -38,7 +38,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await type_text(pilot, "/config theem\n")
         await until(pilot, lambda: "did you mean theme" in transcript_text(app))
         await type_text(pilot, "/context nonsense\n")
-        await until(pilot, lambda: "/context takes nothing or `clear`" in transcript_text(app))
+        await until(pilot, lambda: "/context takes nothing, `instructions` or `clear`" in transcript_text(app))
         await type_text(pilot, "/context clear\n")
         await until(pilot, lambda: "Context cleared" in transcript_text(app))
         assert len(app.controller.state.transcript) == 2, "commands are not part of the conversation"

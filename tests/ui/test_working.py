@@ -8,9 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
+from co_tui.ui.commands.conversation import GO_ON
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider, Reply
-from tests.support.screen import launch_for, running, screen_text, until
+from tests.support.screen import launch_for, running, screen_text, transcript_text, until
 
 
 def call(tool: str, **arguments: Any) -> Reply:
@@ -93,3 +94,30 @@ async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, fo
         await pilot.press("2")
         await until(pilot, lambda: app.controller.idle)
         assert json.loads(provider.requests[-1]["messages"][-1]["content"]) == {"Word": ["hallo"]}
+
+
+async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provider: Provider, folder: Path) -> None:
+    provider.script = [call("read_file", path="login.py"), call("read_file", path="login.py"), Reply(text="all done")]
+    launch = launch_for(home, provider, environ={"CO_TUI_AGENT_MAX_STEPS": "2"})
+    async with running(launch) as (app, pilot):
+        await pilot.press("f9")
+        await until(pilot, lambda: "nothing to go on with yet" in screen_text(app))
+        app.send("look")
+        await until(pilot, lambda: "stopped after 2 steps" in screen_text(app) and app.controller.idle)
+        assert "F9 goes on." in " ".join(screen_text(app).split())
+        await pilot.press("f9")
+        await until(pilot, lambda: "all done" in screen_text(app))
+        assert provider.requests[-1]["messages"][-1]["content"] == GO_ON
+
+
+async def test_what_goes_with_every_request_can_be_read(home: Path, provider: Provider, folder: Path) -> None:
+    (folder / "AGENTS.md").write_text("Use tabs in this folder.")
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.run_command("context", "instructions")
+        await until(pilot, lambda: "Nothing has been sent yet" in screen_text(app))
+        app.send("hello")
+        await until(pilot, lambda: app.controller.state.turn == 1 and app.controller.idle)
+        app.run_command("context", "instructions")
+        await until(pilot, lambda: "edit_file" in transcript_text(app))
+        told = transcript_text(app)
+        assert "Use tabs in this folder." in told and "run_command" in told and f"You work in {folder}" in told

@@ -30,6 +30,19 @@ async def compact(host: CommandHost, focus: str) -> None:
         host.show_busy()
 
 
+GO_ON = "Go on with the work where you stopped."
+
+
+@command("continue")
+async def go_on(host: CommandHost, _: str) -> None:
+    if not host.state.history:
+        host.say("There is nothing to go on with yet: the first prompt starts a turn.")
+    elif host.session is not None and host.session.busy:
+        host.say("The turn is going on already.")
+    else:
+        host.send(GO_ON)
+
+
 @command("clear")
 async def clear(host: CommandHost, _: str) -> None:
     if host.session is None or not host.session.state.history:

@@ -96,6 +96,9 @@ class CommandHost(Protocol):
     def show_busy(self) -> None:
         """Show again whether a turn runs."""
 
+    def send(self, prompt: str) -> None:
+        """Say something, as if it had been written in the prompt."""
+
     def give_back(self, prompt: str) -> None:
         """Put a prompt back where it can be edited."""
 

@@ -22,8 +22,11 @@ async def context(host: CommandHost, arguments: str) -> None:
     if arguments == "clear":
         await clear(host, "")
         return
+    if arguments == "instructions":
+        _show_instructions(host)
+        return
     if arguments:
-        host.fail(f"/context takes nothing or `clear`, not {one_line(arguments, 40)!r}.")
+        host.fail(f"/context takes nothing, `instructions` or `clear`, not {one_line(arguments, 40)!r}.")
         return
     figures = context_report(host.state)
     roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
@@ -39,6 +42,16 @@ async def context(host: CommandHost, arguments: str) -> None:
         f"characters    {figures['characters']:,}\n"
         f"cost          {told_cost(figures['cost'], figures['summary_cost'])}"
     )
+
+
+def _show_instructions(host: CommandHost) -> None:
+    """What the model is told before the conversation, and the tools it may call."""
+    scaffold = host.session.scaffold if host.session is not None else None
+    if scaffold is None or not (scaffold.instructions or scaffold.tools):
+        host.say("Nothing has been sent yet: the first prompt shows what goes with it.")
+        return
+    tools = ", ".join(one_line(tool.name, 40) for tool in scaffold.tools) or "none"
+    host.say(f"{scaffold.instructions or 'No instructions.'}\n\ntools  {tools}")
 
 
 @command("session")

@@ -48,7 +48,8 @@ class BlockBuilder:
             case Message():
                 self._message(fact.message, clock(event.timestamp), fact.interrupted, event.seq or 0)
             case SessionError() if fact.retry_in_s is None:
-                self.note(fact.what, "error", event.seq or 0)
+                way_on = " F9 goes on." if fact.kind == "steps" else ""
+                self.note(fact.what + way_on, "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
