@@ -90,12 +90,21 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 async def ask(
-    url: str, key: str = "", body: Mapping[str, Any] | None = None, *, timeout_s: float, most: int = MOST_ANSWER_BYTES
+    url: str,
+    key: str = "",
+    body: Mapping[str, Any] | None = None,
+    *,
+    timeout_s: float,
+    most: int = MOST_ANSWER_BYTES,
+    direct: bool = False,
 ) -> Any:
-    """A server's JSON answer to one question; with a body it is posted. Raises `NoAnswer`, whatever the server does."""
+    """A server's JSON answer to one question; with a body it is posted. Raises `NoAnswer`, whatever the server does.
+
+    `direct` goes past any proxy: what is asked of this machine is nobody else's business.
+    """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        async with asyncio.timeout(timeout_s), _asking(timeout_s, headers) as client:
+        async with asyncio.timeout(timeout_s), _asking(timeout_s, headers, direct) as client:
             return json.loads(await _read(client, httpx2.URL(url), body, most))
     except NoAnswer:
         raise
@@ -111,8 +120,8 @@ async def ask(
         raise NoAnswer(str(error) or type(error).__name__) from None
 
 
-def _asking(timeout_s: float, headers: Mapping[str, str]) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_trusted())
+def _asking(timeout_s: float, headers: Mapping[str, str], direct: bool) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_trusted(), trust_env=not direct)
 
 
 @cache

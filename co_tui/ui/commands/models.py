@@ -1,8 +1,10 @@
 """The command that chooses who answers."""
 
+from co_tui.agent.catalogue import short_name
 from co_tui.inert import one_line
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
+from co_tui.ui.recent_models import RecentModels
 
 
 @command("model")
@@ -13,11 +15,18 @@ async def model(host: CommandHost, name: str) -> None:
 
 
 async def _chosen(host: CommandHost) -> str:
-    from co_tui.ui.screens.models import ModelScreen
+    from co_tui.ui.screens.models import ModelScreen, ModelsKnown
 
     launch = host.settings.launch
     present = host.state.model or launch.choice.model
-    return await host.ask(lambda: ModelScreen(launch.environ, present)) or ""
+    known = ModelsKnown(
+        environ=launch.environ,
+        present=present,
+        recent=RecentModels(launch.paths).read(),
+        base_url=launch.settings.base_url,
+    )
+    chosen = await host.ask(lambda: ModelScreen(known)) or ""
+    return "" if chosen == present and host.session is not None else chosen
 
 
 async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
@@ -40,4 +49,5 @@ async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> Non
         host.fail(str(error))
         host.show_busy()
     else:
-        host.say(f"{one_line(name, 60)} answers from now on.")
+        RecentModels(host.settings.launch.paths).note(name)
+        host.say(f"{one_line(short_name(name), 60)} answers from now on.")

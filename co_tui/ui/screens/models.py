@@ -1,90 +1,143 @@
-"""Choosing who answers: every provider, whether its key is there, and how large the window is."""
+"""Choosing who answers: what was used lately, what runs on this machine, and every provider's models."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS
+from co_tui.agent.catalogue import BASE_URL_VARIABLE, served, short_name
+from co_tui.inert import one_line
+from co_tui.record import Record
 from co_tui.ui.formatting import tokens
+from co_tui.ui.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
 from co_tui.ui.screens.filtering import FilteringDialog
 
-MAX_SHOWN = 200
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from co_tui.agent.nearby import UsualServer
+
+MAX_SHOWN: Final = 200
+KEYS: Final = "enter choose  esc back  ● ready  ○ needs a key"
+NARROW: Final = 50
+"""Below so many columns prices are left out."""
+
+
+class ModelsKnown(Record):
+    """What the list is made from."""
+
+    environ: Mapping[str, str]
+    present: str
+    recent: Sequence[str] = ()
+    base_url: str = ""
+    """Of the configured server; empty means the one in the environment, if any."""
 
 
 class ModelScreen(FilteringDialog[str]):
-    """Type to filter, or to name any model string; Enter chooses."""
+    """Type to filter, or to name any model string; Enter chooses. Entries come as they are found."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Back"),
     ]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
-    def __init__(self, environ: Mapping[str, str], present: str) -> None:
-        super().__init__()
-        self._environ = environ
-        self._present = present
-        self._models: list[tuple[str, int | None]] = [(EMBEDDED, 8192)]
+    def __init__(self, known: ModelsKnown) -> None:
+        super().__init__(tall=True)
+        self._known = known
+        self._models = ModelList(known.environ, known.present, known.recent)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Model"
-            yield Input(placeholder="Filter, or any PROVIDER:NAME")
-            yield OptionList()
-            yield Static("enter choose   esc back   ● key present   ○ key missing", classes="keys", markup=False)
+            box.border_subtitle = "window · $ per million tokens in/out"
+            yield Input(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
+            yield OptionList(classes="-filling")
+            yield Static(KEYS, classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        self._models += [(f"{p.prefix}:{p.default_model}", None) for p in PROVIDERS if p.default_model]
-        self._fill("")
-        self.run_worker(self._load_all(), exclusive=True)
+        self._fill()
+        self._load_catalogue()
+        self._look_around()
 
-    async def _load_all(self) -> None:
-        """The whole catalogue needs the provider library; it joins when that is there."""
-        from co_tui.ui.model_list import known_models
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
 
-        self._models = await asyncio.to_thread(known_models)
-        self._fill(self.query_one(Input).value)
+    @work
+    async def _load_catalogue(self) -> None:
+        """It needs the provider library; it joins when that is there."""
+        self._models.learn_catalogue(await asyncio.to_thread(known_models))
+        self._fill()
+
+    @work
+    async def _look_around(self) -> None:
+        """Ask the servers, all at once, each heard as soon as it answers."""
+        nearby = await asyncio.to_thread(_nearby)
+        environ = self._known.environ
+        base_url = self._known.base_url or environ.get(BASE_URL_VARIABLE, "")
+
+        async def look_here(server: "UsualServer") -> None:
+            self._learn_here(found_models(await nearby.models_at(server)))
+
+        async def ask_configured() -> None:
+            if base_url:
+                found = await nearby.models_of(base_url, environ.get("OPENAI_API_KEY", ""))
+                self._models.learn_server(found_models(found))
+                self._fill()
+
+        configured = base_url.replace("localhost", "127.0.0.1").rstrip("/")
+        others = [server for server in nearby.USUAL_SERVERS if server.address != configured]
+        await asyncio.gather(ask_configured(), *map(look_here, others))
+
+    def _learn_here(self, entries: Sequence[ModelEntry]) -> None:
+        if entries:
+            self._models.learn_here(entries)
+            self._fill()
 
     @on(Input.Changed)
-    def _filter(self, event: Input.Changed) -> None:
-        self._fill(event.value)
+    def _filter(self) -> None:
+        self._fill(keep=False)
 
-    def _fill(self, wanted: str) -> None:
-        words = wanted.lower().split()
-        found = [entry for entry in self._models if all(word in entry[0].lower() for word in words)]
-        found.sort(key=lambda entry: (not self._usable(entry[0]), entry[0] != self._present))
-        options = self.query_one(OptionList)
+    def _fill(self, *, keep: bool = True) -> None:
+        """Show what matches. What was highlighted stays so when entries come, wherever it has moved to."""
+        options, wanted = self.query_one(OptionList), self.query_one(Input).value.strip()
+        before = options.highlighted_option.id if keep and options.highlighted_option is not None else None
+        groups = self._models.matching(wanted)
+        rows = [row for group in groups for row in self._rows(group)][:MAX_SHOWN]
+        if is_model_string(wanted) and not any(row.id == wanted for row in rows):
+            rows += [_heading("as typed"), self._row(ModelEntry(model=wanted))]
         options.clear_options()
-        options.add_options([self._option(*entry) for entry in found[:MAX_SHOWN]])
-        if found:
-            options.highlighted = 0
+        options.add_options(rows)
+        choosable = [row.id for row in rows if row.id is not None]
+        if choosable:
+            chosen = next((id for id in (before, wanted) if id in choosable), choosable[0])
+            options.highlighted = options.get_option_index(str(chosen))
 
-    def _usable(self, name: str) -> bool:
-        provider = next((p for p in PROVIDERS if name.startswith(f"{p.prefix}:")), None)
-        return name == EMBEDDED or (provider is not None and provider.has_key(self._environ))
+    def _rows(self, group: ModelGroup) -> list[Option]:
+        return [_heading(group.heading), *map(self._row, group.entries)]
 
-    def _option(self, name: str, window: int | None) -> Option:
-        sign = "●" if self._usable(name) else "○"
-        label = f"{name}  ({EMBEDDED_LABEL}, offline)" if name == EMBEDDED else name
-        row = Text(f"{sign} {label}", style="bold" if name == self._present else "")
-        row.truncate(52, overflow="ellipsis")
-        row.append(" " * max(1, 54 - row.cell_len))
-        row.append(f"{tokens(window)} tokens" if window else "unknown", "dim")
-        return Option(row, id=name)
+    def _row(self, entry: ModelEntry) -> Option:
+        present = entry.model == self._known.present
+        sign = "●" if self._models.is_ready(entry.model) else "○"
+        room = max(20, self.query_one(OptionList).scrollable_content_region.width - 2)
+        line = Text(no_wrap=True)
+        line.append(f"{sign} {one_line(_label(entry), 120)}", "bold" if present else "")
+        figures = _figures(entry, room)
+        line.truncate(room - len(figures) - 1, overflow="ellipsis", pad=True)
+        line.append(f" {figures}", "dim")
+        return Option(line, id=entry.model)
 
     @on(Input.Submitted)
-    def _typed(self, event: Input.Submitted) -> None:
-        options = self.query_one(OptionList)
-        if options.highlighted is not None and options.option_count:
-            self.answer(options.get_option_at_index(options.highlighted).id or "")
-        elif event.value.strip():
-            self.answer(event.value.strip())
+    def _entered(self) -> None:
+        chosen = self.query_one(OptionList).highlighted_option
+        if chosen is not None and chosen.id:
+            self.answer(chosen.id)
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -92,3 +145,31 @@ class ModelScreen(FilteringDialog[str]):
 
     def action_cancel(self) -> None:
         self.answer("")
+
+
+def _nearby() -> "ModuleType":
+    """How servers are asked; slow to import."""
+    from co_tui.agent import nearby
+
+    return nearby
+
+
+def _heading(words: str) -> Option:
+    return Option(Text(words, "dim italic"), disabled=True)
+
+
+def _label(entry: ModelEntry) -> str:
+    at = served(entry.model)
+    if at is not None and entry.note:
+        return f"{at.name} · {entry.note}"
+    return f"{short_name(entry.model)} · {entry.note}" if entry.note else short_name(entry.model)
+
+
+def _figures(entry: ModelEntry, room: int) -> str:
+    """Window and prices, in columns; prices only where there is room."""
+    window = tokens(entry.window_tokens) if entry.window_tokens else ""
+    if room < NARROW:
+        return f"{window:>6}"
+    priced = entry.input_price is not None and entry.output_price is not None
+    prices = f"${entry.input_price:g}/{entry.output_price:g}" if priced else ""
+    return f"{window:>6} {prices:>12}"

@@ -1,0 +1,67 @@
+"""Servers of models that run on this machine, found at the ports they usually have."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from co_tui.agent.catalogue import Served
+from co_tui.agent.served_models import list_models, name_of, window_of
+from co_tui.agent.wire import NoAnswer
+from co_tui.record import Record
+
+TIMEOUT_S: Final = 1.0
+"""This machine answers at once or not at all."""
+MOST_MODELS: Final = 200
+
+
+class UsualServer(NamedTuple):
+    """A program that serves models, and where it does unless told otherwise."""
+
+    program: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+USUAL_SERVERS: Final = (
+    UsualServer("Ollama", 11434),
+    UsualServer("LM Studio", 1234),
+    UsualServer("llama.cpp", 8080),
+    UsualServer("vLLM", 8000),
+)
+
+
+class FoundModel(Record):
+    """A model that a server offers."""
+
+    model: str
+    """The string that chooses it."""
+    server: str
+    """Who serves it, for people."""
+    window_tokens: int | None = None
+
+
+async def models_at(server: UsualServer) -> list[FoundModel]:
+    """What it serves; nothing when nobody is there. It is sent no key, and never asked beyond this machine."""
+    try:
+        entries = await list_models(server.address, "", timeout_s=TIMEOUT_S, direct=True)
+    except NoAnswer:
+        return []
+    return _found(entries, server.program, server.address)
+
+
+async def models_of(base_url: str, key: str) -> list[FoundModel]:
+    """What the configured server serves; nothing when it does not tell."""
+    try:
+        return _found(await list_models(base_url, key), "the configured server", "")
+    except NoAnswer:
+        return []
+
+
+def _found(entries: list[Mapping[str, Any]], server: str, address: str) -> list[FoundModel]:
+    return [
+        FoundModel(model=Served(name, address).model, server=server, window_tokens=window_of(entry))
+        for entry in entries[:MOST_MODELS]
+        if (name := name_of(entry)) and "embed" not in name.lower()  # those make vectors, not replies
+    ]
