@@ -24,5 +24,5 @@ def connect_compatible(name: str, base_url: str, key: str) -> Connected:
     """To a server that speaks like OpenAI's."""
     from co_tui.agent.compatible import compatible_model
 
-    client = new_client()
+    client = new_client(base_url)
     return Connected(GuardedModel(compatible_model(name, base_url, key, client)), client)

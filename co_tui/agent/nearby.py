@@ -45,7 +45,7 @@ class FoundModel(Record):
 async def models_at(server: UsualServer) -> list[FoundModel]:
     """What it serves; nothing when nobody is there. It is sent no key, and never asked beyond this machine."""
     try:
-        entries = await list_models(server.address, "", timeout_s=TIMEOUT_S, direct=True)
+        entries = await list_models(server.address, "", timeout_s=TIMEOUT_S)
     except NoAnswer:
         return []
     return _found(entries, server.program, server.address)

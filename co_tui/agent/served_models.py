@@ -14,11 +14,9 @@ SMALLEST_WINDOW, LARGEST_WINDOW = 64, 50_000_000
 """Tokens. A window outside of this is a mistake, and is not believed."""
 
 
-async def list_models(
-    base_url: str, key: str, *, timeout_s: float = ASK_SERVER_TIMEOUT_S, direct: bool = False
-) -> list[Mapping[str, Any]]:
+async def list_models(base_url: str, key: str, *, timeout_s: float = ASK_SERVER_TIMEOUT_S) -> list[Mapping[str, Any]]:
     """What the server says it serves. Raises `NoAnswer`."""
-    listed = await ask(f"{base_url.rstrip('/')}/models", key, timeout_s=timeout_s, direct=direct)
+    listed = await ask(f"{base_url.rstrip('/')}/models", key, timeout_s=timeout_s)
     models = listed.get("data") if isinstance(listed, dict) else None
     return [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
 

@@ -43,11 +43,27 @@ exchange: Final[ContextVar[Exchange | None]] = ContextVar("exchange", default=No
 """Set while a reply is being opened, by whoever wants to know."""
 
 
-def new_client() -> httpx2.AsyncClient:
-    """A client for a provider's library. It follows no redirect: the next host may not be meant to have the key."""
-    client = create_async_httpx2_client()
+def new_client(address: str = "") -> httpx2.AsyncClient:
+    """A client for a provider's library, for the server at an address or wherever the library goes by itself.
+
+    It follows no redirect: the next host may not be meant to have the key.
+    """
+    client = create_async_httpx2_client(transport=_direct() if _is_here(address) else None)
     client.event_hooks = {**client.event_hooks, "response": [_bound]}
     return client
+
+
+def _is_here(address: str) -> bool:
+    """Whether it is on this machine: what is said there goes through nobody's proxy."""
+    try:
+        host = httpx2.URL(address).host
+    except (httpx2.InvalidURL, UnicodeError):
+        return False
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _direct() -> httpx2.AsyncHTTPTransport:
+    return httpx2.AsyncHTTPTransport(verify=_trusted())
 
 
 async def _bound(response: httpx2.Response) -> None:
@@ -96,15 +112,11 @@ async def ask(
     *,
     timeout_s: float,
     most: int = MOST_ANSWER_BYTES,
-    direct: bool = False,
 ) -> Any:
-    """A server's JSON answer to one question; with a body it is posted. Raises `NoAnswer`, whatever the server does.
-
-    `direct` goes past any proxy: what is asked of this machine is nobody else's business.
-    """
+    """A server's JSON answer to one question; with a body it is posted. Raises `NoAnswer`, whatever the server does."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        async with asyncio.timeout(timeout_s), _asking(timeout_s, headers, direct) as client:
+        async with asyncio.timeout(timeout_s), _asking(url, timeout_s, headers) as client:
             return json.loads(await _read(client, httpx2.URL(url), body, most))
     except NoAnswer:
         raise
@@ -120,8 +132,8 @@ async def ask(
         raise NoAnswer(str(error) or type(error).__name__) from None
 
 
-def _asking(timeout_s: float, headers: Mapping[str, str], direct: bool) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_trusted(), trust_env=not direct)
+def _asking(url: str, timeout_s: float, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_trusted(), trust_env=not _is_here(url))
 
 
 @cache

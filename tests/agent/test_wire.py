@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pydantic_ai import Agent
 
 import co_tui
 from co_tui.agent.counting import TokenCounter
@@ -170,3 +171,17 @@ def _reaches_out(node: ast.AST) -> bool:
             return attr in CLIENTS
         case _:
             return False
+
+
+async def test_what_is_on_this_machine_is_asked_past_any_proxy(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")  # where nobody is
+    model = await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=provider.url))
+    try:
+        assert model.name == "openai-chat:scripted" and await model.window_tokens() == 4096
+        async with Agent(await model.model()).run_stream("hi", model_settings=model.settings) as reply:
+            assert await reply.get_output()
+    finally:
+        await model.close()
