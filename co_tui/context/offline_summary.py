@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 from co_tui.context.count import estimate_text
 from co_tui.context.turns import EARLIER
 from co_tui.events.content import content_text, prompt_text, typed_text
-from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY
+from co_tui.events.messages import COMMAND, RULES, SAID, STANDS_FOR, SUMMARY
 
 
 class Summarise(Protocol):
@@ -113,7 +113,11 @@ def _read_request(message: ModelRequest, notes: dict[str, dict[str, None]]) -> N
     if STANDS_FOR in metadata:
         return
     for part in message.parts:
-        if isinstance(part, UserPromptPart):
+        if isinstance(part, UserPromptPart) and COMMAND in metadata:
+            text = prompt_text(part.content)
+            _add(notes, "results", [_line(text)])
+            _mentions(text[:RESULT_CHARS], notes)
+        elif isinstance(part, UserPromptPart):
             text = typed_text(part.content)
             if summary and text.startswith(EARLIER):
                 continue

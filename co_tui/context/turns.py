@@ -12,7 +12,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.events.messages import STANDS_FOR
+from co_tui.events.messages import COMMAND, STANDS_FOR
 
 EARLIER = "[Earlier conversation, summarised]"
 
@@ -24,7 +24,7 @@ def is_prompt(message: ModelMessage) -> bool:
         return False
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            return not (message.metadata and STANDS_FOR in message.metadata)
+            return not (message.metadata and (STANDS_FOR in message.metadata or COMMAND in message.metadata))
     return False
 
 

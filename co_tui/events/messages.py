@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from co_tui.events.facts.base import Json
 
-Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached"]
+Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command"]
 
 TITLE_CHARS = 72
 
@@ -20,6 +20,8 @@ RULES, SAID, UNSAID = "co_tui_rules", "co_tui_said", "co_tui_unsaid"
 """Metadata of the same: standing rules of the user, what the user said, and how many messages are not quoted."""
 ATTACHED = "co_tui_attached"
 """Metadata of a text inside a prompt: the name of the file it was read from. All that was typed stands before it."""
+COMMAND = "co_tui_command"
+"""Metadata of a message that tells of a command the user ran: the command. User-role, but no prompt."""
 
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
@@ -38,7 +40,7 @@ _ROLES: dict[str, Role] = {
 
 def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
     """Each part of a message that says something: its role, its text, and the part itself."""
-    parts = message.get("parts")
+    parts, command = message.get("parts"), command_in(message)
     for part in parts if isinstance(parts, list | tuple) else ():
         role = _ROLES.get(str(part.get("part_kind"))) if isinstance(part, Mapping) else None
         if role is None:
@@ -48,8 +50,16 @@ def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
             yield "user", text_of(content[: content.index(files[0])]), part
             yield from (("attached", str(file.get("content") or "").strip(), file) for file in files)
             continue
+        role = "command" if role == "user" and command else role
         content = part.get("args") if role == "tool_call" else part.get("content")
         yield role, text_of(content), part
+
+
+def command_in(message: Json) -> str:
+    """The user's own command that a message tells of; empty for all else."""
+    metadata = message.get("metadata")
+    command = metadata.get(COMMAND) if isinstance(metadata, Mapping) else None
+    return command if isinstance(command, str) else ""
 
 
 def _files_in(part: Json) -> list[Json]:

@@ -20,6 +20,7 @@ _HEADINGS = {
     "tool_result": "Tool result",
     "system": "System",
     "attached": "Attached",
+    "command": "You ran",
 }
 
 

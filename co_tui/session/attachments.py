@@ -43,7 +43,7 @@ def with_files(
         except OSError as error:
             raise AttachmentRefused(f"{_shown(file)} cannot be read: {error.strerror or error}.") from error
         room -= estimate_text(text)
-        content.append(_marked(file, f"## Attached file: {_shown(file)}{note}\n{_fenced(text)}"))
+        content.append(_marked(file, f"## Attached file: {_shown(file)}{note}\n{fenced(text)}"))
     return content
 
 
@@ -88,7 +88,8 @@ def _marked(file: NamedFile, text: str) -> TextContent:
     return TextContent(f"\n\n{text}", metadata={ATTACHED: storable_text(file.name)})
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
+    """The text between fences that nothing in it can close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text.rstrip(chr(10))}\n{fence}"

@@ -1,7 +1,6 @@
 """A conversation: prompts in, events out. Knows nothing of any screen."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
@@ -22,15 +21,14 @@ from co_tui.events import (
     SessionStart,
 )
 from co_tui.events.storable import storable_text
-from co_tui.events.triggers import Trigger
 from co_tui.inert import shell_text
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.compaction.compactor import CompactionRefused
-from co_tui.session.compaction.pressure import give_back, pressed
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
 from co_tui.session.history_editor import HistoryEditor
+from co_tui.session.memory_relief import MemoryRelief
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime
@@ -39,13 +37,12 @@ from co_tui.session.runtime_switcher import RuntimeSwitcher
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turn import Outcome, Turn
+from co_tui.session.user_command import CommandRefused, UserCommand
 from co_tui.session.user_messages import PromptContent, content_of, prompt_message
 from co_tui.settings import Settings
 from co_tui.store.port import SessionLock
 
 LEAST_RESTORED_TURNS = 3
-RELIEVED_FOR_MESSAGES = 40
-"""After compacting for want of memory: not again before so much more was said."""
 
 
 class Session:
@@ -57,15 +54,15 @@ class Session:
         self._environment = environment
         self._lock = lock
         self._recorder = recorder
-        self._relieved_at = -RELIEVED_FOR_MESSAGES
-        """How much had been said when memory was last made free."""
         self._factory = RuntimeFactory(environment, recorder)
         self._switcher = RuntimeSwitcher(environment, recorder, self._factory, lambda: self.busy)
         self._switcher.begin(model_handle, window)
         self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._switcher.close_retired)
         self._turn: Turn | None = None
+        self._command: UserCommand | None = None
         self._stop_next = False
         self._compactor = self._factory.compactor
+        self._relief = MemoryRelief(self._compactor)
         self._editor = HistoryEditor(self._factory.keeping, self._settle_history, self._state_at)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
@@ -202,6 +199,12 @@ class Session:
         outcome: Outcome = await self._in_turn(lambda: self._one_turn(content), prompt, steering)
         return outcome
 
+    async def run_command(self, command: str) -> Outcome:
+        """Run the user's own command, in order with the prompts; the model sees it next. Raises `CommandRefused`."""
+        command = storable_text(shell_text(command))
+        ran: Outcome = await self._in_turn(lambda: self._one_command(command), f"!{command}")
+        return ran
+
     async def ask_pending(self) -> Outcome | None:
         """Ask again what was open when the session was left, and go on with its turn; None when nothing is."""
         outcome: Outcome | None = await self._in_turn(self._go_on)
@@ -253,8 +256,8 @@ class Session:
         return self._compactor.cancel() or self._stop_turn()
 
     def _stop_turn(self, *, leaving: bool = False) -> bool:
-        if self._turn is not None:
-            self._turn.interrupt(leaving=leaving)
+        if (running := self._turn or self._command) is not None:
+            running.interrupt(leaving=leaving)
             self._queue.hold()
         elif self._queue.is_about_to_begin:
             self._stop_next = True
@@ -342,6 +345,23 @@ class Session:
     async def _one_turn(self, content: PromptContent) -> Outcome:
         return await self._run_turn(self.state.turn + 1, prompt_message(content))
 
+    async def _one_command(self, command: str) -> Outcome:
+        if self.state.pending:
+            raise CommandRefused("A question waits for its answer; the command can run after that.")
+        self._command = UserCommand(self._environment, self._runtime, command)
+        self._stop_if_asked(self._command)
+        try:
+            outcome = await self._command.run()
+        finally:
+            self._command = None
+        await self._runtime.history.report_now()
+        return outcome
+
+    def _stop_if_asked(self, work: Turn | UserCommand) -> None:
+        if self._stop_next:
+            work.interrupt()
+        self._stop_next = False
+
     async def _go_on(self) -> Outcome | None:
         # A prompt that waits already is no answer, and is said instead.
         return await self._run_turn(self.state.turn) if self.state.pending and not self.waiting else None
@@ -358,9 +378,7 @@ class Session:
             lambda agent, turn: self._factory.new_delegated_run(runtime, agent, turn),
             self._queue.take_steering,
         )
-        if self._stop_next:
-            self._turn.interrupt()
-        self._stop_next = False
+        self._stop_if_asked(self._turn)
         runtime.history.in_turn = True
         try:
             outcome = await self._turn.run(prompt)
@@ -369,20 +387,8 @@ class Session:
             runtime.history.in_turn = False
         if runtime is self._runtime:
             await self._compactor.after_turn(runtime.compactable)
-            await self._relieve(runtime)
+            await self._relief.after_turn(runtime)
         return outcome
-
-    async def _relieve(self, runtime: Runtime) -> None:
-        """When this process takes too much memory: collect garbage, and if that is not enough, compact."""
-        said = len(self.state.transcript)
-        if said < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
-            return
-        if pressed(runtime.settings.memory_limit_mb):
-            self._relieved_at = said
-            with contextlib.suppress(CompactionRefused):
-                await self._compactor.compact(runtime.compactable, trigger=Trigger.MEMORY_PRESSURE)
-            runtime.history.release_memory()
-            await asyncio.to_thread(give_back)
 
     async def _stop_turns(self, *, leaving: bool = False) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""

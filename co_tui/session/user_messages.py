@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
 
 from co_tui.agent.models import ModelHandle
-from co_tui.session.attachments import has_images, with_files
-from co_tui.session.file_references import NamedFile
+from co_tui.events.messages import COMMAND
+from co_tui.inert import one_line
+from co_tui.paths import path_text
+from co_tui.session.attachments import fenced, has_images, with_files
+from co_tui.session.file_references import NAME_CHARS, NamedFile
 from co_tui.session.runtime import Runtime
 
 PromptContent: TypeAlias = str | Sequence[UserContent]
@@ -19,6 +23,17 @@ _SERVED_AS_TEXT_ONLY: Final = ("embedded", "gguf")
 def prompt_message(content: PromptContent) -> ModelRequest:
     """A prompt, with what goes along."""
     return ModelRequest(parts=[UserPromptPart(content)], timestamp=datetime.now(UTC))
+
+
+def command_message(command: str, how: str, output: str, cwd: Path) -> ModelRequest:
+    """What the user ran, how that ended and what it said."""
+    told = f"[The user ran a command in {one_line(path_text(cwd), NAME_CHARS)}. It {how}.]"
+    said = fenced(output) if output.strip() else "(It said nothing.)"
+    return ModelRequest(
+        parts=[UserPromptPart(f"{told}\n$ {command}\n\n{said}")],
+        timestamp=datetime.now(UTC),
+        metadata={COMMAND: command},
+    )
 
 
 async def content_of(prompt: str, files: Sequence[NamedFile], runtime: Runtime) -> PromptContent:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from co_tui.events import Fact, Json, Message, SessionInterrupted
 from co_tui.events.drafted import read_pieces, reply_so_far
+from co_tui.events.messages import command_in
 from co_tui.events.storable import whole
 from co_tui.store.timestamps import now
 
@@ -15,12 +16,13 @@ def recovered(bodies: Iterable[str]) -> tuple[Fact, ...]:
     if found is None:
         return ()
     turn, message = found
+    what, kept = ("your command", "its output") if command_in(message) else ("the reply", "the reply")
     return (
         Message(turn=turn, message=message, interrupted=True),
         SessionInterrupted(
-            what="co-tui ended before the reply was complete",
+            what=f"co-tui ended before {what} was complete",
             where=f"turn {turn}",
-            outcome="the reply was kept as far as it came",
+            outcome=f"{kept} was kept as far as it came",
         ),
     )
 
@@ -37,7 +39,7 @@ def _reply_in(bodies: Iterable[str]) -> tuple[int, Json] | None:
             continue
         turn = whole(row.get("turn")) or turn
         if isinstance(whole_message := row.get("message"), dict):
-            return turn, whole_message  # as older versions saved it
+            return turn, whole_message  # a command's, or as older versions saved a reply
         model, started = str(row.get("model") or model), str(row.get("started") or started)
         pieces += read_pieces(row.get("pieces"))
     message = reply_so_far(pieces, model, started)

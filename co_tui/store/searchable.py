@@ -7,7 +7,7 @@ from co_tui.events import Json
 from co_tui.events.messages import Role, pieces
 from co_tui.events.storable import storable_text
 
-SAID: frozenset[Role] = frozenset({"user", "assistant", "tool_call", "tool_result", "attached"})
+SAID: frozenset[Role] = frozenset({"user", "assistant", "tool_call", "tool_result", "attached", "command"})
 """What a search over all sessions looks at; thoughts and instructions are found only within their session."""
 
 

@@ -1,6 +1,7 @@
 """What is being done right now, for how long, and whether anything comes. Knows no screen and no clock."""
 
 from co_tui.events import (
+    CommandOutput,
     CompactionComplete,
     CompactionStart,
     CompactionWait,
@@ -24,6 +25,8 @@ SPEED_FROM_S = 1.0
 CHARS_PER_TOKEN = 4
 """A guess while a reply is on its way; its provider's own count comes with its end."""
 GIST_CHARS = 48
+OWN_COMMAND = "!"
+"""Stands for the user's own command among the tools that run."""
 
 
 def spinner(elapsed_s: float) -> str:
@@ -55,7 +58,10 @@ class Activity:
         match fact:
             case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
+            case CommandOutput(command=command):
+                self._tools.setdefault(OWN_COMMAND, (f"! {one_line(command, GIST_CHARS)}", now))
             case Message() | UsageInfo() | StreamReset():
+                self._tools.pop(OWN_COMMAND, None)
                 self._heard_at, self._retry_at = now, None
             case StreamDelta(text=text, kind=kind):
                 self._heard_at, self._first_at = now, self._first_at if self._first_at is not None else now

@@ -9,6 +9,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.store.errors import StoreError
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, STEERING, WaitingShown
+from co_tui.ui.widgets.prompt import is_own_command
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
@@ -104,10 +105,14 @@ class PromptSender:
 
     async def _say(self, session: "Session", prompt: OutgoingPrompt) -> None:
         from co_tui.session.attachments import AttachmentRefused
+        from co_tui.session.user_command import CommandRefused
 
         try:
-            await session.submit(prompt.text, files=prompt.files, steer=prompt.steers)
-        except AttachmentRefused as refused:
+            if is_own_command(prompt.text):
+                await session.run_command(prompt.text[1:].strip())
+            else:
+                await session.submit(prompt.text, files=prompt.files, steer=prompt.steers)
+        except (AttachmentRefused, CommandRefused) as refused:
             self._chat.feed.note(str(refused), "error")
             self.give_back(prompt.text)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from co_tui.events import (
+    CommandOutput,
     Event,
     Message,
     PlanChanged,
@@ -15,6 +16,7 @@ from co_tui.events import (
     ToolActivity,
     agent_of,
 )
+from co_tui.events.messages import command_in
 from co_tui.inert import inert
 from co_tui.session.wording import told_retry
 from co_tui.ui.widgets.block import Block, Kind, clock
@@ -46,13 +48,15 @@ class Feed:
         """Prompts that are not part of the conversation yet; they stay below all that is."""
         self._retry: Block | None = None
         """The line that tells of a request that is tried again."""
+        self._command: Block | None = None
+        """The user's own command that runs."""
 
     def show(self, builder: BlockBuilder) -> None:
         """Begin with what is stored."""
         self._builder = builder
         self._streaming.clear()
         self._waiting.clear()
-        self._retry = None
+        self._retry = self._command = None
         self._transcript.show(builder.blocks)
 
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
@@ -93,6 +97,8 @@ class Feed:
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
                 if (block := self._builder.result(call_id, text, failed=stage == "failed")) is not None:
                     self._transcript.changed(block)
+            case CommandOutput() as output:
+                self._command_says(output)
             case QueueChanged() | PromptReturned():
                 pass
             case Message() as message:
@@ -112,6 +118,14 @@ class Feed:
         else:
             self._append(block)
 
+    def _command_says(self, output: CommandOutput) -> None:
+        """Show a command of the user's as it speaks; the message that tells of it takes its place."""
+        if self._command is None:
+            self._command = self._builder.command(output.command, "")
+            self._append(self._command)
+        self._command.result += inert(output.text)
+        self._transcript.changed(self._command)
+
     def _tell_retry(self, error: SessionError) -> None:
         """One line for all attempts at the same request."""
         text = inert(told_retry(error))
@@ -130,6 +144,9 @@ class Feed:
         if fact.message.get("kind") == "response":
             self._finish_stream(event, fact)
             return
+        if self._command is not None and command_in(fact.message):
+            self.drop(self._command)
+            self._command = None
         self._add_new(event)
 
     def _stream(self, delta: StreamDelta, time: str) -> None:

@@ -49,6 +49,14 @@ class ToolActivity(Announced):
     agent: str = ""
 
 
+class CommandOutput(Announced):
+    """Some more of what the user's own command says; command and output will be logged as a message."""
+
+    TYPE = "command.output"
+    command: str
+    text: str = ""
+
+
 class SessionError(Occurrence):
     """A failure, told in a sentence; `outcome` says whether it is being retried."""
 

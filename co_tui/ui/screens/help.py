@@ -17,6 +17,7 @@ _KEYS = (
     ("enter", "send"),
     ("ctrl+j", "new line (also shift+enter where the terminal tells, or \\ at the end)"),
     ("alt+enter", "send to the turn that runs: the model hears it with its next step; else the next prompt"),
+    ("!", "run a command of your own: !git status; the model sees it with your next prompt, esc stops it"),
     ("@", "name a file: it goes with the prompt"),
     ("up, down", "earlier prompts, at the first and last line; up in an empty prompt shows what waits"),
     ("ctrl+t", "open a pasted text that was folded; it is sent whole"),

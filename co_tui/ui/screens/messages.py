@@ -26,6 +26,7 @@ _SIGNS = {
     "tool_result": "result",
     "system": "system",
     "attached": "file",
+    "command": "you ran",
 }
 
 

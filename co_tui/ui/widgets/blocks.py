@@ -15,12 +15,14 @@ from co_tui.events import (
     ToolActivity,
     agent_of,
 )
-from co_tui.events.messages import attached_name, pieces
+from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import told_progress, told_result
 from co_tui.session.wording import told_compaction
 from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.delegation_lines import DelegationLines
+
+LINES_LEFT_OPEN = 40
 
 
 class BlockBuilder:
@@ -98,6 +100,15 @@ class BlockBuilder:
             Block("tool", inert(name), folded=True, tool_name="attached", result=inert(text), status=size, seq=seq)
         )
 
+    def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
+        """A command the user ran, open as long as what it said is short."""
+        self._speaking = False
+        ended = "exit 0" if "exit code 0" in how else one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        long = output.count("\n") > LINES_LEFT_OPEN
+        return self._append(
+            Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
+        )
+
     def end_reply(self) -> None:
         """The next piece of a reply carries the speaker's name again."""
         self._speaking = False
@@ -139,6 +150,9 @@ class BlockBuilder:
                     self.result(part.get("tool_call_id", ""), text, failed=failed)
                 case "attached":
                     self.attached(attached_name(part), text, seq)
+                case "command":
+                    output = _unfenced(text.partition("\n\n")[2])
+                    self.command(command_in(message), output, text.partition("\n")[0], seq)
                 case "system":
                     pass
         if interrupted and last is not None:
@@ -149,3 +163,7 @@ class BlockBuilder:
         block.tight = before is None or (block.foldable and before.foldable and not block.first_of_reply)
         self.blocks.append(block)
         return block
+
+
+def _unfenced(text: str) -> str:
+    return "\n".join(text.split("\n")[1:-1]) if text.startswith("```") else text

@@ -13,10 +13,15 @@ from co_tui.ui import command_table
 from co_tui.ui.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.pasted import PastedTexts
 
-PLACEHOLDER = "Write a message, / for commands, @ for files"
+PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
 MAX_REMEMBERED = 200
 _STEERING = ("up", "down", "escape", "tab", "enter")
 """Keys that belong to the list of completions while it is open."""
+
+
+def is_own_command(text: str) -> bool:
+    """Whether it is a command for the shell, and not said to the model."""
+    return text.startswith("!") and bool(text[1:].strip())
 
 
 class Prompt(TextArea):
@@ -155,7 +160,8 @@ class Prompt(TextArea):
     def follow_offer(self) -> CompletionOffer:
         """What is on offer for the text as it is now."""
         row, column = self.cursor_location
-        self.offer.update(self.text, self.document[row][:column])
+        # Files are for the model: a command of the user's own names them as a shell does.
+        self.offer.update(self.text, "" if is_own_command(self.text) else self.document[row][:column])
         return self.offer
 
     def _steered(self, key: str) -> bool:
@@ -227,7 +233,8 @@ class Prompt(TextArea):
             self.post_message(self.Unknown(called.name))
             return
         # Of what was pasted and folded nothing is taken for a file: it was not typed.
-        named = named_files(self.text, self.cwd) if called is None and "@" in self.text else NamedFiles()
+        says = called is None and not is_own_command(text)
+        named = named_files(self.text, self.cwd) if says and "@" in self.text else NamedFiles()
         if named.troubles and self._refused != text:
             self._refused = text
             self.post_message(self.Refused(" ".join((*named.troubles, "Enter again sends the words all the same."))))

@@ -1,0 +1,48 @@
+"""`!command` on the screen: shown as it speaks, inert, stopped by Esc, and the same when it is read again."""
+
+import os
+from pathlib import Path
+
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+
+PATH = {"PATH": os.environ["PATH"]}
+
+
+async def test_a_command_shows_what_it_says_and_the_model_sees_it_next(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider, environ=PATH)) as (app, pilot):
+        app.chat.prompt.insert("!printf 'one\\033[2Jtwo\\n'; exit 4 # @gone.md")
+        await pilot.press("enter")
+        await until(pilot, lambda: "one␛[2Jtwo" in screen_text(app) and "exit code 4" in screen_text(app))
+        assert "▾ you ran" in screen_text(app) and not provider.requests
+        await until(pilot, lambda: app.controller.idle)
+        await ask(app, pilot, "why?")
+        sent = [message["content"] for message in provider.requests[0]["messages"] if message["role"] == "user"]
+        assert "one\x1b[2Jtwo" in sent[0] and sent[1] == "why?"
+        assert app.controller.state.title == "why?"
+        session_id, shown = app.controller.session_id, transcript_text(app)
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
+        assert transcript_text(app) == shown
+
+
+async def test_esc_stops_it_while_it_speaks(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider, environ=PATH)) as (app, pilot):
+        app.chat.prompt.insert("!echo begun; sleep 100")
+        await pilot.press("enter")
+        await until(pilot, lambda: "begun\n" in transcript_text(app) + "\n" and "! echo begun" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "was stopped by the user" in screen_text(app) and app.controller.idle)
+        assert transcript_text(app).count("you ran") == 1
+
+
+async def test_it_waits_its_turn_behind_the_turn_that_runs(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="slow words " * 20, delay_s=0.02)]
+    async with running(launch_for(home, provider, environ=PATH)) as (app, pilot):
+        app.chat.prompt.insert("talk")
+        await pilot.press("enter")
+        await until(pilot, lambda: "slow" in transcript_text(app))
+        app.chat.prompt.insert("!echo after")
+        await pilot.press("enter")
+        await until(pilot, lambda: "you ran echo after\nafter" in transcript_text(app))
+        kinds = [entry.message["kind"] for entry in app.controller.state.transcript]
+        assert kinds == ["request", "response", "request"] and app.controller.state.turn == 1
