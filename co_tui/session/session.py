@@ -15,7 +15,6 @@ from co_tui.events import (
     QueueChanged,
     Ref,
     SessionEnd,
-    SessionFork,
     SessionRename,
     SessionResume,
     SessionStart,
@@ -27,6 +26,7 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
+from co_tui.session.forking import fork_session
 from co_tui.session.history_editor import HistoryEditor
 from co_tui.session.memory_relief import MemoryRelief
 from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
@@ -132,19 +132,7 @@ class Session:
 
     async def fork(self, upto: int | None = None) -> str:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
-        seq = self.state.seq if upto is None else upto
-        target = new_session_id()
-        place = self._place()
-        writer = self._environment.store.writing()
-        await asyncio.wrap_future(
-            writer.fork(self.id, target, seq, SessionFork(source_session_id=self.id, source_seq=seq, **place))
-        )
-        await asyncio.wrap_future(
-            writer.append(target, [SessionRename(title=history_edits.fork_title(self.state.title), **place)])
-        )
-        forked = await self._environment.stored_state(target)
-        await self._factory.keeping.carry(self._environment.paths.session(target), forked)
-        return target
+        return await fork_session(self._environment, self.state, self._factory.keeping, self._place(), upto)
 
     @property
     def id(self) -> str:

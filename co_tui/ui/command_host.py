@@ -15,6 +15,7 @@ from co_tui.ui import command_table
 from co_tui.ui.command_table import Command
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.controller import SessionController
+from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class AppCommandHost:
         self.view.set_busy(self.sessions.busy)
 
     def send(self, prompt: str) -> None:
-        self.sessions.sender.send(prompt)
+        self.sessions.sender.send(OutgoingPrompt(prompt))
 
     def give_back(self, prompt: str) -> None:
         self.sessions.sender.give_back(prompt)
