@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from co_tui.agent.git_config import runs_nothing
+
 LONGEST_COMMAND: Final = 2_000
 """A longer one is asked about without a look at it."""
 
@@ -90,7 +92,7 @@ RUN_ANYTHING: Final = frozenset(
 def only_reads(command: str, folder: Path) -> bool:
     """Whether a command line is one simple command that is known to change nothing and stays inside of the folder."""
     words = simple_words(command)
-    if not words:
+    if not words or (words[0] == "git" and not runs_nothing(folder)):
         return False
     for length in (3, 2, 1):
         rule = READING_COMMANDS.get(" ".join(words[:length])) if len(words) >= length else None

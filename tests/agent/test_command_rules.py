@@ -57,6 +57,35 @@ def test_everything_else_asks(command: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "free"),
+    [
+        ('[core]\n\tbare = false\n[remote "origin"]\n\turl = https://host/shop.git\n', True),
+        ("[core]\n\tfsmonitor = ./evil\n", False),
+        ("[core] FSMonitor=./evil\n", False),
+        ("[diff]\n\texternal = ./evil\n", False),
+        ('[filter "x"]\n\tclean = ./evil\n', False),
+        ("[include]\n\tpath = ../evil\n", False),
+        ("[core]\n\thooksPath = hooks\n", False),
+        (None, False),
+    ],
+)
+def test_git_reads_freely_only_where_it_runs_nothing_of_the_checkouts(folder: Path, config, free: bool) -> None:
+    git = folder / ".git"
+    git.mkdir()
+    if config is not None:
+        (git / "config").write_text(config)
+    assert only_reads("git status", folder) is free and only_reads("ls", folder)
+    assert only_reads("git status", folder / "src") is free
+    worktree = folder.parent / "worktree"
+    worktree.mkdir()
+    own = git / "worktrees" / "w"
+    own.mkdir(parents=True)
+    (own / "commondir").write_text("../..\n")
+    (worktree / ".git").write_text(f"gitdir: {own}\n")
+    assert only_reads("git status", worktree) is free
+
+
+@pytest.mark.parametrize(
     "command",
     ["rm -rf build", "rm x", "/bin/rm x", "cd src && rm -r x", "ls; rm x", "sh -c 'rm -rf x'", 'bash -c "rm x"',
      "r''m x", "\\rm x", "echo $(rm x)", "echo `rm x`", "ls | xargs rm", "find . -delete", "find . -exec rm {} +",

@@ -34,8 +34,10 @@ LARGEST_INSTRUCTIONS_BYTES: Final = 64_000
 """A file of instructions larger than this goes with no request; the model can read it like any other."""
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
-NO_TERMINAL: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
-"""Nobody is there to page through anything, or to type a password."""
+COMMAND_ENVIRONMENT: Final = {
+    "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
+}  # fmt: skip
+"""Nobody is there to page through anything, or to type a password; and git, asked to read, writes nothing."""
 _FILE_TOOLS: Final = (
     "read_file", "write_file", "edit_file", "list_directory", "search_files", "find_files", "create_directory",
 )  # fmt: skip
@@ -83,7 +85,11 @@ class WorkingTools:
             "instructions": self._make_instructions,
         }
         chosen = [capability for name in self._has for capability in made[name]()]
-        return [_SessionFolder(self._folder, read_only=self._read_only, env=NO_TERMINAL), *chosen] if chosen else []
+        return (
+            [_SessionFolder(self._folder, read_only=self._read_only, env=COMMAND_ENVIRONMENT), *chosen]
+            if chosen
+            else []
+        )
 
     def asks_first(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         return asks_first(tool, arguments, self._folder)
