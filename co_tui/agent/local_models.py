@@ -1,7 +1,7 @@
 """Models that run on this machine in a process of our own: the embedded one, and any file of weights."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic_ai.models import Model
@@ -57,7 +57,9 @@ class LocalModel:
     takes_tools: bool = False
     one_seat: bool = True
     _connected: tuple[str, Connected] | None = None
-    _counter: TokenCounter | None = field(default=None)
+    _counter: TokenCounter | None = None
+    _looked_at: str = ""
+    """The process whose chat template is known."""
 
     @property
     def asked(self) -> Asked:
@@ -91,8 +93,9 @@ class LocalModel:
         """Where it is served, and as what."""
         weights = self.find_weights()
         address = await self.server.address(weights)
-        if self._connected is None or self._connected[0] != address:
+        if self._looked_at != address:
             self.takes_tools = self.name != EMBEDDED and await _template_has_tools(address, self.server.key)
+            self._looked_at = address
         return address, weights.alias
 
     async def _disconnect(self) -> None:

@@ -36,6 +36,7 @@ from co_tui.agent.served_models import (
     name_of,
     told_silent,
     window_from_server,
+    window_in_use,
 )
 from co_tui.agent.wire import NoAnswer, new_client
 from co_tui.inert import one_line
@@ -154,13 +155,16 @@ async def _open_served(wanted: Served, config: ModelConfig) -> ProviderModel:
         wanted = wanted._replace(name=await first_model(base_url, key))
     connected = connect_compatible(wanted.name, base_url, key)
     window = await window_from_server(base_url, wanted.name, key)
-    published = believed_window(connected.model.context_window) if is_published(base_url) else None
+    if window is None and is_published(base_url):
+        window = believed_window(connected.model.context_window)
+    elif window is None:
+        window = await window_in_use(base_url, wanted.name, key)
     return ProviderModel(
         name=wanted.model,
         settings=request_settings(config, caches=_knows_caches("openai", base_url)),
         asked=Asked(wanted.model, base_url, _secrets(config)),
         connected=connected,
-        known_window_tokens=window or published,
+        known_window_tokens=window,
         counter=TokenCounter(base_url, wanted.name, key),
     )
 

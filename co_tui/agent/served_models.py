@@ -42,6 +42,19 @@ async def window_from_server(base_url: str, name: str, key: str) -> int | None:
     return window_of(entry) if entry is not None else None
 
 
+async def window_in_use(base_url: str, name: str, key: str) -> int | None:
+    """What Ollama gave a model when it loaded it: often less than the model has, and more is cut silently.
+
+    None for a model that is not loaded, and for other servers."""
+    try:
+        told = await ask(f"{base_url.rstrip('/').removesuffix('/v1')}/api/ps", key, timeout_s=ASK_SERVER_TIMEOUT_S)
+    except NoAnswer:
+        return None
+    loaded = told.get("models") if isinstance(told, dict) else None
+    found = [each for each in loaded if isinstance(each, dict)] if isinstance(loaded, list) else []
+    return next((believed_window(each.get("context_length")) for each in found if each.get("model") == name), None)
+
+
 def name_of(entry: Mapping[str, Any]) -> str:
     """How to ask for a model of the list; empty for an entry without a name."""
     name = entry.get("id")

@@ -24,41 +24,64 @@ def config(tmp_path: Path, context_window: int = 0) -> ModelConfig:
 
 
 @needs_weights
-async def test_a_file_is_served_by_a_process_of_its_own_with_its_own_window(tmp_path: Path) -> None:
+async def test_each_session_has_a_process_of_its_own_with_the_window_of_the_file(tmp_path: Path) -> None:
     link = tmp_path / "any name.gguf"
     link.symlink_to(str(WEIGHTS))
     model = await open_model(f"gguf:{link}", config(tmp_path))
-    assert isinstance(model, LocalModel) and model.name == f"gguf:{WEIGHTS}", "found again from any folder"
+    capped = await open_model(f"gguf:{link}", config(tmp_path, 1024))
+    assert isinstance(model, LocalModel) and isinstance(capped, LocalModel)
+    assert model.name == f"gguf:{WEIGHTS}", "found again from any folder"
     try:
-        assert await model.window_tokens() == 8192, "as the file says"
+        assert await asyncio.gather(model.window_tokens(), capped.window_tokens()) == [8192, 1024]
         assert not model.takes_tools, "its chat template has no place for them"
-        said = await Agent(await model.model(), model_settings={**model.settings, "max_tokens": 8}).run("Say yes.")
-        assert said.output.strip()
         assert await model.count_tokens("a few words") == 3
         address = await model.server.address(model.find_weights())
-        with pytest.raises(NoAnswer, match="401"):  # nobody else on this machine gets in
-            await ask(f"{address}/props", "", timeout_s=5)
+        for key in ("", capped.server.key):  # nobody else on this machine gets in
+            with pytest.raises(NoAnswer, match="401"):
+                await ask(f"{address}/props", key, timeout_s=5)
         with pytest.raises(NoAnswer):  # nor reads there what was said
             await ask(f"{address}/slots", model.server.key, timeout_s=5)
-        process = model.server._process
-        assert process is not None
+        processes = [model.server._process, capped.server._process]
     finally:
         await model.close()
-    assert process.returncode is not None, "the process ends with the model"
+        await capped.close()
+    assert all(process and process.returncode is not None for process in processes), "they end with their models"
+
+
+TEMPLATE_WITH_TOOLS = """\
+{% for tool in tools or [] %}{{ tool | tojson }}
+{% endfor %}{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content or "" }}{% for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
+
+def with_template(template: str) -> bytes:
+    """The weights with another chat template, as long as keeps everything behind it in its place of 32 bytes."""
+    data, key = Path(str(WEIGHTS)).read_bytes(), b"tokenizer.chat_template"
+    start = data.index(key) + len(key) + 4
+    end = start + 8 + int.from_bytes(data[start : start + 8], "little")
+    missing = (end - start - 8 - len(template.encode()) - 4) % 32
+    text = template.encode() + b"{#" + b" " * missing + b"#}"
+    return data[:start] + len(text).to_bytes(8, "little") + text + data[end:]
 
 
 @needs_weights
-async def test_the_setting_caps_the_window_and_two_sessions_have_two_processes(tmp_path: Path) -> None:
-    first, second = [await open_model(f"gguf:{WEIGHTS}", config(tmp_path, tokens)) for tokens in (1024, 2048)]
-    assert isinstance(first, LocalModel) and isinstance(second, LocalModel)
+async def test_tools_are_offered_when_the_files_own_template_has_a_place_for_them(tmp_path: Path) -> None:
+    model = await open_model(f"gguf:{a_file(tmp_path, with_template(TEMPLATE_WITH_TOOLS))}", config(tmp_path))
     try:
-        assert await asyncio.gather(first.window_tokens(), second.window_tokens()) == [1024, 2048]
-        assert first.server.key != second.server.key
-        assert first.server._process is not None and second.server._process is not None
-        assert first.server._process.pid != second.server._process.pid
+        connected = await model.model()
+        assert model.takes_tools
+        agent = Agent(connected, model_settings={**model.settings, "max_tokens": 2}, tools=[look])
+        assert (await agent.run("Say yes.")).output.strip(), "a request with tools is taken"
     finally:
-        await first.close()
-        await second.close()
+        await model.close()
+
+
+def look() -> str:
+    return "seen"
 
 
 def a_file(folder: Path, content: bytes, mode: int = 0o600) -> Path:
