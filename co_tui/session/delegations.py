@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextvars import ContextVar
 from itertools import count
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from co_tui.events.storable import storable_text
 from co_tui.session.approvals import Approvals
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
+from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_log import RunLog
 from co_tui.session.runtime import Runtime
@@ -25,8 +25,6 @@ from co_tui.session.streaming import Streaming
 T = TypeVar("T")
 DELEGATE_TOOL = "delegate_task"
 STOPPED = "the turn was stopped"
-
-_current: ContextVar["DelegatedRun | None"] = ContextVar("delegated run", default=None)
 
 
 class TooManySteps(Exception):
@@ -109,24 +107,26 @@ class Delegations:
         self._recorder = recorder
         self._new_run = new_run
         self._names: set[str] = set()
+        self._running: dict[str, DelegatedRun] = {}
 
-    @staticmethod
-    def current() -> DelegatedRun | None:
+    def current(self) -> DelegatedRun | None:
         """The delegation whose run is asking; None for the main agent's."""
-        return _current.get()
+        return self._running.get(CURRENT_AGENT.get())
 
     async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T:
         """Do the work of a call that delegates."""
         name, task = str(arguments.get("agent_name", "")), str(arguments.get("task", ""))
         run = await self._begin(name, task, call.tool_call_id)
-        token = _current.set(run)
+        self._running[run.agent] = run
+        token = CURRENT_AGENT.set(run.agent)
         try:
             result = await work()
         except BaseException as error:
             await _to_the_end(run.end(*_ended_by(error)))
             raise
         finally:
-            _current.reset(token)
+            CURRENT_AGENT.reset(token)
+            del self._running[run.agent]
         await run.end("done")
         return result
 

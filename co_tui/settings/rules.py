@@ -8,7 +8,7 @@ from co_tui.inert import one_line
 
 HOOKS: Final = ("preCompact",)
 """Moments at which commands of the user's own can run."""
-TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions")
+TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents")
 """What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md."""
 SHOWN_CHARS: Final = 60
 EMBEDDED: Final = "embedded"

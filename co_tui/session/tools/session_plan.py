@@ -6,6 +6,7 @@ from pydantic_ai_harness.planning import PlanItem, TaskStatus
 
 from co_tui.events import Json, PlanChanged
 from co_tui.events.storable import storable
+from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.recorder import Recorder
 
 MOST_STEPS: Final = 200
@@ -23,6 +24,8 @@ class SessionPlan:
 
     async def set_items(self, items: list[PlanItem]) -> None:
         steps = tuple(_step(item) for item in items[:MOST_STEPS])
+        if CURRENT_AGENT.get():
+            return  # the plan is the main agent's; a delegate has its task
         if steps != self._recorder.state.plan:
             await self._recorder.record(PlanChanged(steps=steps))
 
