@@ -1,5 +1,6 @@
 """Talking, watching, interrupting, clearing: by keyboard, in the app."""
 
+import threading
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -52,12 +53,14 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
 
 
 async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: Provider) -> None:
-    provider.script = [Reply(text="slow " * 100, delay_s=0.05), Reply(text="second answer")]
+    shown = threading.Event()
+    provider.script = [Reply(text="first answer", until=shown), Reply(text="second answer")]
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "first\n")
-        await until(pilot, lambda: "slow" in transcript_text(app))
+        await until(pilot, lambda: provider.requests)
         await type_text(pilot, "second\n")
         await until(pilot, lambda: "waits its turn" in screen_text(app))
+        shown.set()
         await until(pilot, lambda: "second answer" in screen_text(app))
         assert "waits its turn" not in screen_text(app)
         texts = [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "user"]

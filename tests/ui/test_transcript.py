@@ -59,7 +59,7 @@ async def test_the_end_is_shown_and_only_what_is_near_is_laid_out() -> None:
 
 
 async def test_scrolling_up_line_by_line_skips_and_repeats_nothing() -> None:
-    blocks = [Block("user", f"line {n}\n" + "word " * (n * 7 % 60)) for n in range(30)]
+    blocks = [Block("user", f"line {n}\n" + "word " * (n * 7 % 60)) for n in range(18)]
     async with shell(blocks) as (_, transcript, pilot):
         seen = lines(transcript)
         above: list[str] = []
@@ -73,7 +73,7 @@ async def test_scrolling_up_line_by_line_skips_and_repeats_nothing() -> None:
             assert after[1:] == before[:-1]
             above.insert(0, after[0])
         whole = "\n".join([*above, *seen])
-        assert [f"line {n}" for n in range(30)] == [
+        assert [f"line {n}" for n in range(18)] == [
             line for line in whole.replace("▌ ", "").splitlines() if line.startswith("line ")
         ]
 
