@@ -45,7 +45,7 @@ def here(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """`co-tui` in this process."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # what a command sets ends with the test
-    with mock.patch.dict(os.environ):
+    with mock.patch.dict(os.environ, Command(home, folder).environ, clear=True):
         yield Here(home, folder)
 
 

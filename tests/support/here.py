@@ -15,14 +15,11 @@ from tests.support.command import Command, Result
 
 
 class Here(Command):
-    """`co-tui` as a function of its arguments, its folder and the environment of this process."""
+    """`co-tui` as a function of its arguments; the folder and the environment are those of this process."""
 
     def __init__(self, home: Path, cwd: Path) -> None:
         super().__init__(home, cwd)
-        given, self.environ = self.environ, os.environ
-        for name in set(os.environ) - set(given):
-            del os.environ[name]
-        os.environ.update(given)
+        self.environ = os.environ
 
     def __call__(self, *arguments: str, stdin: str = "") -> Result:
         with _stream("stdout") as out, _stream("stderr") as err, _input(stdin):
