@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -118,7 +119,7 @@ def embedded_desk(home: Path) -> Environment:
     environment = environment_for(home)
     environ = {"CO_TUI_CONTEXT_WINDOW": str(WINDOW_TOKENS), **SOONER}
     environment.settings = load(paths=environment.paths, cwd=home, environ=environ).settings
-    config = config_for(environment.settings, environ, environment.paths.models)
+    config = config_for(environment.settings, os.environ, environment.paths.models)
 
     async def opened(name: str) -> ModelHandle:
         return await open_model(name, config)
