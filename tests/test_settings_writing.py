@@ -4,13 +4,14 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from co_tui.paths import Paths, locate
 from co_tui.settings import SettingsError, load, write
 from co_tui.settings.files import parsed
 from co_tui.settings.toml_text import with_key
+from tests.support.long_run import drawn
 
 
 @pytest.fixture
@@ -162,6 +163,7 @@ def settings_files(draw: st.DrawFn) -> str:
     return text.replace("\n", "\r\n") if draw(st.booleans()) else text
 
 
+@settings(max_examples=drawn(100), deadline=None)
 @given(settings_files(), st.sampled_from([("model", "b"), ("theme", "light"), ("context_window", 7)]))
 def test_every_other_line_of_any_file_stays(text: str, change: tuple[str, object]) -> None:
     key, value = change
