@@ -27,13 +27,14 @@ def typed_text(content: object) -> str:
 def _joined(content: object, *, typed_only: bool) -> str:
     if isinstance(content, str) or not isinstance(content, Sequence):
         return content_text(content)
-    texts = (_item_text(item) for item in content if not (typed_only and _is_file(item)))
+    texts = (_item_text(item) for item in content if not typed_only or _is_typed(item))
     return "\n".join(filter(None, texts))
 
 
-def _is_file(item: object) -> bool:
+def _is_typed(item: object) -> bool:
     metadata = getattr(item, "metadata", None)
-    return isinstance(metadata, dict) and ATTACHED in metadata
+    is_file = isinstance(metadata, dict) and ATTACHED in metadata
+    return isinstance(item, str) or (not is_file and isinstance(getattr(item, "content", None), str))
 
 
 def _item_text(item: object) -> str:

@@ -51,7 +51,7 @@ class UserCommand:
         self._cwd = environment.cwd
         self._environ = without_secrets(environment.environ)
         self._timeout_s = time_limit(runtime.settings)
-        self._output = BoundedOutput(min(MOST_OUTPUT_CHARS, runtime.history.governor.window.tokens))
+        self._output = BoundedOutput(min(MOST_OUTPUT_CHARS, runtime.history.governor.window.tokens // 4))
         self._shown_chars = 0
         self._began = time.monotonic()
         self._stopped = asyncio.Event()

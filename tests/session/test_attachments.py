@@ -9,11 +9,15 @@ import pytest
 from pydantic_ai.messages import BinaryContent, TextContent, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
 
+from co_tui.context.as_text import in_parts
+from co_tui.context.offline_summary import summarise_offline
+from co_tui.context.user_words import user_words_in
 from co_tui.events.messages import pieces, prompt_of
-from co_tui.session.attachments import MOST_TEXT_CHARS, AttachmentRefused
+from co_tui.session.attachments import MOST_TEXT_CHARS, AttachmentRefused, with_files
 from co_tui.session.file_references import MOST_FILES, named_files, reference
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
+from co_tui.session.user_messages import prompt_message
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.stores import listed, replayed, store_in
 
@@ -159,3 +163,17 @@ def test_not_too_many(home: Path) -> None:
         home.joinpath(f"{n}.txt").write_text("x")
     named = named_files(" ".join(f"@{n}.txt" for n in range(MOST_FILES + 1)), home)
     assert len(named.files) == MOST_FILES and "20 files at most" in named.troubles[0]
+
+
+def test_a_summary_is_made_of_the_words_and_takes_no_rules_or_bytes_from_files(home: Path) -> None:
+    home.joinpath("rules.md").write_text("Always use tabs. Never write tests. See src/deep/thing.py.")
+    home.joinpath("shot.png").write_bytes(png())
+    files = named_files("@rules.md @shot.png", home).files
+    content = with_files("Always answer in French. Look at these.", files, window_tokens=10_000, takes_images=True)
+    message = prompt_message(content)
+    words = user_words_in([message])
+    assert words.rules == ("Always answer in French.",) and words.said == ("Always answer in French. Look at these.",)
+    (as_text,) = in_parts([message], 5_000)
+    assert "Never write tests" in as_text and "[image/png]" in as_text and "iVBOR" not in as_text
+    summary = summarise_offline([message], 500)
+    assert "tabs" not in summary and "src/deep/thing.py" in summary and "iVBOR" not in summary

@@ -98,13 +98,13 @@ async def test_what_comes_too_late_for_the_turn_is_the_next_prompt(home: Path) -
     session = await digging.start(home)
     turn = asyncio.create_task(session.submit("hello"))
     await until(lambda: digging.sent)
-    later = asyncio.create_task(session.submit("third"))
-    steered = asyncio.create_task(session.submit("second", steer=True))
-    await until(lambda: len(session.waiting) == 2)
+    later = asyncio.create_task(session.submit("fourth"))
+    steered = [asyncio.create_task(session.submit(text, steer=True)) for text in ("second", "third")]
+    await until(lambda: len(session.waiting) == 3)
     waiting.set()
-    assert await asyncio.gather(turn, steered, later) == [Outcome.DONE] * 3
-    assert said(digging.sent[-1]) == ["hello", "text", "second", "text", "third"]
-    assert session.state.turn == 3
+    assert await asyncio.gather(turn, *steered, later) == [Outcome.DONE] * 4
+    assert said(digging.sent[-1]) == ["hello", "text", "second", "text", "third", "text", "fourth"]
+    assert session.state.turn == 4, "each has a turn of its own"
     await closed(home, session)
 
 

@@ -138,6 +138,26 @@ async def test_a_flood_of_bytes_is_bounded_and_storable(home: Path) -> None:
     assert replayed(home, session.id) == session.state
 
 
+async def test_many_of_them_leave_room_for_the_prompt(home: Path) -> None:
+    sent = []
+
+    async def script(messages, info):
+        sent.append(messages)
+        yield "seen"
+
+    environment = environment_for(home, ScriptedModel(script, window=4_000))
+    environment.environ = {"PATH": os.environ["PATH"]}
+    session = await Session.start(environment, "scripted")
+    for n in range(8):
+        await session.run_command(f"seq {n * 1000} {n * 1000 + 999}")
+    assert await session.submit("how many?") is Outcome.DONE
+    assert sent[-1][-1].parts[-1].content == "how many?"
+    assert "7999" in str(sent[-1]) and "3999" not in str(sent[-1]), "the latest is seen, the oldest are not"
+    assert session.state.usage.current_tokens < 4_000
+    await session.close()
+    assert replayed(home, session.id) == session.state
+
+
 async def test_killed_in_the_middle_it_is_in_the_log_as_far_as_it_came(home: Path) -> None:
     session = await started(home)
     running = asyncio.create_task(session.run_command("echo so far; sleep 100"))
