@@ -13,13 +13,22 @@ async def test_an_attached_file_is_one_folded_line_below_the_words(home: Path, p
         await ask(app, pilot, "read @notes.md")
         words, file = provider.requests[0]["messages"][-1]["content"]
         assert words["text"] == "read @notes.md" and "Attached file: notes.md" in file["text"]
-        assert "▸ attached  notes.md" in screen_text(app) and "red" not in screen_text(app)
+        (line,) = [line for line in screen_text(app).splitlines() if "▸ attached  notes.md" in line]
+        assert "10 lines" in line and "red" not in screen_text(app)
         assert "\x1b" not in transcript_text(app)
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         assert "▸ attached  notes.md" in screen_text(app), "the same when it is read again"
         await pilot.press("up")
         assert app.chat.prompt.text == "read @notes.md"
+
+
+async def test_what_was_cut_says_so_on_its_line(home: Path, provider: Provider) -> None:
+    home.parent.joinpath("long.md").write_text("word " * 50_000)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "read @long.md")
+        (line,) = [line for line in screen_text(app).splitlines() if "▸ attached  long.md" in line]
+        assert "only its first" in line and "250,000" in line
 
 
 async def test_a_missing_file_is_said_before_sending_and_enter_again_sends_the_words(

@@ -95,10 +95,13 @@ class BlockBuilder:
 
     def attached(self, name: str, text: str, seq: int = 0) -> Block:
         """A file that went with the prompt above."""
-        size = f"{lines:,} lines" if (lines := text.count("\n") + 1) > 4 else one_line(text.partition("\n")[2], 60)
-        return self._append(
-            Block("tool", inert(name), folded=True, tool_name="attached", result=inert(text), status=size, seq=seq)
-        )
+        _, _, body = text.partition("\n")
+        lines = _unfenced(body).count("\n") + 1
+        told = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: that it was cut, or is an image
+        size = one_line(body.partition("\n")[0].strip("()"), 72) if body.startswith("(") else told
+        block = Block("tool", inert(name), folded=True, tool_name="attached", result=inert(text), status=size, seq=seq)
+        self._append(block).tight = True
+        return block
 
     def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
         """A command the user ran, open as long as what it said is short."""
