@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.benchmarks import app, compaction, counting, foundation, lab, memory, pipeline
+from tests.benchmarks import app, compaction, counting, foundation, lab, memory, pipeline, work
 
 BENCHMARKS = {
     "foundation": foundation.main,
@@ -11,6 +11,7 @@ BENCHMARKS = {
     "compaction": compaction.main,
     "counting": counting.main,
     "memory": memory.main,
+    "work": work.main,
     "lab": lab.main,
 }
 
