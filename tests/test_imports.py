@@ -62,6 +62,10 @@ def test_the_first_paint_loads_textual_and_nothing_else_that_is_heavy() -> None:
     assert loaded.isdisjoint({*HEAVY, "markdown_it", "pygments"} - {"textual"})
 
 
+def test_the_list_of_models_opens_without_what_fills_it() -> None:
+    assert loaded_by("co_tui.ui.screens.models").isdisjoint({*HEAVY} - {"textual"})
+
+
 def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
     loaded = modules_loaded_by("co_tui.ui.app")
     assert "co_tui.ui.command_table" in loaded

@@ -109,6 +109,7 @@ async def test_the_present_model_is_first_then_recent_ones_and_typing_searches_t
             "anthropic:claude-sonnet-5",
             "google:gemini-flash-latest",
         ]
+        assert rows(app)[-1].endswith("more: type to find them]")
         await type_text(pilot, "gemini flash")
         await until(pilot, lambda: "google:gemini-flash-latest" in rows(app)[:2])
         assert all("gemini" in row and "flash" in row for row in rows(app) if not row.startswith("["))

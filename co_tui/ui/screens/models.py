@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from co_tui.agent.nearby import UsualServer
 
-MAX_SHOWN: Final = 200
+MAX_SHOWN: Final = 100
 KEYS: Final = "enter choose  esc back  ● ready  ○ needs a key"
 NARROW: Final = 50
 """Below so many columns prices are left out."""
@@ -108,8 +108,7 @@ class ModelScreen(FilteringDialog[str]):
         """Show what matches. What was highlighted stays so when entries come, wherever it has moved to."""
         options, wanted = self.query_one(OptionList), self.query_one(Input).value.strip()
         before = options.highlighted_option.id if keep and options.highlighted_option is not None else None
-        groups = self._models.matching(wanted)
-        rows = [row for group in groups for row in self._rows(group)][:MAX_SHOWN]
+        rows = self._rows(self._models.matching(wanted))
         if is_model_string(wanted) and not any(row.id == wanted for row in rows):
             rows += [_heading("as typed"), self._row(ModelEntry(model=wanted))]
         options.clear_options()
@@ -119,8 +118,13 @@ class ModelScreen(FilteringDialog[str]):
             chosen = next((id for id in (before, wanted) if id in choosable), choosable[0])
             options.highlighted = options.get_option_index(str(chosen))
 
-    def _rows(self, group: ModelGroup) -> list[Option]:
-        return [_heading(group.heading), *map(self._row, group.entries)]
+    def _rows(self, groups: Sequence[ModelGroup]) -> list[Option]:
+        rows, left = [], MAX_SHOWN
+        for group in groups:
+            if left > 0:
+                rows += [_heading(group.heading), *map(self._row, group.entries[:left])]
+            left -= len(group.entries)
+        return [*rows, _heading(f"{-left} more: type to find them")] if left < 0 else rows
 
     def _row(self, entry: ModelEntry) -> Option:
         present = entry.model == self._known.present
