@@ -46,6 +46,7 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.cli",
         "co_tui.session.state.session_state",
         "co_tui.session.questions",
+        "co_tui.session.file_references",
         "co_tui.session.state.derive",
         "co_tui.session.state.replay",
         "co_tui.agent.catalogue",

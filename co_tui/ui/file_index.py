@@ -14,7 +14,9 @@ from co_tui.agent.redact import without_secrets
 MOST_FILES: Final = 200_000
 MOST_WALKED_FILES: Final = 50_000
 MOST_LISTED_BYTES: Final = 32_000_000
-LONGEST_S: Final = 5.0
+LONGEST_S: Final = 3.0
+"""Who quits meanwhile waits for it."""
+DATING_S: Final = 1.0
 MOST_DATED_FILES: Final = 20_000
 """More are not asked when they were changed: that would take longer than finding them."""
 _PASSED_BY: Final = frozenset(
@@ -31,7 +33,9 @@ _GIT: Final = (
 def find_files(cwd: Path, environ: Mapping[str, str]) -> list[str]:
     """Paths below the folder, latest changed first. Bounded in time and number; never raises for what is there."""
     listed = _listed_by_git(cwd, environ)
-    return _latest_first(cwd, listed if listed is not None else _walked(cwd))
+    found = listed if listed is not None else _walked(cwd)
+    # A name that steers the terminal, or is no text, could not stand in the prompt.
+    return _latest_first(cwd, [path for path in found if path.isprintable()])
 
 
 def _listed_by_git(cwd: Path, environ: Mapping[str, str]) -> list[str] | None:
@@ -92,7 +96,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _latest_first(cwd: Path, paths: list[str]) -> list[str]:
     dated: list[tuple[float, str]] = []
-    until = time.monotonic() + LONGEST_S
+    until = time.monotonic() + DATING_S
     for number, path in enumerate(paths[:MOST_DATED_FILES]):
         if time.monotonic() > until:
             return [path for _, path in sorted(dated, key=lambda each: -each[0])] + paths[number:]
