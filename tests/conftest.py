@@ -18,8 +18,6 @@ if hasattr(signal, "SIGHUP"):
 # Reading the machine's certificates takes as long as a turn, and no server of the tests has one.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
-# The embedded model's threads would spin while they wait for each other, on cores that other tests need.
-os.environ["OMP_WAIT_POLICY"] = "passive"
 
 
 @pytest.fixture

@@ -74,7 +74,8 @@ class WeightsServer:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=self._environ,
+            # Threads that wait without spinning: the model shares the cores with the terminal it answers in.
+            env={"OMP_WAIT_POLICY": "passive", **self._environ},
             # Ctrl+C in the terminal is for the turn, not for the model's process.
             start_new_session=True,
         )

@@ -19,10 +19,7 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turn import Outcome
 from co_tui.session.user_messages import command_message
-from co_tui.settings import Settings
 
-TIMEOUT_S: Final = 120.0
-"""Where no setting says otherwise."""
 LINGER_S: Final = 0.5
 """How long output is awaited from children that outlive the command."""
 SHOW_EVERY_S: Final = 0.1
@@ -32,10 +29,6 @@ MOST_OUTPUT_CHARS: Final = 30_000
 STILL_RUNNING: Final = "was still running when co-tui ended"
 MOST_SHOWN_CHARS: Final = 20_000
 """Of the output while it comes; its end is in the message."""
-
-
-def time_limit(settings: Settings) -> float:
-    return float(getattr(settings, "command_timeout_s", TIMEOUT_S))
 
 
 class CommandRefused(Exception):
@@ -50,7 +43,7 @@ class UserCommand:
         self._command = command
         self._cwd = environment.cwd
         self._environ = without_secrets(environment.environ)
-        self._timeout_s = time_limit(runtime.settings)
+        self._timeout_s = runtime.settings.command_timeout_s
         self._output = BoundedOutput(min(MOST_OUTPUT_CHARS, runtime.history.governor.window.tokens // 4))
         self._shown_chars = 0
         self._began = time.monotonic()
