@@ -10,7 +10,7 @@ from co_tui.events import ApprovalDecided
 
 FREE_TOOLS: Final = frozenset(
     ("read_file", "list_directory", "search_files", "find_files", "check_command", "stop_command", "write_plan",
-     "ask_user_question", "load_capability")
+     "ask_user_question", "load_capability", "delegate_task",)
 )  # fmt: skip
 """Tools of the working directory that change nothing there, or end what was allowed to begin."""
 COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))

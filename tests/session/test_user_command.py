@@ -113,9 +113,9 @@ def _lives(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
 
 
-async def test_its_time_is_limited(home: Path, monkeypatch) -> None:
-    monkeypatch.setattr("co_tui.session.user_command.time_limit", lambda settings: 0.2)
+async def test_its_time_is_limited(home: Path) -> None:
     session = await started(home)
+    await session.apply_settings(session.settings.but(command_timeout_s=0.2))
     assert await session.run_command("echo begun; sleep 100") is Outcome.DONE
     assert "It was stopped because its time was over" in told(session) and "begun" in told(session)
     await session.close()
