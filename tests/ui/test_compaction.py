@@ -37,6 +37,7 @@ async def talked(
 ) -> AsyncIterator[tuple[CoTui, Pilot[Any]]]:
     provider.default, provider.window = LONG, 100_000
     provider.summary = Reply(text=SUMMARY, prompt_tokens=400, completion_tokens=40)
+    settings = {"tools": "none", **settings}  # nothing but the conversation
     environ = {f"CO_TUI_{name.upper()}": value for name, value in settings.items()}
     launch = launch_for(home, provider, environ=environ)
     async with running(launch) as (app, pilot):
