@@ -1,6 +1,7 @@
 """A file of weights on this machine answers, without any server."""
 
 import asyncio
+import errno
 import os
 from pathlib import Path
 
@@ -105,10 +106,15 @@ async def test_a_file_that_cannot_be_weights_is_named_with_why(tmp_path: Path) -
                 await look(f"gguf:{path}", config(tmp_path))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
-async def test_a_file_of_somebody_else_is_named_with_why(tmp_path: Path) -> None:
+async def test_a_file_of_somebody_else_is_named_with_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = a_file(tmp_path, b"GGUF")
+
+    def closed(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", closed)  # nothing is closed to root, who may run this
     with pytest.raises(ModelUnusable, match="cannot be read: Permission denied"):
-        await open_model(f"gguf:{a_file(tmp_path, b'GGUF', 0)}", config(tmp_path))
+        await open_model(f"gguf:{file}", config(tmp_path))
 
 
 @needs_weights

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.agent import models
+from co_tui.agent import local_models
 from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.events import SessionError
 from co_tui.session.environment import Environment
@@ -136,7 +136,7 @@ def embedded_desk(home: Path) -> Environment:
 async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "EMBEDDED_REPLY_TOKENS", 24)  # so small a model may talk on and on
+    monkeypatch.setattr(local_models, "EMBEDDED_REPLY_TOKENS", 24)  # so small a model may talk on and on
     environment = embedded_desk(home)
     session = await Session.start(environment, "embedded")
     try:

@@ -33,6 +33,29 @@ def wait_for_first_word(command: Command, seconds: float = 150) -> None:
     raise AssertionError("no word of a reply came")
 
 
+STORIES = ("Tell me a very long story about the sea.", "List two hundred animals.", "Count to five hundred in words.")
+
+
+def stop_a_long_answer(terminal: Terminal) -> None:
+    """So small a model may answer in a line, and be done before anybody can stop it: then it is asked for more."""
+    for story in STORIES:
+        terminal.type(story)
+        terminal.press("Enter")
+        terminal.wait(story)
+        until = time.monotonic() + 60
+        while time.monotonic() < until and ("esc stop" in terminal.screen or "interrupted" not in terminal.screen):
+            if " tokens" in terminal.screen:
+                terminal.press("Escape")
+                terminal.wait(gone="esc stop")
+                break
+            if "esc stop" not in terminal.screen and time.monotonic() > until - 50:
+                break  # it is done already
+            time.sleep(0.05)
+        if "interrupted by the user" in terminal.screen:
+            return
+    raise AssertionError("no answer was long enough to be stopped")
+
+
 @pytest.fixture
 def terminal(co_tui: Command) -> Iterator[Terminal]:
     terminal = Terminal(co_tui)
@@ -47,12 +70,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.press("Enter")
     terminal.wait("Is Paris a capital? One word only: yes or no.", "co-tui ", " of 8.2k", gone="esc stop")
 
-    terminal.type("Tell me a very long story about the sea.")
-    terminal.press("Enter")
-    terminal.wait("answering")
-    wait_for_first_word(co_tui)
-    terminal.press("Escape")
-    terminal.wait("interrupted by the user", gone="esc stop")
+    stop_a_long_answer(terminal)
 
     terminal.press("F8")
     terminal.wait("Context cleared")
@@ -83,7 +101,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     listed = co_tui("sessions", "--json").objects
     assert {row["title"].partition("?")[0] for row in listed} == {"Is Paris a capital", "Is snow cold"}
     kinds = [entry["message"]["kind"] for entry in co_tui("show", first, "--json").objects]
-    assert kinds == ["request", "response"] * 3
+    assert len(kinds) >= 6 and kinds == ["request", "response"] * (len(kinds) // 2)
 
 
 def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: Command) -> None:
