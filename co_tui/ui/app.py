@@ -40,6 +40,10 @@ def _palette_provider() -> type[Provider]:
     return CommandProvider
 
 
+FIRST_KEYS_S = 0.03
+"""After the first paint: what was typed by then is shown before the rest of the screen is brought."""
+
+
 class CoTui(App[None]):
     """co-tui's full screen."""
 
@@ -120,7 +124,7 @@ class CoTui(App[None]):
         self.chat.set_look(self.look)
         self.controller.show_stored(self.controller.session_id)
         self._give_early_keys()
-        self.call_after_refresh(self._painted)
+        self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, self._painted))
 
     async def _painted(self) -> None:
         self._look_again()
