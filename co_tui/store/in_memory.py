@@ -44,7 +44,7 @@ class _KeptSession:
         """What a search looks at."""
         for event in list(self.events):
             if isinstance(event.fact, Message):
-                for part in searchable(event.fact.message):
+                for part in searchable(event.fact):
                     yield event, part
 
 

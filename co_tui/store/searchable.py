@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from co_tui.events import Json
+from co_tui.events import Message
 from co_tui.events.messages import Role, pieces
 from co_tui.events.storable import storable_text
 
@@ -19,9 +19,11 @@ class SearchableText(NamedTuple):
     text: str
 
 
-def searchable(message: Json) -> Iterator[SearchableText]:
+def searchable(fact: Message) -> Iterator[SearchableText]:
     """Each part of a message that says something or names a tool."""
-    for role, text, part in pieces(message):
+    for role, text, part in pieces(fact.message):
+        if fact.agent and role == "user":
+            role = "tool_call"  # the task of a delegation: an agent's words, not the user's
         tool = part.get("tool_name")
         tool = _indexable(tool) if isinstance(tool, str) else ""
         if tool or text.strip():

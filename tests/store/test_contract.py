@@ -134,6 +134,12 @@ def test_a_delegations_usage_costs_but_is_not_the_sessions_own(store: Store, rea
     assert (row.tokens, row.cost) == (50, 0.5) and reading.usage("s") == usage
 
 
+def test_the_task_of_a_delegation_is_found_but_is_no_prompt_of_the_users(store: Store, reading: Reading) -> None:
+    store.writing().append("s", [said("ask somebody"), said("count the whales").but(agent="self 1")]).result()
+    assert reading.prompts(9) == ["ask somebody"]
+    assert [row.id for row in reading.sessions(search="whales")] == ["s"]
+
+
 def test_the_row_carries_its_counters(store: Store, reading: Reading) -> None:
     usage = UsageInfo(
         token_limit=1000, current_tokens=50, messages_count=2, system_tokens=5,

@@ -59,7 +59,7 @@ def _index(connection: sqlite3.Connection, event: Event) -> None:
     if isinstance(event.fact, Message):
         connection.executemany(
             "INSERT INTO message_texts(session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?)",
-            [(event.session_id, event.seq, *part) for part in searchable(event.fact.message)],
+            [(event.session_id, event.seq, *part) for part in searchable(event.fact)],
         )
 
 

@@ -107,7 +107,7 @@ def _complete_texts(connection: sqlite3.Connection) -> None:
             "SELECT id FROM message_texts WHERE session_id = ? AND seq = ? ORDER BY id", (session_id, seq)
         )
         ids = iter([number for (number,) in there.fetchall()])
-        for role, tool, text in searchable(fact.message) if isinstance(fact, Message) else ():
+        for role, tool, text in searchable(fact) if isinstance(fact, Message) else ():
             known = next(ids, None) if role in SAID and text.strip() else None
             if known is None:
                 connection.execute(
