@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from pydantic_ai.models import Model
@@ -34,7 +35,7 @@ def open_embedded(config: ModelConfig) -> "LocalModel":
         max_tokens=EMBEDDED_REPLY_TOKENS,
         extra_body={"repeat_penalty": 1.1},
     )
-    found = lambda: embedded_weights(config.fetched_models, config.context_window)  # noqa: E731
+    found = partial(embedded_weights, config.fetched_models, config.context_window)
     return LocalModel(EMBEDDED, settings, found, WeightsServer(without_secrets(config.environ)))
 
 

@@ -1,10 +1,10 @@
 """Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
+from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
@@ -21,6 +21,7 @@ from co_tui.session.run_log import RunLog
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
 from co_tui.session.streaming import Streaming
+from co_tui.session.to_the_end import to_the_end
 
 T = TypeVar("T")
 DELEGATE_TOOL = "delegate_task"
@@ -56,9 +57,7 @@ class DelegatedRun:
     def agent(self) -> str:
         return self._history.agent
 
-    async def before_request(
-        self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
-    ) -> list[ModelMessage]:
+    async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)
         if self._steps >= self._most_steps:
             raise TooManySteps(self._steps)
@@ -66,9 +65,7 @@ class DelegatedRun:
         measured = await self._compactor.before_request(self._on)
         return (await self._history.fit(measured)).messages
 
-    async def after_response(
-        self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
-    ) -> None:
+    async def after_response(self, response: ModelResponse) -> None:
         self._steps += 1
         self._usage["requests"] += 1
         self._usage["input_tokens"] += response.usage.input_tokens
@@ -122,19 +119,19 @@ class Delegations:
         try:
             result = await work()
         except BaseException as error:
-            await _to_the_end(run.end(*_ended_by(error)))
+            await to_the_end(run.end(*_ended_by(error)))
             raise
         finally:
             CURRENT_AGENT.reset(token)
             del self._running[run.agent]
-        await run.end("done")
+        await to_the_end(run.end("done"))
         return result
 
     async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
-        agent = _name_for(storable_text(name) or "agent", {*self._recorder.state.delegations, *self._names})
+        name, task, call_id = map(storable_text, (name, task, call_id))
+        agent = _name_for(name or "agent", {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several begin at once, before any is in the log
-        fact = DelegationStart(agent=agent, name=name, task=storable_text(task), call_id=storable_text(call_id))
-        await self._recorder.record(fact.but(name=storable_text(name)))
+        await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
         return self._new_run(agent)
 
 
@@ -144,15 +141,6 @@ def _name_for(name: str, known: Collection[str]) -> str:
 
 
 def _ended_by(error: BaseException) -> tuple[str, str]:
-    if not isinstance(error, Exception) or type(error).__name__ == "RunCancelled":
+    if isinstance(error, RunCancelled) or not isinstance(error, Exception):
         return INTERRUPTED, STOPPED
     return "failed", str(error)
-
-
-async def _to_the_end(work: Awaitable[None]) -> None:
-    """What is being logged is, also when whoever logs it is cancelled again."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])

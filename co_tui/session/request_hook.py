@@ -15,13 +15,9 @@ from co_tui.session.delegations import DELEGATE_TOOL, Delegations
 class GovernedTurn(Protocol):
     """What is done about a request and its reply."""
 
-    async def before_request(
-        self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
-    ) -> list[ModelMessage]: ...
+    async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]: ...
 
-    async def after_response(
-        self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
-    ) -> None: ...
+    async def after_response(self, response: ModelResponse) -> None: ...
 
 
 class RequestHook(AbstractCapability[Any]):
@@ -35,15 +31,13 @@ class RequestHook(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        request_context.messages = await self._governing.before_request(
-            ctx.messages, request_context.messages, _scaffold(request_context)
-        )
+        request_context.messages = await self._governing.before_request(ctx.messages, _scaffold(request_context))
         return request_context
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        await self._governing.after_response(request_context.messages, _scaffold(request_context), response)
+        await self._governing.after_response(response)
         return response
 
     async def wrap_tool_execute(

@@ -239,9 +239,7 @@ class Turn:
         await self._log.keep_results()
         return await self._approvals.request(requests)
 
-    async def before_request(
-        self, run_messages: Sequence[ModelMessage], messages: Sequence[ModelMessage], scaffold: Scaffold
-    ) -> list[ModelMessage]:
+    async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         """The last step before sending: what is new is logged, the stages run, the usage is told."""
         await self._log.catch_up(run_messages)
         if self._steps >= self._runtime.settings.agent_max_steps:
@@ -258,9 +256,7 @@ class Turn:
             raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens)
         return prepared.messages
 
-    async def after_response(
-        self, messages: Sequence[ModelMessage], scaffold: Scaffold, response: ModelResponse
-    ) -> None:
+    async def after_response(self, response: ModelResponse) -> None:
         """A whole reply: logged, and the context measured by what its provider counted."""
         self._steps += 1
         self._kept += bool(response.parts)

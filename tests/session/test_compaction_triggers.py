@@ -9,7 +9,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai.messages import CompactionPart, ModelResponse, TextPart
 
-from co_tui.context.count import Scaffold
 from co_tui.events import (
     SessionError,
 )
@@ -112,7 +111,7 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
             lambda agent, number: factory.new_delegated_run(runtime, agent, number),
         )
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
-        await turn.after_response([], Scaffold(), ModelResponse(parts=[part, TextPart("so")]))
+        await turn.after_response(ModelResponse(parts=[part, TextPart("so")]))
         done = compactions(session.state)[-1]
         assert (done.success, done.summarised_by, done.replaced) == (True, "anthropic", ())
         assert list(session.state.history)[:2] == history and not session.state.rewrites, "nothing of ours is gone"

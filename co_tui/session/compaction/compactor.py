@@ -6,9 +6,9 @@ event. Until that event is in the log nothing has happened; whatever goes wrong 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from co_tui.context import cuts
 from co_tui.context.decide import Plan, frees_enough
@@ -25,6 +25,7 @@ from co_tui.session.compaction.prepare import Stopped, prepare
 from co_tui.session.compaction.scope import cut_up_to, is_fixed, wished_cut
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.questions import Questions, Unattended
+from co_tui.session.to_the_end import to_the_end
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
@@ -271,7 +272,7 @@ class Compactor:
             return await self._applier.end(run.job, run.job.failed(cancelled=True))
         if (error := task.exception()) is not None:
             return await self._applier.end(run.job, run.job.failed(_words(error, run.job)))
-        return await _to_the_end(self._applier.apply(run.job))
+        return await to_the_end(self._applier.apply(run.job))
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
@@ -304,7 +305,7 @@ class Compactor:
         async with self._rewriting:
             job = self._background.take(history.version)
             if job is not None:
-                await _to_the_end(self._applier.apply(job, waited_ms=waited_ms))
+                await to_the_end(self._applier.apply(job, waited_ms=waited_ms))
 
 
 async def _wished(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Job:
@@ -347,13 +348,3 @@ def _unheard(task: asyncio.Task[None]) -> CompactionComplete:
     if not task.cancelled() and (error := task.exception()) is not None:
         raise error
     return CompactionComplete(success=False, cancelled=True)
-
-
-async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Once the history is being rewritten it is, whoever waits for it."""
-    task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
