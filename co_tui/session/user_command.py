@@ -5,7 +5,6 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
 from typing import Final, Literal
 
 from pydantic_ai.messages import ModelRequest
@@ -13,6 +12,7 @@ from pydantic_ai.messages import ModelRequest
 from co_tui.agent.redact import without_secrets
 from co_tui.events import CommandOutput, Message
 from co_tui.events.event import dump
+from co_tui.session.child_process import LINGER_S, ChildProcess
 from co_tui.session.command_output import BoundedOutput
 from co_tui.session.environment import Environment
 from co_tui.session.runtime import Runtime
@@ -20,8 +20,6 @@ from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turn import Outcome
 from co_tui.session.user_messages import command_message
 
-LINGER_S: Final = 0.5
-"""How long output is awaited from children that outlive the command."""
 SHOW_EVERY_S: Final = 0.1
 SAVE_EVERY_S: Final = 1.0
 MOST_OUTPUT_CHARS: Final = 30_000
@@ -70,7 +68,7 @@ class UserCommand:
         loop = asyncio.get_running_loop()
         try:
             transport, process = await loop.subprocess_shell(
-                lambda: _Process(loop, self._output.add),
+                lambda: ChildProcess(loop, lambda _, data: self._output.add(data)),
                 self._command,
                 cwd=self._cwd,
                 env=self._environ,
@@ -89,7 +87,7 @@ class UserCommand:
             _kill(transport)
             transport.close()
 
-    async def _followed(self, transport: asyncio.SubprocessTransport, process: "_Process") -> str:
+    async def _followed(self, transport: asyncio.SubprocessTransport, process: ChildProcess) -> str:
         stopping = asyncio.create_task(self._stopped.wait())
         ends: set[asyncio.Future[None] | asyncio.Task[Literal[True]]] = {process.exited, stopping}
         await asyncio.wait(ends, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -136,26 +134,3 @@ def _kill(transport: asyncio.SubprocessTransport) -> None:
     if transport.get_returncode() is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(transport.get_pid(), signal.SIGKILL)
-
-
-class _Process(asyncio.SubprocessProtocol):
-    """The end of the process is not the end of its output: children may hold that open for ever."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, said: Callable[[bytes], None]) -> None:
-        self._said = said
-        self.exited: asyncio.Future[None] = loop.create_future()
-        self.closed: asyncio.Future[None] = loop.create_future()
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self._said(data)
-
-    def process_exited(self) -> None:
-        _settle(self.exited)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        _settle(self.closed)
-
-
-def _settle(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

@@ -11,7 +11,6 @@ from co_tui.context.repair import INTERRUPTED
 from co_tui.events import (
     ArtifactStored,
     CompactionComplete,
-    Message,
     SessionError,
     ToolActivity,
     UsageInfo,
@@ -23,14 +22,6 @@ from co_tui.settings import Settings
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed, stored_events
-
-
-async def heard(listener: Listener):
-    return [event async for event in listener]
-
-
-def parts_of(fact: Message) -> list[tuple[str, object]]:
-    return [(part["part_kind"], part.get("content", part.get("args"))) for part in fact.message["parts"]]
 
 
 async def test_a_turn_stops_after_the_allowed_steps_with_a_notice(home: Path) -> None:

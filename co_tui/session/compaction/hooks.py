@@ -17,13 +17,12 @@ from typing import NamedTuple
 from co_tui.agent.redact import redact, without_secrets
 from co_tui.events import HookRun, Json
 from co_tui.inert import inert, one_line
+from co_tui.session.child_process import LINGER_S, ChildProcess
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
 COMMAND_CHARS = 200
 FOCUS_CHARS = 4_000
-LINGER_S = 0.5
-"""How long output is awaited from children that outlive their hook."""
 VETO_EXIT = 2
 
 
@@ -153,12 +152,18 @@ def _line(text: str, secrets: Sequence[str], limit: int) -> str:
 async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
     """The command's end; raises TimeoutError when there is none in time."""
     loop = asyncio.get_running_loop()
+    said = {1: bytearray(), 2: bytearray()}
+
+    def hear(stream: int, data: bytes) -> None:
+        """Up to a limit; what is beyond is read and dropped, so that the hook goes on."""
+        said[stream] += data[: OUTPUT_BYTES + 1 - len(said[stream])]
+
     # From a file, not a pipe: a hook that never reads its input cannot block or break the writing of it.
     with tempfile.TemporaryFile() as given:
         given.write(text.encode() + b"\n")
         given.seek(0)
         transport, process = await loop.subprocess_shell(
-            lambda: _Process(loop),
+            lambda: ChildProcess(loop, hear),
             command,
             stdin=given,
             cwd=hooks.cwd,
@@ -171,7 +176,7 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
             raise TimeoutError
         # Children the hook left running may stay, but are not waited for.
         await asyncio.wait({process.closed}, timeout=LINGER_S)
-        return _Ended(transport.get_returncode() or 0, bytes(process.said[1]), bytes(process.said[2]))
+        return _Ended(transport.get_returncode() or 0, bytes(said[1]), bytes(said[2]))
     except BaseException:
         await _kill(transport.get_pid(), process)
         raise
@@ -179,34 +184,10 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
         transport.close()
 
 
-async def _kill(group: int, process: "_Process") -> None:
+async def _kill(group: int, process: ChildProcess) -> None:
     """End a hook and all it started in its process group."""
     if process.closed.done():
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
     await asyncio.wait({process.exited}, timeout=LINGER_S)
-
-
-class _Process(asyncio.SubprocessProtocol):
-    """Collects what a hook says, up to a limit; what is beyond is read and dropped, so that the hook goes on."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.said = {1: bytearray(), 2: bytearray()}
-        # The end of the process is not the end of its output: children may hold that open for ever.
-        self.exited: asyncio.Future[None] = loop.create_future()
-        self.closed: asyncio.Future[None] = loop.create_future()
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self.said[fd] += data[: OUTPUT_BYTES + 1 - len(self.said[fd])]
-
-    def process_exited(self) -> None:
-        _settle(self.exited)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        _settle(self.closed)
-
-
-def _settle(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
