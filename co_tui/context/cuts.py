@@ -8,6 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 from co_tui.context.turns import (
     EARLIER,
+    answers_calls,
     cut_before,
     has_text,
     kept_by_rule,
@@ -52,6 +53,11 @@ def recent_start(messages: Sequence[ModelMessage], room_tokens: float, tokens: T
     while start > 0 and (room_tokens := room_tokens - tokens(messages[start - 1])) >= 0:
         start -= 1
     return cut_before(messages, start)
+
+
+def unseen_start(messages: Sequence[ModelMessage]) -> int:
+    """Where the calls begin whose results the model has not seen yet; the end when there are none."""
+    return cut_before(messages, len(messages) - 1) if messages and answers_calls(messages[-1]) else len(messages)
 
 
 def newest_start(messages: Sequence[ModelMessage], max_messages: int, room_tokens: float, tokens: Tokens) -> int:

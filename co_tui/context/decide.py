@@ -11,8 +11,9 @@ from co_tui.context.cuts import Cut, Tokens
 from co_tui.context.marks import Marks, marks, run_threshold
 from co_tui.context.policy import CompactionRule, Policy, SummaryFallback
 from co_tui.context.replacement import difference
-from co_tui.context.turns import stands_in, turn_starts
+from co_tui.context.turns import holds_summary, stands_in, turn_starts
 from co_tui.events.triggers import Trigger
+from co_tui.settings.by_window import in_window
 
 LEAST_FREED = 0.1
 """A compaction that frees less of the conversation than this is not worth its loss."""
@@ -100,11 +101,23 @@ def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:
 
 def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
     """Everything but the newest messages that fit into the share kept word for word."""
-    room = situation.policy.keep_recent_share * situation.window_tokens
+    room = in_window(situation.policy.keep_recent_share, situation.window_tokens) * situation.window_tokens
     if not room:
         return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
     start = cuts.recent_start(situation.history, room, situation.tokens)
-    return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=situation.pinned)
+    if trigger is Trigger.BLOCKING:  # otherwise the model sees all of it before any of it goes
+        start = min(start, cuts.unseen_start(situation.history))
+    return cuts.share_cut(
+        situation.history, trigger, keep_from=start, pinned=(*situation.pinned, *_standing_summaries(situation))
+    )
+
+
+def _standing_summaries(situation: Situation) -> Sequence[int]:
+    """Those that stay as they are, so that the beginning of the request stays the same."""
+    found = [index for index, message in enumerate(situation.history) if holds_summary(message)]
+    held = sum(situation.tokens(situation.history[index]) for index in found)
+    most = in_window(situation.policy.merged_share, situation.window_tokens) * situation.window_tokens
+    return found if held < most else ()
 
 
 def _window(situation: Situation) -> Plan | None:

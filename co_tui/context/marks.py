@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from co_tui.context.policy import CompactionRule, Policy
+from co_tui.settings.by_window import in_window
 
 SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
 """Between these, the share at which a run is compressed rises from its low to its high value."""
@@ -32,8 +33,9 @@ def run_threshold(policy: Policy, window_tokens: int) -> float:
 def marks(policy: Policy, window_tokens: int) -> Marks:
     match policy.rule:
         case CompactionRule.BACKGROUND:
-            waiting = policy.buffer_exhaustion_threshold
-            return Marks(share=min(policy.background_compaction_threshold, waiting), waiting_share=waiting)
+            waiting = in_window(policy.buffer_exhaustion_threshold, window_tokens)
+            begins = in_window(policy.background_compaction_threshold, window_tokens)
+            return Marks(share=min(begins, waiting), waiting_share=waiting)
         case CompactionRule.COMPRESS:
             return Marks(share=policy.compression_threshold)
         case CompactionRule.WINDOW:

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from co_tui.record import Record
 from co_tui.settings import Governing
+from co_tui.settings.by_window import ByWindow
 
 
 class CompactionRule(StrEnum):
@@ -60,8 +61,8 @@ class Policy(Record):
     archive_over_chars: int
     max_history_messages: int
     min_compaction_messages: int
-    background_compaction_threshold: float
-    buffer_exhaustion_threshold: float
+    background_compaction_threshold: float | ByWindow
+    buffer_exhaustion_threshold: float | ByWindow
     compression_threshold: float
     run_compression_low: float
     run_compression_high: float
@@ -71,8 +72,11 @@ class Policy(Record):
     considered_messages: int
     fallback_messages: int
     fallback_tokens: int
-    summary_share: float
-    keep_recent_share: float
+    summary_share: float | ByWindow
+    compacted_share: float | ByWindow
+    merged_share: float | ByWindow
+    keep_recent_share: float | ByWindow
+    recollection_share: float | ByWindow
 
     def for_delegation(self) -> "Policy":
         """The same for a part of the work that another agent does."""

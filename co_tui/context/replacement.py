@@ -9,11 +9,13 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 from co_tui.context import user_words
 from co_tui.context.cuts import Cut
+from co_tui.context.excerpts import NO_EXCERPTS, Excerpts
 from co_tui.context.policy import SummaryForm
 from co_tui.context.turns import EARLIER, is_prompt
-from co_tui.events.messages import STANDS_FOR, SUMMARY
+from co_tui.events.messages import EXCERPTS, STANDS_FOR, SUMMARY
 
 COMPACTED = "[Compacted conversation summary]"
+UNDER_WAY = "[What is under way]"
 UNDERSTOOD = "Understood. I have the conversation context."
 
 
@@ -36,34 +38,61 @@ class Replacement(NamedTuple):
         return result
 
 
+class Digest(NamedTuple):
+    """What is told in place of messages: a summary, and the original lines that stand in it or beside it."""
+
+    summary: str
+    excerpts: Excerpts = NO_EXCERPTS
+    words: user_words.UserWords | None = None
+    """The user's words that stand in the summary, where the form has no other place for them."""
+
+    @property
+    def text(self) -> str:
+        beside = self.excerpts.text if self.excerpts.text not in self.summary else ""
+        return "\n\n".join(filter(None, (self.summary, beside and f"## Word for word\n{beside}")))
+
+    def as_metadata(self) -> dict[str, Any]:
+        metadata: dict[str, Any] = self.words.as_metadata() if self.words else {}
+        if self.excerpts.lines:
+            metadata[EXCERPTS] = self.excerpts.as_json()
+        return {SUMMARY: self.summary, **metadata}
+
+
 def build(
     form: SummaryForm,
     history: Sequence[ModelMessage],
     cut: Cut,
-    summary: str | None,
+    digest: Digest | None,
     *,
     words: user_words.UserWords | None = None,
     extras: Mapping[str, str] | None = None,
     pinned: Collection[int] = (),
 ) -> Replacement:
-    """What a policy's form puts in place of the cut; without a summary, a marker that says what is gone."""
+    """What a policy's form puts in place of the cut; without a digest, a marker that says what is gone."""
     count = len(cut.replaced)
-    if summary is None:
+    if digest is None:
         beside = user_words.written(user_words.UserWords(), extras) if form is SummaryForm.FULL else ""
         return _one(history, cut, "\n\n".join(filter(None, (window_marker(count, None), beside))))
     match form:
         case SummaryForm.MARKER:
-            return _one(history, cut, window_marker(count, summary), {SUMMARY: summary})
+            return _one(history, cut, window_marker(count, digest.text), digest.as_metadata())
         case SummaryForm.PAIR:
-            said = _said(history, cut, f"{COMPACTED}\n{summary}", {SUMMARY: summary})
+            said = _said(history, cut, f"{COMPACTED}\n{digest.text}", digest.as_metadata())
             reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
             return Replacement(cut.replaced, [said, reply])
         case SummaryForm.PROMPT:
-            return _into_first_prompt(history, cut, summary, pinned)
+            return _into_first_prompt(history, cut, digest, pinned)
         case SummaryForm.FULL:
             words = words or user_words.UserWords()
-            text = "\n\n".join(filter(None, (f"{EARLIER}\n{summary}", user_words.written(words, extras))))
-            return _one(history, cut, text, words.as_metadata(summary))
+            text = "\n\n".join(filter(None, (f"{EARLIER}\n{digest.text}", user_words.written(words))))
+            told = _said(history, cut, text, digest._replace(words=words).as_metadata())
+            return Replacement(cut.replaced, [told, *_under_way(history, cut, extras)])
+
+
+def _under_way(history: Sequence[ModelMessage], cut: Cut, extras: Mapping[str, str] | None) -> list[ModelMessage]:
+    """A message of its own, since the next compaction replaces it also where the summary stays."""
+    text = user_words.written(user_words.UserWords(), extras)
+    return [_said(history, cut, f"{UNDER_WAY}\n{text}", {STANDS_FOR: 0})] if text else []
 
 
 def window_marker(count: int, summary: str | None) -> str:
@@ -90,19 +119,21 @@ def _one(
     return Replacement(cut.replaced, [_said(history, cut, text, metadata)])
 
 
-def _into_first_prompt(history: Sequence[ModelMessage], cut: Cut, summary: str, pinned: Collection[int]) -> Replacement:
+def _into_first_prompt(
+    history: Sequence[ModelMessage], cut: Cut, digest: Digest, pinned: Collection[int]
+) -> Replacement:
     """The summary joins the first user message kept; apart from it when that is pinned, or something is between."""
     after = cut.replaced[-1] + 1
-    text = f"{EARLIER}\n{summary}"
+    text = f"{EARLIER}\n{digest.text}"
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
     if not contiguous or after in pinned or after >= len(history) or not is_prompt(history[after]):
-        return _one(history, cut, text, {SUMMARY: summary})
+        return _one(history, cut, text, digest.as_metadata())
     prompt = history[after]
     assert isinstance(prompt, ModelRequest)
     note = UserPromptPart(text, timestamp=prompt.timestamp or _time(history, cut))
     first = next(place for place, part in enumerate(prompt.parts) if isinstance(part, UserPromptPart))
     parts = [*prompt.parts[:first], note, *prompt.parts[first:]]
-    joined = replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), SUMMARY: summary})
+    joined = replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), **digest.as_metadata()})
     return Replacement((*cut.replaced, after), [joined])
 
 

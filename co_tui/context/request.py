@@ -8,15 +8,23 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context import cuts, replacement, user_words
 from co_tui.context.count import Reading, Scaffold, Window
 from co_tui.context.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut
+from co_tui.context.excerpts import Excerpts
 from co_tui.context.meter import Meter
+from co_tui.context.offline_summary import Sources
 from co_tui.context.policy import Policy, SummaryForm
-from co_tui.context.replacement import Replacement
-from co_tui.context.stages import Keep, Stages
+from co_tui.context.recollection import recollect
+from co_tui.context.replacement import Digest, Replacement
+from co_tui.context.stages import Keep, Note, Stages
 from co_tui.context.tool_outputs import Memo
 from co_tui.context.truncate import truncate
 from co_tui.events.triggers import Trigger
+from co_tui.settings.by_window import ByWindow, in_window
 
 LARGEST_SUMMARY_TOKENS = 20_000
+MOST_LEFT_SHARE = 0.5
+"""Of the window: a compaction leaves no more behind."""
+LEAST_NOTE_TOKENS = 80
+"""With less room than this, nothing is recollected."""
 USER_WORDS_SHARE = 0.4
 """Of what a compaction may leave behind: as much as this for the user's own words."""
 
@@ -85,13 +93,14 @@ class Governor:
         scaffold: Scaffold,
         lineage: object = None,
         pinned: Collection[int] = (),
+        note: Note | None = None,
     ) -> Measured:
         """Repair the history, make its tool outputs smaller, and measure the request that gives.
 
         Histories of the same `lineage` only ever grow at their end: then this costs what was added since
         the last request, not what the whole is long.
         """
-        staged = self._stages.run(history, lineage, pinned)
+        staged = self._stages.run(history, lineage, pinned, note)
         reading = self.meter.read(staged.request, scaffold, self._window, same=staged.unchanged)
         return Measured(staged.live, staged.origins, staged.request, reading, staged.pinned)
 
@@ -132,12 +141,31 @@ class Governor:
         """Leave a conversation of that length alone until something was added to it, or it was cut."""
         self._resist = range(messages, messages + self.policy.min_compaction_messages + 1)
 
+    # What comes back
+
+    def recollect(self, measured: Measured, sources: Sources) -> Excerpts:
+        """The lines no longer in the request that bear on its newest step, as many as there is room for."""
+        room = self.prompt_limit * (1 - self.policy.truncation_headroom) - measured.reading.most_tokens
+        budget = min(self._share(self.policy.recollection_share), room)
+        if budget < LEAST_NOTE_TOKENS:
+            return Excerpts()
+        return recollect(sources, measured.live, budget / self.meter.ratio)
+
     # What a compaction leaves
 
     @property
     def summary_tokens(self) -> int:
         """How much a compaction may leave behind."""
-        return int(min(self.policy.summary_share * self._window.tokens, LARGEST_SUMMARY_TOKENS))
+        return int(min(self._share(self.policy.summary_share), LARGEST_SUMMARY_TOKENS))
+
+    def _share(self, share: float | ByWindow) -> float:
+        """So many tokens of the window."""
+        return in_window(share, self._window.tokens) * self._window.tokens
+
+    def room_beside(self, kept_tokens: float) -> float:
+        """What a compaction may leave behind when so much stays, so that the window is as full as it may be."""
+        room = self._share(self.policy.compacted_share) - kept_tokens
+        return min(room, MOST_LEFT_SHARE * self._window.tokens, LARGEST_SUMMARY_TOKENS)
 
     def form_of(self, trigger: Trigger) -> SummaryForm:
         """What stands where messages stood, for a compaction of that trigger."""
@@ -156,15 +184,15 @@ class Governor:
         return plan._replace(cut=cut) if cut else None
 
     def replace(
-        self, measured: Measured, plan: Plan, summary: str | None, *, extras: Mapping[str, str] | None = None
+        self, measured: Measured, plan: Plan, digest: Digest | None, *, extras: Mapping[str, str] | None = None
     ) -> Replacement:
-        """What stands in place of what is due, with that summary."""
+        """What stands in place of what is due, with that told of it."""
         live = measured.live
         if plan.texts_only:
             return replacement.difference(live, cuts.first_and_last_texts(live))
         form = self.form_of(plan.cut.trigger)
         words = self.words_of([live[index] for index in plan.cut.replaced], form)
-        return replacement.build(form, live, plan.cut, summary, words=words, extras=extras, pinned=measured.pinned)
+        return replacement.build(form, live, plan.cut, digest, words=words, extras=extras, pinned=measured.pinned)
 
     def frees_enough(self, measured: Measured, done: Replacement) -> bool:
         """A compaction that frees less than a tenth is not worth its loss."""

@@ -1,18 +1,29 @@
 """Repair and tool outputs over a history that grows, at the cost of what was added since the request before."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
 
 from co_tui.append_only import AppendOnly, Joined
 from co_tui.context.policy import Policy
 from co_tui.context.repair import Repaired, repair_traced
 from co_tui.context.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_ends, trim
 from co_tui.context.turns import latest_prompt
+from co_tui.events.messages import RECOLLECTED
 
 Keep = Callable[[ToolReturnPart, str], str]
 """Stores a tool result and gives the reference that stands for it."""
+
+
+class Note(NamedTuple):
+    """A text that stands beside a message of the history."""
+
+    place: int
+    """The index of the message."""
+    text: str
 
 
 class Staged(NamedTuple):
@@ -51,9 +62,20 @@ class Stages:
         self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}}
         self._settled = _Settled()
         self._pinned: list[ModelMessage] = []
+        self._note: Note | None = None
+        self._noted: tuple[ModelMessage, ModelMessage] | None = None
 
-    def run(self, history: Sequence[ModelMessage], lineage: object = None, pinned: Collection[int] = ()) -> Staged:
+    def run(
+        self,
+        history: Sequence[ModelMessage],
+        lineage: object = None,
+        pinned: Collection[int] = (),
+        note: Note | None = None,
+    ) -> Staged:
         """Histories of the same `lineage` only ever grow at their end."""
+        if note != self._note:
+            self.forget()
+            self._note = note
         settled = self._settled if lineage is not None and self._settled.lineage is lineage else _Settled()
         tail = repair_traced(history[settled.last_reply :] if settled.last_reply else history)
         origins = [None if origin is None else origin + settled.last_reply for origin in tail.origins]
@@ -64,6 +86,8 @@ class Stages:
             kept = {n for n, origin in enumerate(all_origins) if origin in pinned}
         unchanged = len(settled.request)
         rest = self._tool_outputs(live[unchanged:])
+        if note is not None:
+            self._add_note(note, rest, unchanged, all_origins)
         request = Joined(settled.request, rest)
         self._settled = _after(settled, history, Repaired(tail.messages, origins), rest, lineage)
         return Staged(live, all_origins, request, kept, unchanged)
@@ -97,6 +121,16 @@ class Stages:
         self._pinned = messages
         return None
 
+    def _add_note(self, note: Note, rest: list[ModelMessage], start: int, origins: Sequence[int | None]) -> None:
+        """Beside its message, where that is among those that follow `start`."""
+        place = next((n for n in range(len(origins) - 1, start - 1, -1) if origins[n] == note.place), None)
+        if place is None:
+            return
+        message = rest[place - start]
+        if self._noted is None or self._noted[0] is not message:
+            self._noted = (message, with_note(message, note.text))
+        rest[place - start] = self._noted[1]
+
     def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         policy, upto = self._policy, latest_prompt(messages) or 0
         # First of all, since a reference names the result as it is in the log.
@@ -118,6 +152,14 @@ def _after(
     final = min(before + place, latest_prompt(whole) or 0, max(0, len(whole) - RECENT_MESSAGES))
     request = settled.request.extend(rest[: max(0, final - len(settled.request))])
     return _Settled(lineage, live, settled.origins.extend(tail.origins[:place]), last, request)
+
+
+def with_note(message: ModelMessage, text: str) -> ModelMessage:
+    """The message with a note after all that was said in it."""
+    if not isinstance(message, ModelRequest):
+        return message
+    note = UserPromptPart(text, timestamp=message.timestamp or datetime(1970, 1, 1, tzinfo=UTC))
+    return replace(message, parts=[*message.parts, note], metadata={**(message.metadata or {}), RECOLLECTED: text})
 
 
 def _reference(part: ToolReturnPart, text: str) -> str:

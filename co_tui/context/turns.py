@@ -12,7 +12,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.events.messages import COMMAND, STANDS_FOR
+from co_tui.events.messages import COMMAND, RECOLLECTED, STANDS_FOR, SUMMARY
 
 EARLIER = "[Earlier conversation, summarised]"
 
@@ -24,13 +24,26 @@ def is_prompt(message: ModelMessage) -> bool:
         return False
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            return not (message.metadata and (STANDS_FOR in message.metadata or COMMAND in message.metadata))
+            return not message.metadata or _is_said_by_user(message)
     return False
+
+
+def _is_said_by_user(message: ModelRequest) -> bool:
+    """Whether its words are the user's, and not what stands for others, tells of a command, or came back."""
+    metadata = message.metadata or {}
+    notes = 1 if RECOLLECTED in metadata else 0
+    prompts = sum(isinstance(part, UserPromptPart) for part in message.parts)
+    return STANDS_FOR not in metadata and COMMAND not in metadata and prompts > notes
 
 
 def stands_in(message: ModelMessage) -> bool:
     """Whether it stands in place of others."""
     return isinstance(message, ModelRequest) and STANDS_FOR in (message.metadata or {})
+
+
+def holds_summary(message: ModelMessage) -> bool:
+    """Whether it is a summary of others."""
+    return stands_in(message) and SUMMARY in (message.metadata or {})
 
 
 def holds_system(message: ModelMessage) -> bool:

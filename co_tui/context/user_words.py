@@ -11,16 +11,19 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from co_tui.context.count import estimate_text
-from co_tui.context.offline_summary import sentences, states_rule
-from co_tui.context.turns import is_prompt
+from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.content import typed_text
-from co_tui.events.messages import RULES, SAID, STANDS_FOR, SUMMARY, UNSAID
+from co_tui.events.messages import RULES, SAID, SUMMARY, UNSAID
 
 QUOTE_CHARS: Final = 600
 """How much of each message of the user is quoted."""
 RULES_A_MESSAGE: Final = 6
 RULES_SHARE: Final = 0.4
 """Of the room for the user's words: as much as this for standing rules, the rest for quotes."""
+LINE_CHARS: Final = 220
+_RULE: Final = re.compile(
+    r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
+)
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 
 
@@ -32,8 +35,8 @@ class UserWords(NamedTuple):
     unsaid: int = 0
     """Messages of the user that are not quoted; the transcript has them."""
 
-    def as_metadata(self, summary: str) -> dict[str, Any]:
-        return {SUMMARY: summary, RULES: list(self.rules), SAID: list(self.said), UNSAID: self.unsaid}
+    def as_metadata(self) -> dict[str, Any]:
+        return {RULES: list(self.rules), SAID: list(self.said), UNSAID: self.unsaid}
 
 
 def user_words_in(replaced: Iterable[ModelMessage]) -> UserWords:
@@ -45,11 +48,11 @@ def user_words_in(replaced: Iterable[ModelMessage]) -> UserWords:
         if not isinstance(message, ModelRequest):
             continue
         earlier = message.metadata or {}
-        if STANDS_FOR in earlier:
+        if SUMMARY in earlier:
             rules.update(dict.fromkeys(earlier.get(RULES, ())))
             said.extend(earlier.get(SAID, ()))
             unsaid += earlier.get(UNSAID, 0)
-        elif is_prompt(message):
+        if is_prompt(message):
             text = "\n".join(_texts(message))
             rules.update(dict.fromkeys(_rules_in(text)))
             said.append(clipped(text))
@@ -67,7 +70,7 @@ def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = Fals
             found.append(summary)
             if user_words:
                 words = UserWords(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(SAID, ())))
-                found += filter(None, [written(words)])
+                found += [told for told in [written(words)] if told and told not in summary]
     return "\n\n".join(found)
 
 
@@ -112,13 +115,24 @@ def clipped(text: str) -> str:
 
 def _rules_in(text: str) -> list[str]:
     """What the user lays down in one message; of a pasted document full of "must" not more than anything else."""
-    found = [line for line in sentences(text) if states_rule(line)]
+    found = [line for line in _sentences(text) if _RULE.search(line)]
     found.sort(key=lambda line: not _STRONG.search(line))
     return found[:RULES_A_MESSAGE]
 
 
+def _sentences(text: str) -> list[str]:
+    """The text in lines and sentences, each on one line and of bounded length."""
+    return [_line(piece) for piece in re.split(r"(?<=[.!?。！？])\s+|\n+", text[:20_000]) if piece.strip()]
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text[: LINE_CHARS * 4].split())
+    return flat if len(flat) <= LINE_CHARS else flat[: LINE_CHARS - 1] + "…"
+
+
 def _texts(message: ModelRequest) -> list[str]:
-    return [typed_text(part.content) for part in message.parts if isinstance(part, UserPromptPart)]
+    texts = (typed_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
+    return [text for text in texts if not text.startswith(EARLIER)]
 
 
 def _fitting(lines: Sequence[str], room: float) -> tuple[set[str], float]:

@@ -1,6 +1,6 @@
 """Contents of messages as text. Apart from the rest of this room, since it loads what pydantic is made of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic_core import to_json
 
@@ -22,6 +22,14 @@ def prompt_text(content: object) -> str:
 def typed_text(content: object) -> str:
     """What the user typed in a prompt, without the text of its files."""
     return _joined(content, typed_only=True)
+
+
+def attached_texts(content: object) -> Iterator[tuple[str, str]]:
+    """The files of a prompt that are text: the name and the text of each."""
+    for item in content if isinstance(content, Sequence) and not isinstance(content, str) else ():
+        metadata, text = getattr(item, "metadata", None), getattr(item, "content", None)
+        if isinstance(metadata, dict) and isinstance(text, str) and ATTACHED in metadata:
+            yield str(metadata[ATTACHED]), text
 
 
 def _joined(content: object, *, typed_only: bool) -> str:

@@ -83,7 +83,7 @@ def lab(
         return FAILED
     if as_json:
         for tally in tallies:
-            put_json({**asdict(tally), "details_kept_share": round(tally.kept_share, 4), "window": window.tokens})
+            put_json({**asdict(tally), **tally.shares(), "window": window.tokens})
     else:
         put(table(_HEADER, map(_row, tallies)))
     return DONE
@@ -113,19 +113,28 @@ async def _tallies(
         await summaries.close()
 
 
-_HEADER = ("POLICY", "REQUESTS", "PEAK", "TOTAL", "COMPACTIONS", "TRUNCATIONS", "WAITS", "DETAILS KEPT", "BREACHES")
+_HEADER = (
+    "POLICY", "REQUESTS", "PEAK", "MEAN", "COMPACTIONS", "TRUNCATIONS", "WAITS", "LONG", "DETAILS KEPT", "IN CONTEXT",
+    "UNCACHED", "REUSED", "REWRITES", "BREACHES",
+)  # fmt: skip
 
 
 def _row(tally: Tally) -> tuple[str, ...]:
+    shares = tally.shares()
     return (
         tally.policy,
         f"{tally.requests:,}",
         f"{tally.peak_tokens:,}",
-        f"{tally.total_tokens:,}",
+        f"{shares['mean_tokens']:,}",
         f"{tally.compactions:,}",
         f"{tally.truncations:,}",
         f"{tally.waits:,}",
-        f"{tally.kept_share:.1%} of {tally.details_needed:,}",
+        f"{tally.long_requests:,}",
+        f"{shares['details_kept_share']:.1%}",
+        f"{shares['details_in_context_share']:.1%}",
+        f"{tally.uncached_tokens:,}",
+        f"{shares['prefix_reused_share']:.1%}",
+        f"{shares['rewrites_per_hundred']:g} %",
         f"{tally.breaches:,}",
     )
 

@@ -22,7 +22,7 @@ from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable, SummaryWriter
 from co_tui.session.compaction.keeping import Keeping
-from co_tui.session.compaction.summaries import OFFLINE, Summary, SummaryRequest, offline_text
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, offline
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
@@ -36,7 +36,7 @@ class OfflineSummaries:
     """The offline summariser in place of a model, for every policy."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
-        return Summary(offline_text(request), OFFLINE)
+        return offline(request)
 
 
 class Sent(NamedTuple):

@@ -13,9 +13,13 @@ from co_tui.context.request import Prepared
 from co_tui.context.turns import kept_by_rule
 from co_tui.exchange.chat import Conversation
 from co_tui.lab.check import Inspector
-from co_tui.lab.details import Details
+from co_tui.lab.details import Details, Kept
 from co_tui.lab.engine import ReplayEngine
+from co_tui.lab.prompt_cache import PromptCache, Reuse
 from co_tui.session.compaction.job import SummaryWriter
+
+NEXT_MESSAGES = 6
+"""What so many messages from here on use, a request should hold."""
 
 
 class ReplayedRequest(NamedTuple):
@@ -28,8 +32,11 @@ class ReplayedRequest(NamedTuple):
     """All until now."""
     new_compactions: int
     waits: int
-    needed: int
-    kept: int
+    is_long: bool
+    """Whether all that was said before it is more than the window takes: so it is the same for every policy."""
+    details: Kept
+    """Of what the next messages use; counted for long requests only."""
+    reuse: Reuse
     breaches: list[str]
 
 
@@ -45,27 +52,54 @@ class Tally:
     compactions: int = 0
     truncations: int = 0
     waits: int = 0
-    details_needed: int = 0
-    details_kept: int = 0
     too_long: int = 0
     breaches: int = 0
+    long_requests: int = 0
+    """Those with more said before them than the window takes; all figures below are of these."""
+    long_tokens: int = 0
+    uncached_tokens: int = 0
+    """Sent beyond what the request shares with the one before."""
+    rewrites: int = 0
+    """Requests that change what the one before had sent."""
+    details_needed: int = 0
+    details_kept: int = 0
+    details_in_context: int = 0
 
     def add(self, request: ReplayedRequest) -> None:
         prepared = request.prepared
+        tokens = prepared.reading.current_tokens
         self.requests += 1
-        self.peak_tokens = max(self.peak_tokens, prepared.reading.current_tokens)
-        self.total_tokens += prepared.reading.current_tokens
+        self.peak_tokens = max(self.peak_tokens, tokens)
+        self.total_tokens += tokens
         self.compactions += request.new_compactions
         self.waits += request.waits
         self.truncations += prepared.truncation is not None
-        self.details_needed += request.needed
-        self.details_kept += request.kept
         self.too_long += prepared.overshoot_tokens > 0
         self.breaches += len(request.breaches)
+        if request.is_long:
+            self.long_requests += 1
+            self.long_tokens += tokens
+            self.uncached_tokens += max(0, tokens - round(request.reuse.tokens))
+            self.rewrites += request.reuse.is_rewrite
+            self.details_needed += request.details.needed
+            self.details_kept += request.details.kept
+            self.details_in_context += request.details.in_context
 
-    @property
-    def kept_share(self) -> float:
-        return self.details_kept / self.details_needed if self.details_needed else 1.0
+    def shares(self) -> dict[str, float]:
+        """The figures that can be compared between sets of conversations."""
+        needed, requests = self.details_needed, self.long_requests
+        return {
+            "details_kept_share": _share(self.details_kept, needed),
+            "details_in_context_share": _share(self.details_in_context, needed),
+            "mean_tokens": round(self.total_tokens / self.requests) if self.requests else 0,
+            "mean_long_tokens": round(self.long_tokens / requests) if requests else 0,
+            "prefix_reused_share": _share(self.long_tokens - self.uncached_tokens, self.long_tokens),
+            "rewrites_per_hundred": round(100 * self.rewrites / requests, 1) if requests else 0.0,
+        }
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 1.0
 
 
 async def replay(
@@ -77,16 +111,19 @@ async def replay(
     summaries: SummaryWriter | None = None,
 ) -> AsyncIterator[ReplayedRequest]:
     """A request before every reply of the recording, from what was said until then."""
-    engine = ReplayEngine(policy, window, meter=Meter(ratio, margin=1.0), summaries=summaries)
-    details, inspector = Details(), Inspector()
-    seen: set[str] = set()
+    meter = Meter(ratio, margin=1.0)
+    engine = ReplayEngine(policy, window, meter=meter, summaries=summaries)
+    details, inspector, cache = Details(), Inspector(), PromptCache(meter.tokens)
     number = compactions = 0
-    for index, message in enumerate(conversation.messages):
+    said_tokens = 0.0
+    messages = conversation.messages
+    for index, message in enumerate(messages):
         if isinstance(message, ModelResponse) and index:
             prepared, done, waits = await engine.request()
             number += 1
             compactions += len(done)
-            needed = details.of(message) & seen
+            is_long = said_tokens > window.tokens
+            upcoming = messages[index : index + NEXT_MESSAGES]
             # Without truncation nothing promises to fit; a prompt that alone is too long is said, not hidden.
             fits = prepared.overshoot_tokens == 0 or not policy.truncates or _is_smallest(prepared)
             yield ReplayedRequest(
@@ -96,13 +133,15 @@ async def replay(
                 compactions=compactions,
                 new_compactions=len(done),
                 waits=waits,
-                needed=len(needed),
-                kept=details.kept(needed, prepared.messages),
+                is_long=is_long,
+                details=details.kept(details.needed_by(upcoming), prepared.messages) if is_long else Kept(),
+                reuse=cache.next(prepared.messages),
                 breaches=inspector.breaches(prepared.messages, fits=fits),
             )
         await engine.say(message)
         inspector.said(message)
-        seen |= details.of(message)
+        details.said(message)
+        said_tokens += meter.tokens(message)
 
 
 def _is_smallest(prepared: Prepared) -> bool:

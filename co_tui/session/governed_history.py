@@ -1,7 +1,7 @@
 """The history of a session as one model gets it under one policy: measured, fitted, reported."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -10,14 +10,18 @@ from co_tui.agent.failures import Asked
 from co_tui.agent.messages import read_messages
 from co_tui.agent.prices import price_of
 from co_tui.append_only import AppendOnly
-from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold
+from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
+from co_tui.context.offline_summary import Sources
 from co_tui.context.policy import Policy
+from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER
 from co_tui.context.request import Governor, Measured, Prepared, TruncationFigures
-from co_tui.events import CompactionComplete, Truncation, UsageInfo
+from co_tui.context.stages import Note
+from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
 from co_tui.events.messages import pieces
 from co_tui.session.recorder import Recorder
+from co_tui.session.said_before import SaidBefore, originals
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
-from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.session.state.session_state import Delegation, Entry, SessionState
 
 T = TypeVar("T")
 
@@ -57,6 +61,10 @@ class GovernedHistory:
         self.in_turn = False
         """Whether a turn is under way: then the history is rewritten only between two requests."""
         self._parsed = parsed
+        self._said_before = SaidBefore(parsed)
+        self._noted: tuple[Recollection, Note | None] | None = None
+        self._looked: object = None
+        """The history for which something to recollect was last looked for."""
         self._beside = beside
         self._measuring = asyncio.Lock()
         # Go on counting from what the log knows of this model.
@@ -112,7 +120,50 @@ class GovernedHistory:
             if pins:
                 pinned = tuple(index for index, entry in enumerate(entries) if entry.ref in pins)
             messages, lineage = self._parsed.messages(entries), entries.lineage
-            return await self._beside(self.governor.measure, messages, self.scaffold, lineage, pinned)
+            note = self._note(entries)
+            return await self._beside(self.governor.measure, messages, self.scaffold, lineage, pinned, note)
+
+    def _note(self, entries: Sequence[Entry]) -> Note | None:
+        """What was recollected, and beside which message it stands."""
+        fact = self._kept.recollection
+        if fact is None:
+            return None
+        if self._noted is None or self._noted[0] is not fact:
+            place = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].ref in fact.messages), None)
+            self._noted = (fact, Note(place, fact.note) if place is not None else None)
+        return self._noted[1]
+
+    @property
+    def _kept(self) -> SessionState | Delegation:
+        """Where what is recollected is kept."""
+        return self.state if not self.agent else self.state.delegations.get(self.agent, Delegation())
+
+    async def recollect(self, measured: Measured) -> Measured:
+        """Bring back what bears on the newest step, when the history was rewritten since the last request."""
+        entries = self.entries
+        if not self._kept.is_rewritten or self._looked is entries.lineage or not self.policy.recollection_share:
+            return measured
+        self._looked = entries.lineage
+        origin = measured.origins[-1] if measured.live else None
+        if origin is None or isinstance(measured.live[-1], ModelResponse):
+            return measured
+        sources = await self.sources_without(())
+        found = await self._beside(self.governor.recollect, measured, sources)
+        if not found.lines:
+            return measured
+        note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
+        tokens = round(self.governor.meter.ratio * estimate_text(note))
+        fact = Recollection(
+            messages=(entries[origin].ref,), note=note, lines=len(found.lines), tokens=tokens, agent=self.agent
+        )
+        await self.recorder.record(fact)
+        return await self.measure()
+
+    async def sources_without(self, gone: Collection[Ref]) -> Sources:
+        """What excerpts can be taken from when these messages leave the history."""
+        said = originals(self.state, self.entries, self.agent)
+        kept = {entry.ref for entry in self.entries if entry.ref not in gone}
+        return await self._beside(self._said_before.sources, said, kept)
 
     async def measure_as(self, messages: Sequence[ModelMessage]) -> Measured:
         """What another history would take."""
@@ -121,6 +172,7 @@ class GovernedHistory:
 
     async def fit(self, measured: Measured) -> Prepared:
         """The request to send: what does not fit is left out, and that and the usage are told."""
+        measured = await self.recollect(measured)
         prepared = await self._beside(self.governor.fit, measured, self.scaffold)
         if prepared.truncation is not None:
             await self.recorder.record(_truncation(prepared.truncation).but(agent=self.agent))

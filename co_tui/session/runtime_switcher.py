@@ -14,6 +14,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.settings import Settings
+from co_tui.settings.by_window import in_window
 
 
 class WindowTooSmall(Exception):
@@ -70,7 +71,8 @@ class RuntimeSwitcher:
 
     def _is_too_long(self, tokens: int, window: Window) -> bool:
         history = self.runtime.history
-        return bool(history.state.history) and tokens > window.tokens * history.policy.buffer_exhaustion_threshold
+        most = window.tokens * in_window(history.policy.buffer_exhaustion_threshold, window.tokens)
+        return bool(history.state.history) and tokens > most
 
     async def _make_fit(self, window: Window, compacting: Callable[[Work], Awaitable[Any]]) -> None:
         done: CompactionComplete = await compacting(lambda: self._compact_for(window))

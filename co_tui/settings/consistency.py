@@ -1,8 +1,9 @@
 """Settings beside each other: which contradict, and which the present policy does not use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from co_tui.settings.by_window import in_window, windows_of
 from co_tui.settings.values import Settings
 
 _OF_COMPACTION: Final[Mapping[str, tuple[str, ...]]] = {
@@ -12,29 +13,41 @@ _OF_COMPACTION: Final[Mapping[str, tuple[str, ...]]] = {
     "compress": ("compression_threshold", "run_compression_low", "run_compression_high"),
 }
 """The numbers that one way of compacting reads, and no other."""
+_BY_WINDOW: Final = (
+    "background_compaction_threshold",
+    "buffer_exhaustion_threshold",
+    "keep_recent_share",
+    "summary_share",
+)
+ANY_WINDOW_TOKENS: Final = 128_000
 _OF_ANY_COMPACTION: Final = ("min_compaction_messages", "compaction_asks", "compaction_waits", "summarization_model")
 
 
 def contradictions(settings: Settings) -> list[str]:
     """What cannot be meant, each in a sentence that names both values."""
-    found = []
+    windows = windows_of(getattr(settings, name) for name in _BY_WINDOW) or [ANY_WINDOW_TOKENS]
+    return list(dict.fromkeys(sentence for window in windows for sentence in _contradictions_in(settings, window)))
+
+
+def _contradictions_in(settings: Settings, window_tokens: int) -> Iterator[str]:
+    def value(name: str) -> float:
+        return in_window(getattr(settings, name), window_tokens)
+
     for low, high in (
         ("background_compaction_threshold", "buffer_exhaustion_threshold"),
         ("run_compression_low", "run_compression_high"),
     ):
-        if getattr(settings, low) > getattr(settings, high):
-            found.append(
-                f"{low} = {getattr(settings, low):g} and {high} = {getattr(settings, high):g} contradict each other: "
+        if value(low) > value(high):
+            yield (
+                f"{low} = {value(low):g} and {high} = {value(high):g} contradict each other: "
                 "the first must not be above the second."
             )
-    kept = settings.keep_recent_share + settings.summary_share
-    if settings.compaction == "background" and kept >= settings.buffer_exhaustion_threshold:
-        found.append(
-            f"keep_recent_share = {settings.keep_recent_share:g} and summary_share = {settings.summary_share:g} leave "
-            f"no room below buffer_exhaustion_threshold = {settings.buffer_exhaustion_threshold:g}: "
-            "a compaction would free nothing."
+    waits = value("buffer_exhaustion_threshold")
+    if settings.compaction == "background" and value("keep_recent_share") + value("summary_share") >= waits:
+        yield (
+            f"keep_recent_share = {value('keep_recent_share'):g} and summary_share = {value('summary_share'):g} leave "
+            f"no room below buffer_exhaustion_threshold = {waits:g}: a compaction would free nothing."
         )
-    return found
 
 
 def unused(settings: Settings) -> Mapping[str, str]:

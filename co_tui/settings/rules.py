@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
+from co_tui.settings.by_window import ByWindow
 
 HOOKS: Final = ("preCompact",)
 """Moments at which commands of the user's own can run."""
@@ -69,6 +70,21 @@ def number(low: float, high: float) -> Rule:
         return amount
 
     return Rule(f"a number from {low:g} to {high:g}", read)
+
+
+def number_by_window(low: float, high: float) -> Rule:
+    """A number, or one for each of some sizes of the window."""
+    plain = number(low, high)
+
+    def read(value: object) -> object:
+        if not isinstance(value, ByWindow) and not (isinstance(value, str) and " at " in value):
+            return plain.read(value)
+        numbers = ByWindow.parse(str(value))
+        for _, each in numbers:
+            plain.read(each)
+        return numbers
+
+    return Rule(f"{plain.allowed}, or such numbers by the window's tokens (0.2 at 8000, 0.1 at 128000)", read)
 
 
 def text(allowed: str = "a text") -> Rule:

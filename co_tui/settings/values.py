@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
+from co_tui.settings.by_window import ByWindow
 from co_tui.settings.rules import (
     THEMES,
     TOOLS,
@@ -16,6 +17,7 @@ from co_tui.settings.rules import (
     model_string,
     nothing_or,
     number,
+    number_by_window,
     one_of,
     shown,
     some_of,
@@ -47,9 +49,9 @@ class Governing(Record):
     """Tool results longer than this are clipped once they are no longer recent."""
     max_history_messages: Annotated[int, whole_number(0, MOST_MESSAGES, "switches the window off")] = 0
     """More messages than this, and the middle is summarised."""
-    background_compaction_threshold: Annotated[float, number(0, 1)] = 0.8
+    background_compaction_threshold: Annotated[float | ByWindow, number_by_window(0, 1)] = 0.8
     """Share of the window at which compaction starts beside the turn."""
-    buffer_exhaustion_threshold: Annotated[float, number(0, 1)] = 0.95
+    buffer_exhaustion_threshold: Annotated[float | ByWindow, number_by_window(0, 1)] = 0.95
     """Share of the window at which a request waits for compaction."""
     min_compaction_messages: Annotated[int, whole_number(2, MOST_MESSAGES)] = 4
     """Fewer messages than this are not compacted."""
@@ -67,10 +69,16 @@ class Governing(Record):
     """What serves when no model can summarise: the offline summariser, a marker alone, or fixed limits."""
     considered_messages: Annotated[int, whole_number(0, MOST_MESSAGES, "considers all of them")] = 0
     """The newest so many messages are read for a summary."""
-    summary_share: Annotated[float, number(0.01, 0.5)] = 0.1
+    summary_share: Annotated[float | ByWindow, number_by_window(0.01, 0.5)] = 0.1
     """How much of the window a summary may take."""
-    keep_recent_share: Annotated[float, number(0, 0.9)] = 0.25
+    merged_share: Annotated[float | ByWindow, number_by_window(0, 0.9)] = 0.0
+    """Summaries stay as they are until they take this share of the window together; then they become one."""
+    compacted_share: Annotated[float | ByWindow, number_by_window(0, 0.9)] = 0.0
+    """How full the window may be after a compaction: original lines beside the summary take the room up to there."""
+    keep_recent_share: Annotated[float | ByWindow, number_by_window(0, 0.9)] = 0.25
     """How much of the window the newest messages keep, word for word, through a compaction."""
+    recollection_share: Annotated[float | ByWindow, number_by_window(0, 0.3)] = 0.0
+    """How much of the window lines may take that come back when the context is rewritten; 0 brings nothing back."""
     head_tail_chars: Annotated[int, whole_number(0, MOST_CHARS, "switches it off")] = 0
     """Results of earlier turns longer than this keep their beginning and end."""
     archive_over_chars: Annotated[int, whole_number(0, MOST_CHARS, "switches it off")] = 0

@@ -21,7 +21,7 @@ from co_tui.context.marks import run_threshold
 from co_tui.context.meter import Meter
 from co_tui.context.policy import SummaryForm, policy_of
 from co_tui.context.repair import INTERRUPTED, repair
-from co_tui.context.replacement import build
+from co_tui.context.replacement import Digest, build
 from co_tui.context.request import Governor
 from co_tui.context.tool_outputs import keep_ends, trim
 from co_tui.context.truncate import truncate
@@ -327,12 +327,14 @@ def test_a_rule_survives_a_pasted_specification_and_many_compactions(window: int
     governor = Governed(LOADED["balanced"], window).governor
     for _ in range(4):
         cut = Cut(tuple(range(len(history))), Trigger.MANUAL)
-        done = build(SummaryForm.FULL, history, cut, "A summary.", words=governor.words_of(history, SummaryForm.FULL))
+        done = build(
+            SummaryForm.FULL, history, cut, Digest("A summary."), words=governor.words_of(history, SummaryForm.FULL)
+        )
         assert rule in done.messages[0].parts[0].content
         history = [*done.messages, *talk(30, "words " * 20)]
 
 
 def test_a_prompt_joined_with_a_summary_keeps_the_users_own_text() -> None:
     history = asked(talk(4))
-    joined = build(SummaryForm.PROMPT, history, Cut((0, 1), Trigger.TURNS), "the summary").applied(history)
+    joined = build(SummaryForm.PROMPT, history, Cut((0, 1), Trigger.TURNS), Digest("the summary")).applied(history)
     assert "the summary" in str(joined[0]) and "question 1" in str(first_and_last_texts(joined)[0])

@@ -10,6 +10,7 @@ from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.exchange.chat import BadInput, load, to_chat, to_message
+from co_tui.lab.details import Kept
 from co_tui.lab.replay import Tally, replay
 from co_tui.paths import locate
 from co_tui.session.ratios import Ratios
@@ -51,7 +52,10 @@ async def test_every_reply_gets_a_request_and_is_judged_by_what_it_needed(record
     off = policy_of(LOADED["off"])
     requests = [request async for request in replay(conversation, off, Window(tokens=8000, known=True))]
     assert [request.input_messages for request in requests] == [2, 4, 6]
-    assert requests[-1].needed >= 2 and requests[-1].kept == requests[-1].needed
+    assert not any(request.is_long for request in requests) and requests[-1].details == Kept()
+    small = [request async for request in replay(conversation, off, Window(tokens=40, known=True))]
+    assert small[-1].is_long and small[-1].details.needed >= 2
+    assert small[-1].details.in_context == small[-1].details.kept == small[-1].details.needed
     assert all(request.breaches == [] for request in requests)
 
 
@@ -142,7 +146,7 @@ async def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) 
             async for request in replay(conversation, policy_of(LOADED[name]), Window(tokens=window, known=True)):
                 tally.add(request)
         assert tally.breaches == 0, name
-    assert tallies["off"].kept_share == 1.0
+    assert tallies["off"].shares()["details_in_context_share"] == 1.0
     assert tallies["balanced"].total_tokens < tallies["off"].total_tokens
 
 

@@ -34,6 +34,7 @@ Fact: TypeAlias = (
     | conversation.HookRun
     | context.UsageInfo
     | context.Truncation
+    | context.Recollection
     | context.ArtifactStored
     | context.MemoryWritten
     | context.CompactionStart

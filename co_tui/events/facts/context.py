@@ -52,6 +52,22 @@ class Truncation(Logged):
     agent: str = ""
 
 
+class Recollection(Logged):
+    """Lines that left the context and came back beside a message, because they bear on the newest step.
+
+    They stand in every request from here on, until the history is rewritten; the history is what it was.
+    """
+
+    TYPE = "session.recollection"
+    messages: tuple[Ref, ...]
+    """Beside which one they stand."""
+    note: str
+    """As the model gets it."""
+    lines: int = 0
+    tokens: int = 0
+    agent: str = ""
+
+
 class ArtifactStored(Occurrence):
     TYPE = "artifact.stored"
     agent: str = ""

@@ -56,6 +56,11 @@ class Job:
     bill: Written = field(default_factory=Written)
     """What was asked of a model for it."""
 
+    @property
+    def kept_tokens(self) -> float:
+        """What stays beside it in the window."""
+        return self.reading.current_tokens - sum(map(self.on.history.governor.meter.tokens, self.messages))
+
     def failed(self, error: str = "", *, cancelled: bool = False) -> CompactionComplete:
         """One that left everything as it was, with the figures of that."""
         tokens, messages = self.reading.current_tokens, self.history_messages

@@ -14,7 +14,7 @@ from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.context.summary_checks import objection
 from co_tui.events.triggers import Trigger
 from co_tui.session.classify import classify
-from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back, lines_beside
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 0.5
@@ -130,7 +130,8 @@ class _Attempts:
         wrong = await asyncio.to_thread(objection, text, request.held_tokens, source, request.ratio)
         if wrong:
             return await self._fallen_back(f"the summary by {self.model.name} was not used: {wrong}")
-        return Summary(text, self.model.name, title)
+        lines = await asyncio.to_thread(lines_beside, request, text)
+        return Summary(text, self.model.name, title, excerpts=lines)
 
     def _assignment(self, parts: list[str]) -> Assignment:
         request = self.request

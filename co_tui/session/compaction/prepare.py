@@ -1,5 +1,6 @@
 """All that comes before a history is rewritten: asking, the start in the log, hooks, the summary, its review."""
 
+from co_tui.context.recollection import stand_in_texts
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
 from co_tui.session.compaction import telemetry
@@ -26,12 +27,20 @@ async def prepare(job: Job, questions: Questions) -> None:
         job.summary = Summary("", OFFLINE)
         return
     history = job.on.history
-    request = request_for(history.governor, job.messages, job.trigger)
+    sources = await history.sources_without(job.refs)
+    request = request_for(history.governor, job.messages, job.trigger, sources, job.kept_tokens, _standing(job))
     request.background = one_line(history.scaffold.instructions, BACKGROUND_CHARS)
     request.focus, request.bill = job.focus, job.bill
     job.summary = await job.on.summaries.write(request, job.trigger)
     if history.policy.reviews_summaries and job.summary.text:
         await _review(job.summary, questions)
+
+
+def _standing(job: Job) -> str:
+    """The summaries beside it that stay as they are."""
+    replaced = {id(message) for message in job.messages}
+    staying = (message for message in job.on.history.messages if id(message) not in replaced)
+    return "\n".join(stand_in_texts(list(staying)))
 
 
 async def _may_begin(job: Job, questions: Questions) -> bool:

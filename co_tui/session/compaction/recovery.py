@@ -117,7 +117,7 @@ class Recovery:
                 messages=len(entries),
             )
         )
-        summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS)
+        summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
         await self._keeping.remember(summary, "Left the context in an emergency")
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])

@@ -2,20 +2,29 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.summariser import Written
 from co_tui.context import user_words
-from co_tui.context.count import estimate_message
-from co_tui.context.offline_summary import summarise_offline
+from co_tui.context.count import estimate_message, estimate_text
+from co_tui.context.excerpts import NO_EXCERPTS, Excerpts, choose_excerpts
+from co_tui.context.offline_summary import Sources, carried_in, summarise_offline
 from co_tui.context.policy import SummaryFallback
+from co_tui.context.replacement import Digest
 from co_tui.context.request import Governor
 from co_tui.events.triggers import Trigger
 
 OFFLINE = "offline"
 LEAST_BUDGET_TOKENS = 120
+MOST_OF_HELD = 0.66
+"""Of what is summarised: a compaction leaves no more behind."""
+LEAST_LINES_TOKENS = 60
+WRITTEN_SHARE = 0.6
+"""Of what a summary may take, as much as this is for a model to write in; original lines take the rest."""
+ADDED = 0.12
+"""Of what a summary may take: so much a further one beside it."""
 
 
 @dataclass(slots=True)
@@ -28,6 +37,13 @@ class Summary:
     note: str = ""
     """Why the model's summary was not used."""
     edited: bool = False
+    excerpts: Excerpts = NO_EXCERPTS
+    words: user_words.UserWords | None = None
+
+    @property
+    def digest(self) -> Digest:
+        """As it stands in the history. Lines that the user edited are no longer the original ones."""
+        return Digest(self.text) if self.edited and self.by == OFFLINE else Digest(self.text, self.excerpts, self.words)
 
 
 @dataclass(slots=True)
@@ -47,25 +63,45 @@ class SummaryRequest:
     fallback: SummaryFallback = SummaryFallback.OFFLINE
     background: str = ""
     """What the assistant is told to be, so that its notes keep what matters for that."""
+    sources: Sources | None = None
+    """What excerpts can be taken from; without it, the messages alone."""
+    standing: str = ""
+    """Earlier summaries that stay as they are."""
+    room_tokens: int = 0
+    """With this much in all, original lines stand beside what a model writes; 0 leaves it alone."""
 
     @property
     def held_tokens(self) -> float:
         return self.ratio * sum(map(estimate_message, self.messages))
 
 
-def request_for(governor: Governor, messages: Sequence[ModelMessage], trigger: Trigger) -> SummaryRequest:
+def request_for(
+    governor: Governor,
+    messages: Sequence[ModelMessage],
+    trigger: Trigger,
+    sources: Sources | None = None,
+    kept_tokens: float = 0.0,
+    standing: str = "",
+) -> SummaryRequest:
     """What the policy leaves for a summary of these messages, beside the user's own words."""
     messages = messages[-governor.policy.considered_messages :]
     words = governor.words_of(messages, governor.form_of(trigger))
     taken = governor.meter.ratio * user_words.words_tokens(words) if words else 0
-    budget = max(LEAST_BUDGET_TOKENS, int(governor.summary_tokens - taken))
+    least = governor.summary_tokens * (ADDED if standing else 1)
+    held = sum(map(governor.meter.tokens, messages))
+    budget = min(max(least, governor.room_beside(kept_tokens)), MOST_OF_HELD * held)
+    budget = max(LEAST_BUDGET_TOKENS, int(budget - taken))
+    has_lines = bool(governor.policy.compacted_share)
     return SummaryRequest(
         messages,
-        budget,
+        int(budget * WRITTEN_SHARE) if has_lines else budget,
         governor.window.tokens,
         governor.meter.ratio,
         user_words=words is None,
         fallback=governor.policy.fallback,
+        sources=sources,
+        standing=standing,
+        room_tokens=budget if has_lines else 0,
     )
 
 
@@ -74,10 +110,23 @@ async def fallen_back(request: SummaryRequest, *, note: str = "") -> Summary:
     if request.fallback is not SummaryFallback.OFFLINE:
         return Summary("", "", note=note)
     # Beside the loop, since a long conversation takes a moment.
-    return Summary(await asyncio.to_thread(offline_text, request), OFFLINE, note=note)
+    return replace(await asyncio.to_thread(offline, request), note=note)
 
 
-def offline_text(request: SummaryRequest) -> str:
+def lines_beside(request: SummaryRequest, text: str) -> Excerpts:
+    """Original lines with what matters most of all that a model's summary left out, in the room it left."""
+    room = request.room_tokens / request.ratio - estimate_text(text)
+    if request.sources is None or room < LEAST_LINES_TOKENS:
+        return NO_EXCERPTS
+    ledger, read, gone = request.sources
+    carried, standing = carried_in(request.messages), "\n".join((text, request.standing))
+    return choose_excerpts(ledger, read, gone, room, carried=carried, standing=standing, user_words=request.user_words)
+
+
+def offline(request: SummaryRequest) -> Summary:
     """The extractive summary."""
-    budget = int(request.budget_tokens / request.ratio)
-    return summarise_offline(request.messages, budget, user_words=request.user_words)
+    budget = int((request.room_tokens or request.budget_tokens) / request.ratio)
+    made = summarise_offline(
+        request.messages, budget, user_words=request.user_words, sources=request.sources, standing=request.standing
+    )
+    return Summary(made.text, OFFLINE, excerpts=made.excerpts, words=made.words)

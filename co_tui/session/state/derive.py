@@ -24,6 +24,7 @@ from co_tui.events import (
     Place,
     PlanChanged,
     PolicyChange,
+    Recollection,
     Ref,
     Rewind,
     SessionEnd,
@@ -50,6 +51,8 @@ from co_tui.session.state.top_level import top_level
 
 INTERRUPTED = "interrupted"
 """How a delegation ends that was stopped with its turn."""
+REWRITTEN = {"recollection": None, "is_rewritten": True}
+NOT_REWRITTEN = {"recollection": None, "is_rewritten": False}
 PACE_TURNS = 6
 """How many turns back the pace is measured."""
 
@@ -80,7 +83,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
         case CompactionUndone():
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
-            undone = state.but(history=_resolved(state, fact.history), rewrites=left, readings=())
+            undone = state.but(history=_resolved(state, fact.history), rewrites=left, readings=(), **NOT_REWRITTEN)
             return _happened(undone, event)
         case Pin():
             return _happened(_pinned(state, fact), event)
@@ -105,6 +108,8 @@ def apply(state: SessionState, event: Event) -> SessionState:
             )
         case PlanChanged():
             return _happened(state.but(plan=fact.steps), event)
+        case Recollection():
+            return _happened(_recollected(state, fact), event)
         case Truncation() | Occurrence():
             return _happened(state, event)
         case Unknown():
@@ -162,12 +167,12 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
     state = state.but(summary_cost=state.summary_cost + (fact.cost or 0.0))
     if fact.agent:
         left = _replaced(_delegation(state, fact.agent).history, event, fact)
-        return state if left is None else _delegated(state, fact.agent, history=left)
+        return state if left is None else _delegated(state, fact.agent, history=left, **REWRITTEN)
     state = state.but(compacting=None)
     left = _replaced(state.history, event, fact)
     if left is None:
         return state
-    return _rewritten(state, event, left).but(compactions=state.compactions.append(event))
+    return _rewritten(state, event, left).but(compactions=state.compactions.append(event), **REWRITTEN)
 
 
 def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete) -> AppendOnly[Entry] | None:
@@ -186,7 +191,13 @@ def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete
 
 def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
     kept = Rewritten(event, before=state.history, after=history)
-    return state.but(history=history, rewrites=(*state.rewrites, kept), readings=())
+    return state.but(history=history, rewrites=(*state.rewrites, kept), readings=(), **NOT_REWRITTEN)
+
+
+def _recollected(state: SessionState, fact: Recollection) -> SessionState:
+    if fact.agent:
+        return _delegated(state, fact.agent, recollection=fact, is_rewritten=False)
+    return state.but(recollection=fact, is_rewritten=False)
 
 
 def _pinned(state: SessionState, fact: Pin) -> SessionState:

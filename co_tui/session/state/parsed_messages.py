@@ -1,6 +1,6 @@
 """The history as pydantic-ai messages, each parsed from the log once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic_ai.messages import ModelMessage
 
@@ -37,6 +37,12 @@ class ParsedMessages:
         for entry, message in zip(missing, parsed, strict=True):
             self.remember(entry.ref, message)
         return [self._parsed[entry.ref] for entry in entries]
+
+    def read(self, entries: Sequence[Entry]) -> Iterator[ModelMessage]:
+        """Messages of the log, those no longer in the history too, without keeping these."""
+        for entry in entries:
+            known = self._parsed.get(entry.ref)
+            yield known if known is not None else read_messages([opened(entry.message)])[0]
 
     def remember(self, ref: Ref, message: ModelMessage) -> None:
         """What the message of the log is, for whoever has it parsed already."""

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from co_tui.agent.approvals import AllowedCalls
 from co_tui.append_only import AppendOnly
-from co_tui.events import ApprovalRequested, CompactionComplete, Event, Json, Ref, UsageInfo
+from co_tui.events import ApprovalRequested, CompactionComplete, Event, Json, Recollection, Ref, UsageInfo
 from co_tui.record import Record
 
 
@@ -56,6 +56,8 @@ class Delegation(Record):
     call_id: str = ""
     status: Literal["running", "done", "failed", "interrupted"] = "running"
     history: AppendOnly[Entry] = AppendOnly()
+    recollection: Recollection | None = None
+    is_rewritten: bool = False
     usage: UsageInfo | None = None
     outcome: str = ""
     error: str = ""
@@ -83,6 +85,10 @@ class SessionState(Record):
     """The successful ones: their replacements can stand in the history again after a rewind."""
     rewrites: tuple[Rewritten, ...] = ()
     """Compactions, clearings and rewinds that were not taken back, oldest first."""
+    recollection: Recollection | None = None
+    """What came back beside a message of the history."""
+    is_rewritten: bool = False
+    """Whether a compaction rewrote the history, and nothing was recollected since."""
     pins: frozenset[Ref] = frozenset()
     """Messages that every stage keeps."""
     pending: tuple[ApprovalRequested, ...] = ()

@@ -25,6 +25,7 @@ from co_tui.events import (
     Pin,
     PlanChanged,
     PolicyChange,
+    Recollection,
     Rewind,
     SessionEnd,
     SessionError,
@@ -85,6 +86,8 @@ def timeline_entry(event: Event) -> tuple[str, str] | None:
                 "✂",
                 f"truncated −{tokens(fact.tokens_removed)}\n{counted(fact.messages_removed, 'message')} left out",
             )
+        case Recollection():
+            return "↩", f"recollected\n{counted(fact.lines, 'line')} came back"
         case CompactionStart():
             return "◇", f"compacting\n{fact.trigger.replace('_', ' ')} · {counted(fact.messages, 'message')}"
         case CompactionComplete():

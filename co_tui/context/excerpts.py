@@ -1,0 +1,227 @@
+"""Original lines that stand for what left the context: those whose names would be missed most, for their length (C14).
+
+Chosen greedily; a name that is there already counts little. Lines chosen once are chosen from again, as they are.
+"""
+
+import heapq
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain, groupby
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context.count import estimate_text
+from co_tui.context.ledger import Ledger, Place
+from co_tui.context.names import names_in
+from co_tui.context.said_lines import MODEL, SUMMARY_SAID, USER, lines_of, said_in
+
+AGAIN: Final = (1.0, 0.1, 0.03)
+"""What a name counts that is not there yet, once, or more often."""
+NAMES_SHARE: Final = 0.1
+"""Of the budget: names without their line."""
+MOST_NAMES: Final = 4_000
+"""So many of the weightiest names are looked at."""
+LINE_COST: Final = 1
+NOTABLE: Final = 1.3
+NOTABLE_ALONE: Final = 1.0
+WRITTEN_ALONE: Final = 200.0
+"""Of a line that somebody wrote as a summary: it goes before all else."""
+_NOTABLE: Final = re.compile(
+    r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
+    r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b",
+    re.I,
+)
+
+Read = Callable[[int], ModelMessage]
+
+
+class Excerpt(NamedTuple):
+    """One line that was said, with where."""
+
+    place: Place
+    by: str
+    text: str
+
+    def as_json(self) -> list[Any]:
+        return [*self.place, self.by, self.text]
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Excerpt | None":
+        """None for what is no excerpt."""
+        match value:
+            case [int(message), int(part), int(line), str(by), str(text)]:
+                return cls(Place(message, part, line), by, text)
+        return None
+
+
+class Excerpts(NamedTuple):
+    """What was chosen, in the order in which it was said."""
+
+    lines: tuple[Excerpt, ...] = ()
+    names: tuple[str, ...] = ()
+    """Named before, without a line."""
+
+    @property
+    def text(self) -> str:
+        blocks = [
+            f"[{by}]\n" + "\n".join(excerpt.text for excerpt in said)
+            for by, said in groupby(self.lines, key=lambda excerpt: excerpt.by)
+        ]
+        if self.names:
+            blocks.append("[also named]\n" + ", ".join(self.names))
+        return "\n".join(blocks)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"lines": [excerpt.as_json() for excerpt in self.lines], "names": list(self.names)}
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Excerpts":
+        """What can be read of it."""
+        if not isinstance(value, Mapping):
+            return cls()
+        lines, names = value.get("lines"), value.get("names")
+        read = map(Excerpt.from_json, lines if isinstance(lines, list) else ())
+        return cls(
+            tuple(excerpt for excerpt in read if excerpt is not None),
+            tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else (),
+        )
+
+
+NO_EXCERPTS: Final = Excerpts()
+
+
+@dataclass(slots=True)
+class Line:
+    """A line that can be chosen."""
+
+    excerpt: Excerpt
+    names: tuple[str, ...]
+    cost: int
+    bonus: float
+    alone: float
+
+
+@dataclass(slots=True)
+class Chooser:
+    """Chooses lines by the weight of the names they bring."""
+
+    weights: Mapping[str, float]
+    there: dict[str, int] = field(default_factory=dict)
+    """How often each name is there already."""
+    chosen: list[Excerpt] = field(default_factory=list)
+
+    def choose(self, lines: Sequence[Line], budget: float) -> float:
+        """Take lines until nothing fits or is worth it; returns what is left of the budget."""
+        queue = [(-self._worth(line), number) for number, line in enumerate(lines)]
+        heapq.heapify(queue)
+        texts = {excerpt.text.strip() for excerpt in self.chosen}
+        while queue and budget > 0:
+            worth, number = heapq.heappop(queue)
+            line = lines[number]
+            text = line.excerpt.text.strip()
+            if line.cost > budget or worth >= 0 or text in texts:
+                continue
+            now = -self._worth(line)
+            if queue and now > queue[0][0]:
+                heapq.heappush(queue, (now, number))
+                continue
+            budget -= line.cost
+            self.chosen.append(line.excerpt)
+            texts.add(text)
+            for name in line.names:
+                self.there[name] = self.there.get(name, 0) + 1
+        return budget
+
+    def _worth(self, line: Line) -> float:
+        last = len(AGAIN) - 1
+        gain = sum(self.weights.get(name, 0.0) * AGAIN[min(self.there.get(name, 0), last)] for name in line.names)
+        return (gain + line.alone) * line.bonus / line.cost
+
+
+def choose_excerpts(
+    ledger: Ledger,
+    read: Read,
+    gone: Collection[int],
+    budget_tokens: float,
+    *,
+    carried: Iterable[Excerpt] = (),
+    standing: str = "",
+    user_words: bool = True,
+) -> Excerpts:
+    """The lines of what is gone that matter most, within the budget.
+
+    `gone` are the numbers of the messages that left the context, `standing` is what stands beside the excerpts.
+    """
+    weights = _weightiest(ledger)
+    there = names_there(ledger, gone)
+    for name in names_in(standing):
+        there[name] = there.get(name, 0) + 1
+    known = {excerpt.place: excerpt for excerpt in carried}
+    places = {place for name in weights for place in ledger.details[name].places if place.message in gone}
+    excerpts = {**read_places(read, places - known.keys()), **known}
+    told = {line.strip() for line in standing.splitlines()}
+    lines = [
+        weighed_line(excerpt)
+        for excerpt in excerpts.values()
+        if (user_words or excerpt.by != USER) and excerpt.text.strip() not in told
+    ]
+    chooser = Chooser(weights, there)
+    left = chooser.choose(lines, budget_tokens * (1 - NAMES_SHARE))
+    names = _bare_names(weights, there, left + budget_tokens * NAMES_SHARE)
+    return Excerpts(tuple(sorted(chooser.chosen)), names)
+
+
+def _weightiest(ledger: Ledger) -> dict[str, float]:
+    weighed = ((detail.weight(ledger.tokens), name) for name, detail in ledger.details.items())
+    return {name: weight for weight, name in heapq.nlargest(MOST_NAMES, weighed)}
+
+
+def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
+    """The names that messages still in the context hold."""
+    kept = (names for number, names in enumerate(ledger.names) if number not in gone)
+    return dict.fromkeys(chain.from_iterable(kept), 1)
+
+
+def read_places(read: Read, places: Iterable[Place]) -> dict[Place, Excerpt]:
+    found: dict[Place, Excerpt] = {}
+    for number, of_message in groupby(sorted(places), key=lambda place: place.message):
+        parts = list(said_in(read(number)))
+        lines: dict[int, list[str]] = {}
+        for place in of_message:
+            if place.part not in lines:
+                lines[place.part] = lines_of(parts[place.part].text)
+            found[place] = Excerpt(place, parts[place.part].by, lines[place.part][place.line])
+    return found
+
+
+@lru_cache(maxsize=32_768)
+def _looked_at(text: str) -> tuple[tuple[str, ...], int, bool]:
+    """The names of a line, its tokens, and whether it tells of a decision, an error or what is open."""
+    return tuple(names_in(text)), estimate_text(text), bool(_NOTABLE.search(text))
+
+
+def weighed_line(excerpt: Excerpt) -> Line:
+    names, tokens, notable = _looked_at(excerpt.text)
+    notable = notable or excerpt.place.line == 0
+    return Line(
+        excerpt,
+        names,
+        tokens + LINE_COST,
+        NOTABLE if notable else 1.0,
+        WRITTEN_ALONE if excerpt.by == SUMMARY_SAID else NOTABLE_ALONE if notable and excerpt.by == MODEL else 0.0,
+    )
+
+
+def _bare_names(weights: Mapping[str, float], there: Mapping[str, int], budget: float) -> tuple[str, ...]:
+    names: list[str] = []
+    for name in weights:  # weightiest first
+        if name in there:
+            continue
+        if (cost := estimate_text(name) + 1) > budget:
+            break
+        budget -= cost
+        names.append(name)
+    return tuple(names)

@@ -1,0 +1,97 @@
+"""What a conversation has named: by whom how often, and where last. Grows with what is said, at the cost of that."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.context.names import Kind, names_in, parts_of
+from co_tui.context.said_lines import USER, lines_of, said_in
+
+PLACES: Final = 4
+"""So many of the latest places of each name are remembered."""
+CHARS_A_TOKEN: Final = 4
+FADING_TOKENS: Final = 20_000
+"""A name that was last said so long ago weighs half."""
+BY_USES: Final = (1.0, 3.0, 4.0, 6.0, 8.0)
+"""What a name weighs by how often the model itself has used it; from the last on, the same."""
+BY_USER: Final = 1.5
+BY_KIND: Final = {Kind.NUMBER: 0.3, Kind.PATH: 0.7, Kind.OTHER: 1.0, Kind.DOTTED: 1.0, Kind.SNAKE: 1.0}
+
+
+class Place(NamedTuple):
+    """A line: of which message, of which of its parts, and which one."""
+
+    message: int
+    part: int
+    line: int
+
+
+@dataclass(slots=True)
+class Detail:
+    """One name."""
+
+    kind: Kind
+    uses: int = 0
+    """Messages of the model that hold it."""
+    by_user: bool = False
+    last: int = 0
+    """How far the conversation had come, in tokens, when it was last said."""
+    places: deque[Place] = field(default_factory=lambda: deque(maxlen=PLACES))
+
+    def weight(self, now: int) -> float:
+        """How much it would be missed, `now` tokens into the conversation."""
+        weight = BY_USES[min(self.uses, len(BY_USES) - 1)]
+        if self.by_user:
+            weight = max(weight, BY_USES[1]) * BY_USER
+        return weight * BY_KIND[self.kind] / (1 + (now - self.last) / FADING_TOKENS)
+
+
+class Ledger:
+    """The names of one conversation."""
+
+    def __init__(self) -> None:
+        self.details: dict[str, Detail] = {}
+        self.by_part: dict[str, list[str]] = {}
+        """The names that have a word in them."""
+        self.names: list[tuple[str, ...]] = []
+        """Of each message."""
+        self.tokens = 0
+        """How long the conversation is, roughly."""
+
+    def hear(self, message: ModelMessage) -> None:
+        """The next message."""
+        number = len(self.names)
+        used: dict[str, None] = {}
+        for part, said in enumerate(said_in(message)):
+            self.tokens += len(said.text) // CHARS_A_TOKEN
+            for line, name, kind in _named(lines_of(said.text)):
+                detail = self.details.get(name)
+                if detail is None:
+                    detail = self.details[name] = Detail(kind)
+                    for word in parts_of(name):
+                        self.by_part.setdefault(word, []).append(name)
+                detail.last = self.tokens
+                detail.by_user |= said.by == USER
+                detail.places.append(Place(number, part, line))
+                used[name] = None
+        self.names.append(tuple(used))
+        if isinstance(message, ModelResponse):
+            for name in used:
+                self.details[name].uses += 1
+
+    def weight(self, name: str) -> float:
+        detail = self.details.get(name)
+        return detail.weight(self.tokens) if detail is not None else 0.0
+
+
+def _named(lines: Sequence[str]) -> Iterator[tuple[int, str, Kind]]:
+    """Each name of a part once, with the first line that holds it."""
+    seen: set[str] = set()
+    for number, line in enumerate(lines):
+        for name, kind in names_in(line).items():
+            if name not in seen:
+                seen.add(name)
+                yield number, name, kind

@@ -1,0 +1,86 @@
+"""What a text names exactly: paths, identifiers, numbers, names. A summary that loses one sends the model searching."""
+
+import re
+from enum import Enum
+from typing import Final
+
+MOST_CHARS: Final = 160
+"""A longer run of characters is data, not a name."""
+LEAST_PART_CHARS: Final = 3
+
+_RUN: Final = re.compile(r"[^\W_](?:[\w./~:@#%+-]*\w)?|[._/~#@][\w./~:@#%+-]*\w")
+_HUMP: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_PIECES: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_JOINT: Final = re.compile(r"[.:@%+#-]+")
+_SENTENCE_END: Final = ".!?:\n"
+
+
+class Kind(Enum):
+    """How a name is written."""
+
+    SNAKE = "snake_case"
+    DOTTED = "dotted"
+    PATH = "path"
+    NUMBER = "number"
+    OTHER = "other"
+
+
+def names_in(text: str) -> dict[str, Kind]:
+    """The names of a text, in order."""
+    found: dict[str, Kind] = {}
+    for match in _RUN.finditer(text):
+        run = match[0]
+        if len(run) > MOST_CHARS or run in found:
+            continue
+        kind = kind_of(run)
+        if kind is None and run[0].isupper() and _is_within_sentence(text, match.start()) and len(run) > 2:
+            kind = Kind.OTHER
+        if kind is None:
+            continue
+        found[run] = kind
+        for inner in _inner(run, kind):
+            found.setdefault(*inner)
+    return found
+
+
+def kind_of(run: str) -> Kind | None:
+    """What sort of name a run of characters is; None for a plain word."""
+    if run.isalpha():
+        return Kind.OTHER if not run.islower() and _HUMP.search(run) else None
+    if "/" in run:
+        return Kind.PATH if any(character.isalpha() for character in run) and len(run) > 2 else None
+    if "_" in run:
+        return Kind.SNAKE if any(character.isalpha() for character in run) else None
+    digits = sum(map(str.isdigit, run))
+    if digits and digits + run.count(".") + run.count("-") + run.count(":") == len(run):
+        return Kind.NUMBER if digits >= 3 else None
+    if "." in run.strip("."):
+        return Kind.DOTTED
+    if digits and len(run) >= 4:
+        return Kind.OTHER
+    if run[0] in "#@" and len(run) > 2:
+        return Kind.OTHER
+    return Kind.OTHER if _HUMP.search(run) else None
+
+
+def _inner(run: str, kind: Kind) -> list[tuple[str, Kind]]:
+    """Names inside a longer one that are used alone, too: the file of a path, what is assigned or imported."""
+    if kind is Kind.PATH:
+        pieces = [run.rsplit("/", 1)[-1], run.partition("://")[2]]
+    elif kind is Kind.NUMBER or not _JOINT.search(run):
+        return []
+    else:
+        pieces = [piece for piece in _JOINT.split(run) if piece != run]
+    inner = ((piece, kind_of(piece)) for piece in pieces if len(piece) > 2)
+    return [(piece, found) for piece, found in inner if found is not None]
+
+
+def parts_of(name: str) -> frozenset[str]:
+    """The words a name is made of, in small letters."""
+    pieces = (piece.lower() for piece in _PIECES.findall(name))
+    return frozenset(piece for piece in pieces if len(piece) >= LEAST_PART_CHARS)
+
+
+def _is_within_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 2) : start]
+    return len(before) == 2 and before[1] == " " and before[0] not in _SENTENCE_END and not before[0].isspace()

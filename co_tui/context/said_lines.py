@@ -1,0 +1,84 @@
+"""Messages as the lines that were said in them, each under who said it: what excerpts are chosen from."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
+from co_tui.events.messages import COMMAND, STANDS_FOR
+
+LINE_CHARS: Final = 240
+"""A longer line is several."""
+USER: Final = "the user said"
+MODEL: Final = "you said"
+SUMMARY_SAID: Final = "an earlier summary said"
+
+
+class Said(NamedTuple):
+    """One part of a message: who said it, and the text."""
+
+    by: str
+    text: str
+    is_model: bool
+
+
+def said_in(message: ModelMessage) -> Iterator[Said]:
+    """What was said in a message, part by part; nothing for one that stands for others, or for hidden thoughts."""
+    if isinstance(message, ModelResponse):
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                yield Said(MODEL, part.content, True)
+            elif isinstance(part, ToolCallPart):
+                yield Said(f"you called {part.tool_name}", arguments_text(part), True)
+        return
+    metadata = message.metadata or {}
+    if STANDS_FOR not in metadata:
+        yield from _requested(message, is_command=COMMAND in metadata)
+
+
+def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[Said]:
+    for part in message.parts:
+        if isinstance(part, UserPromptPart) and is_command:
+            yield Said("the user ran", prompt_text(part.content), False)
+        elif isinstance(part, UserPromptPart):
+            yield Said(USER, typed_text(part.content), False)
+            yield from (Said(f"the file {name} says", text, False) for name, text in attached_texts(part.content))
+        elif isinstance(part, ToolReturnPart | RetryPromptPart):
+            yield Said(f"{part.tool_name or 'a check'} returned", content_text(part.content), False)
+
+
+def arguments_text(call: ToolCallPart) -> str:
+    """What was asked of a tool: each value on lines of its own, texts as they are."""
+    try:
+        values = call.args_as_dict().values()
+    except (ValueError, AssertionError):
+        return content_text(call.args)
+    return "\n".join(value if isinstance(value, str) else content_text(value) for value in values)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, long ones in pieces; empty ones count, so that a line keeps its number."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines += [line.rstrip()] if len(line) <= LINE_CHARS else _pieces(line)
+    return lines
+
+
+def _pieces(line: str) -> Iterator[str]:
+    start = 0
+    while start < len(line):
+        end = start + LINE_CHARS
+        if end < len(line) and (blank := line.rfind(" ", start + LINE_CHARS // 2, end)) > 0:
+            end = blank
+        yield line[start:end].strip()
+        start = end
