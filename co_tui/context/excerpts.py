@@ -16,7 +16,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context.count import estimate_text
 from co_tui.context.ledger import Ledger, Place
 from co_tui.context.names import names_in
-from co_tui.context.said_lines import MODEL, SUMMARY_SAID, USER, lines_of, said_in
+from co_tui.context.said_lines import MODEL, SUMMARY_SAID, lines_of, said_in
 
 AGAIN: Final = (1.0, 0.1, 0.03)
 """What a name counts that is not there yet, once, or more often."""
@@ -149,7 +149,6 @@ def choose_excerpts(
     *,
     carried: Iterable[Excerpt] = (),
     standing: str = "",
-    user_words: bool = True,
 ) -> Excerpts:
     """The lines of what is gone that matter most, within the budget.
 
@@ -163,11 +162,7 @@ def choose_excerpts(
     places = {place for name in weights for place in ledger.details[name].places if place.message in gone}
     excerpts = {**read_places(read, places - known.keys()), **known}
     told = {line.strip() for line in standing.splitlines()}
-    lines = [
-        weighed_line(excerpt)
-        for excerpt in excerpts.values()
-        if (user_words or excerpt.by != USER) and excerpt.text.strip() not in told
-    ]
+    lines = [weighed_line(excerpt) for excerpt in excerpts.values() if excerpt.text.strip() not in told]
     chooser = Chooser(weights, there)
     left = chooser.choose(lines, budget_tokens * (1 - NAMES_SHARE))
     names = _bare_names(weights, there, left + budget_tokens * NAMES_SHARE)

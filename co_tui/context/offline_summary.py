@@ -58,7 +58,6 @@ def summarise_offline(
         room,
         carried=(*written_in(messages), *carried_in(messages)),
         standing="\n".join((told, standing)),
-        user_words=not user_words,
     )
     return OfflineSummary("\n\n".join(filter(None, (told, chosen.text))) or NOTHING_SAID, chosen, words)
 

@@ -16,7 +16,7 @@ from co_tui.context.recollection import recollect
 from co_tui.context.replacement import Digest, Replacement
 from co_tui.context.stages import Keep, Note, Stages
 from co_tui.context.tool_outputs import Memo
-from co_tui.context.truncate import truncate
+from co_tui.context.truncate import NOTHING_HELD, Held, held_in, hold, truncate
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import ByWindow, in_window
 
@@ -58,6 +58,8 @@ class Prepared(NamedTuple):
     truncation: TruncationFigures | None = None
     overshoot_tokens: int = 0
     """By how much even the smallest request is too long; 0 when it fits."""
+    held: Held = NOTHING_HELD
+    """What is left out of it, as indexes of the request that was measured."""
 
 
 class Governor:
@@ -104,29 +106,36 @@ class Governor:
         reading = self.meter.read(staged.request, scaffold, self._window, same=staged.unchanged)
         return Measured(staged.live, staged.origins, staged.request, reading, staged.pinned)
 
-    def fit(self, measured: Measured, scaffold: Scaffold) -> Prepared:
-        """The last guard: what does not fit is left out of this request."""
+    def fit(self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD) -> Prepared:
+        """The last guard: what does not fit is left out of this request, and what is held out of it stays out."""
         limit = self.prompt_limit
-        request, reading, truncation = list(measured.request), measured.reading, None
+        request, reading = list(measured.request), measured.reading
+        if held and self.policy.truncates:
+            request = hold(request, held, self._clipped, measured.pinned)
+            reading = self.meter.read(request, scaffold, self._window)
         if self.policy.truncates and reading.most_tokens > limit:
-            shorter = self._shorter(request, measured, limit)
-            if not _is_same(shorter, request):
-                before, reading = reading, self.meter.read(shorter, scaffold, self._window)
-                truncation = TruncationFigures(
-                    before.current_tokens, reading.current_tokens, len(request), len(shorter)
-                )
-                request = shorter
-                self._stages.forget()
+            request, held = self._shorter(request, reading, measured, held)
+            reading = self.meter.read(request, scaffold, self._window)
+        truncation = None
+        if not _is_same(request, measured.request):
+            before, after = measured.reading.current_tokens, reading.current_tokens
+            truncation = TruncationFigures(before, after, len(measured.request), len(request))
+            self._stages.forget()
         is_known = truncation is None and self.meter.is_measured_last(measured.request)
         self.meter.sent(request, scaffold, same=len(request) if is_known else 0)
-        return Prepared(request, reading, truncation, max(0, reading.current_tokens - limit))
+        return Prepared(request, reading, truncation, max(0, reading.current_tokens - limit), held)
 
-    def _shorter(self, request: list[ModelMessage], measured: Measured, limit: int) -> list[ModelMessage]:
-        reading = measured.reading
+    def _shorter(
+        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Held
+    ) -> tuple[list[ModelMessage], Held]:
         # By so much the messages have to become smaller, whatever goes with them; the doubt shrinks with them.
-        excess = reading.most_tokens - limit * (1 - self.policy.truncation_headroom)
+        excess = reading.most_tokens - self.prompt_limit * (1 - self.policy.truncation_headroom)
         room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / reading.most_tokens
-        return truncate(request, int(room), self.meter.tokens, self._clipped, measured.pinned).messages
+        fixed = {id(measured.request[index]) for index in measured.pinned}
+        pinned = [index for index, message in enumerate(request) if id(message) in fixed]
+        done = truncate(request, int(room), self.meter.tokens, self._clipped, pinned)
+        chars = min(filter(None, (done.held.clipped_chars, held.clipped_chars)), default=0)
+        return done.messages, held_in(measured.request, done.messages, chars, self._clipped)
 
     # Whether and what to compact
 
@@ -143,9 +152,9 @@ class Governor:
 
     # What comes back
 
-    def recollect(self, measured: Measured, sources: Sources) -> Excerpts:
-        """The lines no longer in the request that bear on its newest step, as many as there is room for."""
-        room = self.prompt_limit * (1 - self.policy.truncation_headroom) - measured.reading.most_tokens
+    def recollect(self, measured: Measured, reading: Reading, sources: Sources) -> Excerpts:
+        """The lines no longer in a request of that reading that bear on its newest step, if there is room for any."""
+        room = self.prompt_limit * (1 - self.policy.truncation_headroom) - reading.most_tokens
         budget = min(self._share(self.policy.recollection_share), room)
         if budget < LEAST_NOTE_TOKENS:
             return Excerpts()

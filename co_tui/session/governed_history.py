@@ -1,7 +1,7 @@
 """The history of a session as one model gets it under one policy: measured, fitted, reported."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -14,8 +14,9 @@ from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, est
 from co_tui.context.offline_summary import Sources
 from co_tui.context.policy import Policy
 from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER
-from co_tui.context.request import Governor, Measured, Prepared, TruncationFigures
+from co_tui.context.request import Governor, Measured, Prepared
 from co_tui.context.stages import Note
+from co_tui.context.truncate import NOTHING_HELD, Held
 from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
 from co_tui.events.messages import pieces
 from co_tui.session.recorder import Recorder
@@ -138,19 +139,16 @@ class GovernedHistory:
         """Where what is recollected is kept."""
         return self.state if not self.agent else self.state.delegations.get(self.agent, Delegation())
 
-    async def recollect(self, measured: Measured) -> Measured:
-        """Bring back what bears on the newest step, when the history was rewritten since the last request."""
-        entries = self.entries
-        if not self._kept.is_rewritten or self._looked is entries.lineage or not self.policy.recollection_share:
-            return measured
-        self._looked = entries.lineage
+    async def _recollected(self, measured: Measured, prepared: Prepared) -> Measured | None:
+        """Bring back what bears on the newest step of a request that is rewritten anyway; None when nothing does."""
+        entries, left_out = self.entries, self._refs(measured, prepared.held.left_out)
         origin = measured.origins[-1] if measured.live else None
-        if origin is None or isinstance(measured.live[-1], ModelResponse):
-            return measured
-        sources = await self.sources_without(())
-        found = await self._beside(self.governor.recollect, measured, sources)
+        if origin is None or isinstance(measured.live[-1], ModelResponse) or entries[origin].ref in left_out:
+            return None
+        sources = await self.sources_without(left_out)
+        found = await self._beside(self.governor.recollect, measured, prepared.reading, sources)
         if not found.lines:
-            return measured
+            return None
         note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
         tokens = round(self.governor.meter.ratio * estimate_text(note))
         fact = Recollection(
@@ -172,12 +170,56 @@ class GovernedHistory:
 
     async def fit(self, measured: Measured) -> Prepared:
         """The request to send: what does not fit is left out, and that and the usage are told."""
-        measured = await self.recollect(measured)
-        prepared = await self._beside(self.governor.fit, measured, self.scaffold)
+        held = self._held(measured)
+        prepared = await self._beside(self.governor.fit, measured, self.scaffold, held)
+        if self.policy.recollection_share and self._is_rewritten(prepared, held):
+            noted = await self._recollected(measured, prepared)
+            if noted is not None:
+                measured = noted
+                prepared = await self._beside(self.governor.fit, measured, self.scaffold, prepared.held)
         if prepared.truncation is not None:
-            await self.recorder.record(_truncation(prepared.truncation).but(agent=self.agent))
+            await self.recorder.record(self._truncation(measured, prepared, held))
         await self.report(prepared.reading)
         return prepared
+
+    def _is_rewritten(self, prepared: Prepared, held: Held) -> bool:
+        """Whether the request begins otherwise than the one before, for another reason than what is recollected."""
+        lineage = self.entries.lineage
+        compacted, self._looked = self._kept.is_rewritten and self._looked is not lineage, lineage
+        return compacted or prepared.held != held
+
+    def _held(self, measured: Measured) -> Held:
+        """What requests are sent without since the history was rewritten, as indexes of what was measured."""
+        out = self._kept.held_out
+        if not out.left_out and not out.clipped_chars:
+            return NOTHING_HELD
+        refs = [self.entries[origin].ref if origin is not None else None for origin in measured.origins]
+        left = frozenset(index for index, ref in enumerate(refs) if ref in out.left_out)
+        upto = refs.index(out.clipped_upto) if out.clipped_upto in refs else -1
+        return Held(left, out.clipped_chars if upto >= 0 else 0, upto)
+
+    def _refs(self, measured: Measured, indexes: Iterable[int]) -> frozenset[Ref]:
+        origins = (measured.origins[index] for index in indexes)
+        return frozenset(self.entries[origin].ref for origin in origins if origin is not None)
+
+    def _truncation(self, measured: Measured, prepared: Prepared, before: Held) -> Truncation:
+        figures, held = prepared.truncation, prepared.held
+        assert figures is not None
+        upto = range(held.clipped_upto, -1, -1) if held.clipped_chars else ()
+        clipped = next((index for index in upto if measured.origins[index] is not None), None)
+        return Truncation(
+            pre_tokens=figures.pre_tokens,
+            post_tokens=figures.post_tokens,
+            pre_messages=figures.pre_messages,
+            post_messages=figures.post_messages,
+            tokens_removed=figures.pre_tokens - figures.post_tokens,
+            messages_removed=figures.pre_messages - figures.post_messages,
+            performed_by="truncator",
+            left_out=tuple(sorted(self._refs(measured, held.left_out - before.left_out))),
+            clipped_chars=held.clipped_chars,
+            clipped_upto=tuple(self._refs(measured, [clipped])) if clipped is not None else (),
+            agent=self.agent,
+        )
 
     async def count_exactly(self, count: CountTokens) -> None:
         """What came since the last reply, by the model's own count where its server offers one."""
@@ -230,15 +272,3 @@ class GovernedHistory:
         self.recorder.release_memory()
         self._parsed.release(self.entries)
         self.governor.release(self.messages)
-
-
-def _truncation(figures: TruncationFigures) -> Truncation:
-    return Truncation(
-        pre_tokens=figures.pre_tokens,
-        post_tokens=figures.post_tokens,
-        pre_messages=figures.pre_messages,
-        post_messages=figures.post_messages,
-        tokens_removed=figures.pre_tokens - figures.post_tokens,
-        messages_removed=figures.pre_messages - figures.post_messages,
-        performed_by="truncator",
-    )

@@ -128,8 +128,9 @@ def test_a_model_may_summarise(served_here: Here, provider: Provider, tmp_path: 
     )
     done = served_here("lab", "--input", str(file), "--window", "1500", "--model", "openai-chat:scripted", "--json")
     assert done.code == 0 and done.objects[0]["breaches"] == 0
-    assert f"{len(provider.summary_requests)} summaries by openai-chat:scripted" in done.err
-    assert len(provider.summary_requests) == done.objects[0]["compactions"] > 0
+    compactions = done.objects[0]["compactions"]
+    assert f"{compactions} summaries by openai-chat:scripted" in done.err
+    assert len(provider.summary_requests) >= compactions > 0
     refused = served_here("lab", "--input", str(file), "--model", "nosuch:model")
     assert refused.code == 1 and "nosuch:model" in refused.err
 

@@ -49,6 +49,11 @@ class Truncation(Logged):
     tokens_removed: int
     messages_removed: int
     performed_by: str
+    left_out: tuple[Ref, ...] = ()
+    """The messages that were not left out of the request before: they stay out until the history is rewritten."""
+    clipped_chars: int = 0
+    """Results of messages up to `clipped_upto` were clipped to this; 0 when none was."""
+    clipped_upto: tuple[Ref, ...] = ()
     agent: str = ""
 
 

@@ -89,8 +89,8 @@ def request_for(
     taken = governor.meter.ratio * user_words.words_tokens(words) if words else 0
     least = governor.summary_tokens * (ADDED if standing else 1)
     held = sum(map(governor.meter.tokens, messages))
-    budget = min(max(least, governor.room_beside(kept_tokens)), MOST_OF_HELD * held)
-    budget = max(LEAST_BUDGET_TOKENS, int(budget - taken))
+    room = max(least, governor.room_beside(kept_tokens)) - taken
+    budget = max(LEAST_BUDGET_TOKENS, int(min(room, MOST_OF_HELD * (held - taken))))
     has_lines = bool(governor.policy.compacted_share)
     return SummaryRequest(
         messages,
@@ -100,7 +100,7 @@ def request_for(
         user_words=words is None,
         fallback=governor.policy.fallback,
         sources=sources,
-        standing=standing,
+        standing="\n".join(filter(None, (standing, user_words.written(words) if words else ""))),
         room_tokens=budget if has_lines else 0,
     )
 
@@ -120,7 +120,7 @@ def lines_beside(request: SummaryRequest, text: str) -> Excerpts:
         return NO_EXCERPTS
     ledger, read, gone = request.sources
     carried, standing = carried_in(request.messages), "\n".join((text, request.standing))
-    return choose_excerpts(ledger, read, gone, room, carried=carried, standing=standing, user_words=request.user_words)
+    return choose_excerpts(ledger, read, gone, room, carried=carried, standing=standing)
 
 
 def offline(request: SummaryRequest) -> Summary:

@@ -39,8 +39,10 @@ from co_tui.events import (
 from co_tui.events.messages import prompt_of, title_of
 from co_tui.session.state.released import released
 from co_tui.session.state.session_state import (
+    NOTHING_HELD_OUT,
     Delegation,
     Entry,
+    HeldOut,
     Rewritten,
     Sample,
     SessionState,
@@ -51,8 +53,8 @@ from co_tui.session.state.top_level import top_level
 
 INTERRUPTED = "interrupted"
 """How a delegation ends that was stopped with its turn."""
-REWRITTEN = {"recollection": None, "is_rewritten": True}
-NOT_REWRITTEN = {"recollection": None, "is_rewritten": False}
+REWRITTEN = {"recollection": None, "held_out": NOTHING_HELD_OUT, "is_rewritten": True}
+NOT_REWRITTEN = {**REWRITTEN, "is_rewritten": False}
 PACE_TURNS = 6
 """How many turns back the pace is measured."""
 
@@ -88,9 +90,9 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case Pin():
             return _happened(_pinned(state, fact), event)
         case ModelChange():
-            return _happened(state.but(model=fact.to, readings=()), event)
+            return _happened(state.but(model=fact.to, readings=(), held_out=NOTHING_HELD_OUT), event)
         case PolicyChange():
-            return _happened(state.but(policy=fact.to), event)
+            return _happened(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT), event)
         case CompactionStart():
             return _happened(state if fact.agent else state.but(compacting=event), event)
         case ApprovalRequested():
@@ -110,7 +112,9 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(state.but(plan=fact.steps), event)
         case Recollection():
             return _happened(_recollected(state, fact), event)
-        case Truncation() | Occurrence():
+        case Truncation():
+            return _happened(_truncated(state, fact), event)
+        case Occurrence():
             return _happened(state, event)
         case Unknown():
             # Something a newer version did: its place in the log counts, its meaning is not ours to guess.
@@ -194,6 +198,14 @@ def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) ->
     return state.but(history=history, rewrites=(*state.rewrites, kept), readings=(), **NOT_REWRITTEN)
 
 
+def _truncated(state: SessionState, fact: Truncation) -> SessionState:
+    """The history is what it was; the next requests begin as this one did."""
+    before = _delegation(state, fact.agent).held_out if fact.agent else state.held_out
+    upto = fact.clipped_upto[0] if fact.clipped_upto else None
+    held_out = HeldOut(before.left_out | set(fact.left_out), fact.clipped_chars, upto)
+    return _delegated(state, fact.agent, held_out=held_out) if fact.agent else state.but(held_out=held_out)
+
+
 def _recollected(state: SessionState, fact: Recollection) -> SessionState:
     if fact.agent:
         return _delegated(state, fact.agent, recollection=fact, is_rewritten=False)
@@ -202,7 +214,8 @@ def _recollected(state: SessionState, fact: Recollection) -> SessionState:
 
 def _pinned(state: SessionState, fact: Pin) -> SessionState:
     pins = state.pins | set(fact.messages) if fact.pinned else state.pins - set(fact.messages)
-    return state.but(pins=pins, history=_resolved(state, fact.history) if fact.history else state.history)
+    history = _resolved(state, fact.history) if fact.history else state.history
+    return state.but(pins=pins, held_out=NOTHING_HELD_OUT, history=history)
 
 
 def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from co_tui.agent.approvals import AllowedCalls
 from co_tui.append_only import AppendOnly
@@ -47,6 +47,17 @@ class Rewritten(NamedTuple):
         return seq_of(self.event)
 
 
+class HeldOut(NamedTuple):
+    """What the requests since the history was last rewritten are sent without."""
+
+    left_out: frozenset[Ref] = frozenset()
+    clipped_chars: int = 0
+    clipped_upto: Ref | None = None
+
+
+NOTHING_HELD_OUT: Final = HeldOut()
+
+
 class Delegation(Record):
     """A part of the work that was given to another agent, with its own history."""
 
@@ -58,6 +69,7 @@ class Delegation(Record):
     history: AppendOnly[Entry] = AppendOnly()
     recollection: Recollection | None = None
     is_rewritten: bool = False
+    held_out: HeldOut = NOTHING_HELD_OUT
     usage: UsageInfo | None = None
     outcome: str = ""
     error: str = ""
@@ -89,6 +101,8 @@ class SessionState(Record):
     """What came back beside a message of the history."""
     is_rewritten: bool = False
     """Whether a compaction rewrote the history, and nothing was recollected since."""
+    held_out: HeldOut = NOTHING_HELD_OUT
+    """What did not fit into a request, and is left out of the next ones, too."""
     pins: frozenset[Ref] = frozenset()
     """Messages that every stage keeps."""
     pending: tuple[ApprovalRequested, ...] = ()

@@ -165,7 +165,15 @@ def kept_rows(event: Event, state: SessionState) -> list[Row]:
         rows += [Row((0, 0), 0, "you", text, "user message ·") for text in carried.get(SAID, ())]
     rewrite = next((each for each in state.rewrites if each.seq == event.seq), None)
     kept = [entry for entry in rewrite.after if entry.seq != event.seq] if rewrite else []
-    return [*rows, *(row_of(entry, _why(entry, state)) for entry in kept)]
+    return [*rows, *(row_of(entry, _why(entry, state)) for entry in kept), *_recollected(event, state)]
+
+
+def _recollected(event: Event, state: SessionState) -> list[Row]:
+    """What came back into the request after this compaction, and is still in it."""
+    fact, latest = state.recollection, state.rewrites[-1] if state.rewrites else None
+    if fact is None or latest is None or latest.seq != event.seq:
+        return []
+    return [Row((0, 0), 0, "recollected", line, "came back ·") for line in fact.note.splitlines()[1:] if line.strip()]
 
 
 def _why(entry: Entry, state: SessionState) -> str:
