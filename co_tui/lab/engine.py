@@ -16,7 +16,7 @@ from co_tui.context.policy import Policy
 from co_tui.context.request import Governor, Prepared
 from co_tui.context.stages import Keep
 from co_tui.context.turns import is_prompt
-from co_tui.events import Clear, CompactionComplete, CompactionStart, Message, Pin
+from co_tui.events import Clear, CompactionComplete, CompactionStart, Event, Message, Pin
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
@@ -30,6 +30,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.store.in_memory import InMemoryStore
 
 T = TypeVar("T")
+SESSION_ID = "replayed"
 
 
 class OfflineSummaries:
@@ -60,10 +61,11 @@ class ReplayEngine:
         summaries: SummaryWriter | None = None,
         keep: Keep | None = None,
     ) -> None:
-        self._recorder = Recorder("replayed", InMemoryStore().writing(), SessionState())
+        self._store = InMemoryStore()
+        self._recorder = Recorder(SESSION_ID, self._store.writing(), SessionState())
         self._parsed = ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
-        self.history = GovernedHistory(self._recorder, self._parsed, governor, Asked("replayed"), beside=_at_once)
+        self.history = GovernedHistory(self._recorder, self._parsed, governor, Asked(SESSION_ID), beside=_at_once)
         self._on = Compactable(self.history, summaries or OfflineSummaries())
         self._compactor = Compactor(Applier(Keeping(self._recorder, None, None)))
         self._is_answered = True
@@ -93,6 +95,11 @@ class ReplayEngine:
         self._is_answered = False
         await self._compactor.finish()
         return self._sent(prepared)
+
+    def logged(self) -> Sequence[Event]:
+        """All that a session would have in its log."""
+        with self._store.reading() as reading:
+            return list(reading.events(SESSION_ID))
 
     async def pin(self, messages: Sequence[ModelMessage]) -> None:
         """Pin these very messages, as far as the history holds them."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.paths import Paths, write_atomically
+from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, policy_file, policy_names, read_text
 from co_tui.settings.layers import Loaded
@@ -40,7 +41,7 @@ def _changed(text: str, before: dict[str, Any], key: str, kept: object, file: Pa
     from co_tui.settings.toml_text import with_key  # takes long to load, and most runs write nothing
 
     try:
-        changed = with_key(text, key, kept)
+        changed = with_key(text, key, str(kept) if isinstance(kept, ByWindow) else kept)
         after = parsed(changed, file)
         if _says(after, key, kept) and before | {key: None} == after | {key: None}:
             return changed

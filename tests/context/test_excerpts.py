@@ -1,0 +1,138 @@
+"""What a summary is made of: names, the ledger of who used them, and the lines chosen by them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_tui.context.count import estimate_text
+from co_tui.context.cuts import Cut
+from co_tui.context.excerpts import Excerpts
+from co_tui.context.ledger import Ledger
+from co_tui.context.names import Kind, names_in, parts_of
+from co_tui.context.offline_summary import sources_of, summarise_offline
+from co_tui.context.policy import SummaryForm
+from co_tui.context.replacement import Digest, build
+from co_tui.context.said_lines import LINE_CHARS, lines_of, said_in
+from co_tui.events.triggers import Trigger
+from tests.support.histories import histories
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("see src/deep/thing.py now", "src/deep/thing.py", Kind.PATH),
+        ("see src/deep/thing.py now", "thing.py", Kind.DOTTED),
+        ("call parse_all(x)", "parse_all", Kind.SNAKE),
+        ("def __init__(self)", "__init__", Kind.SNAKE),
+        ("use os.environ here", "os.environ", Kind.DOTTED),
+        ("the parseAll method", "parseAll", Kind.OTHER),
+        ("order JG7FMM failed", "JG7FMM", Kind.OTHER),
+        ("exit status 12345", "12345", Kind.NUMBER),
+        ("run /compact again", "/compact", Kind.PATH),
+        ("at https://example.org/a/b.html today", "https://example.org/a/b.html", Kind.PATH),
+        ("at https://example.org/a/b.html today", "example.org/a/b.html", Kind.PATH),
+        ("colour #ffaa00 is", "ffaa00", Kind.OTHER),
+        ("ask Maria about it", "Maria", Kind.OTHER),
+        ("错误在 src/主.py 里", "src/主.py", Kind.PATH),
+    ],
+)
+def test_what_a_text_names(text: str, name: str, kind: Kind) -> None:
+    assert names_in(text).get(name) is kind
+
+
+@pytest.mark.parametrize("text", ["all plain words here", "The first one.", "12 of 34", "a", "", "—…", "x" * 500])
+def test_what_names_nothing(text: str) -> None:
+    assert names_in(text) == {}
+
+
+def test_names_are_made_of_words() -> None:
+    assert parts_of("parseHTTPReply_forAll.py") == {"parse", "http", "reply", "for", "all"}
+
+
+@given(st.text(max_size=2_000))
+def test_any_text_is_read_line_by_line_and_no_line_is_long(text: str) -> None:
+    assert all(len(line) <= LINE_CHARS for line in lines_of(text))
+    assert all(name in text for name in names_in(text))
+    assert "".join("".join(lines_of(text)).split()) == "".join("".join(text.splitlines()).split())
+
+
+def prompt(text: str) -> ModelMessage:
+    return ModelRequest(parts=[UserPromptPart(text)])
+
+
+def answer(text: str) -> ModelMessage:
+    return ModelResponse(parts=[TextPart(text)])
+
+
+def step(n: int, path: str, result: str) -> list[ModelMessage]:
+    call = ToolCallPart("read", {"path": path}, tool_call_id=f"c{n}")
+    return [ModelResponse(parts=[call]), ModelRequest(parts=[ToolReturnPart("read", result, tool_call_id=f"c{n}")])]
+
+
+def test_the_ledger_knows_who_used_a_name_how_often_and_where_last() -> None:
+    ledger = Ledger()
+    talk = [prompt("look at order_total"), *step(1, "src/order.py", "one\ndef order_total(cart):\n    total_price = 1")]
+    for message in [*talk, answer("order_total adds up total_price."), answer("I will change order_total.")]:
+        ledger.hear(message)
+    total, price = ledger.details["order_total"], ledger.details["total_price"]
+    assert (total.uses, total.by_user, total.places[-1].message) == (2, True, 4)
+    assert (price.uses, price.by_user, price.places[0]) == (1, False, (2, 0, 2))
+    assert ledger.weight("order_total") > ledger.weight("total_price") > ledger.weight("nobody_said_it") == 0
+    before = ledger.weight("order_total")
+    ledger.hear(answer("words " * 20_000))
+    assert ledger.weight("order_total") < before / 2
+
+
+def original_lines(messages: list[ModelMessage]) -> set[str]:
+    return {line for message in messages for said in said_in(message) for line in lines_of(said.text)}
+
+
+@given(histories, st.integers(20, 800))
+def test_excerpts_are_original_lines_in_order_within_the_budget(history: list[ModelMessage], budget: int) -> None:
+    summary = summarise_offline(history, budget, user_words=False)
+    assert {excerpt.text for excerpt in summary.excerpts.lines} <= original_lines(history)
+    assert list(summary.excerpts.lines) == sorted(summary.excerpts.lines)
+    headings = sum(estimate_text(f"[{excerpt.by}]\n") for excerpt in summary.excerpts.lines)
+    assert estimate_text(summary.excerpts.text) <= budget + headings + 10
+    assert Excerpts.from_json(summary.excerpts.as_json()) == summary.excerpts
+    assert summarise_offline(history, budget, user_words=False) == summary
+
+
+def test_what_the_model_used_most_stays_with_its_line_through_many_compactions() -> None:
+    history: list[ModelMessage] = [prompt("make the checkout faster")]
+    for n in range(12):
+        noise = "\n".join(f"line {n} {k}: value_{n}_{k} = compute_{n}_{k}(source_{n}_{k})" for k in range(40))
+        history += step(n, f"src/part_{n}.py", f"{noise}\n    cached_total = price_table[{n}]")
+        history.append(answer("cached_total and price_table have to be filled before checkout_view runs."))
+        if n % 3 == 2:
+            summary = summarise_offline(history, 400, user_words=False)
+            digest = Digest(summary.text, summary.excerpts)
+            cut = Cut(tuple(range(len(history))), Trigger.MANUAL)
+            history = [*build(SummaryForm.FULL, history, cut, digest).messages, prompt("go on")]
+    assert "cached_total and price_table have to be filled before checkout_view runs." in summary.text
+
+
+def test_a_line_is_not_told_twice() -> None:
+    history = [prompt("go"), *[answer("the same_line about one_thing") for _ in range(5)]]
+    assert summarise_offline(history, 300).text.count("same_line about") == 1
+
+
+def test_names_stand_alone_only_when_their_line_finds_no_room() -> None:
+    lines = [f"name_{n} " + "is told of in many plain words " * 6 for n in range(30)]
+    chosen = summarise_offline([answer("\n".join(lines))], 200, user_words=False).excerpts
+    assert chosen.names and not {name for name in chosen.names if any(name in line.text for line in chosen.lines)}
+
+
+def test_sources_of_some_messages_are_these_messages() -> None:
+    messages = [prompt("one"), answer("two")]
+    sources = sources_of(messages)
+    assert sources.gone == {0, 1} and sources.read(1) is messages[1]

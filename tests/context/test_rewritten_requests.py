@@ -1,0 +1,176 @@
+"""What a rewritten request holds, and that the next ones begin as it did: excerpts, layers, the note, what is out."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER
+from co_tui.context.turns import holds_summary, is_prompt
+from co_tui.events import Recollection
+from co_tui.events.messages import RECOLLECTED
+from co_tui.lab.check import breaches
+from tests.context.test_request import LOADED
+from tests.support.governed import Governed
+
+WINDOW = 8_000
+
+
+def step(n: int, lines: int = 12) -> list[ModelMessage]:
+    """Work on one of four parts, again and again."""
+    part = n % 4
+    result = "\n".join(f"{k}: shop_{part}.total_{n}_{k} = price_{part}(item_{n}_{k})" for k in range(lines))
+    call = ToolCallPart("read", {"path": f"src/shop_{part}.py"}, tool_call_id=f"c{n}")
+    text = TextPart(f"I look at shop_{part} and at price_{part} once more.")
+    return [
+        ModelResponse(parts=[text, call]),
+        ModelRequest(parts=[ToolReturnPart("read", result, tool_call_id=f"c{n}")]),
+    ]
+
+
+def work(steps: int, lines: int = 12) -> list[ModelMessage]:
+    asked: ModelMessage = ModelRequest(parts=[UserPromptPart("Make the shop faster; always keep the tests green.")])
+    return [asked, *(message for n in range(steps) for message in step(n, lines))]
+
+
+def requests_of(governed: Governed, history: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
+    """A request before each reply, as the conversation goes on."""
+
+    async def all_of() -> list[list[ModelMessage]]:
+        sent = []
+        for n, message in enumerate(history):
+            if isinstance(message, ModelResponse) and n:
+                sent.append((await governed.engine.request()).prepared.messages)
+            await governed.engine.say(message)
+        return sent
+
+    return governed._loop.run_until_complete(all_of())
+
+
+def note_of(request: Sequence[ModelMessage]) -> str:
+    notes = [
+        m.metadata[RECOLLECTED] for m in request if isinstance(m, ModelRequest) and RECOLLECTED in (m.metadata or {})
+    ]
+    assert len(notes) <= 1
+    return str(notes[0]) if notes else ""
+
+
+def balanced(**changes: object) -> Governed:
+    return Governed(LOADED["balanced"].but(**changes), WINDOW)
+
+
+def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay() -> None:
+    governed = balanced(recollection_share=0.08)
+    requests = requests_of(governed, work(60))
+    notes = [note_of(request) for request in requests]
+    assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
+    facts = [e.fact for e in governed.engine.history.state.timeline if isinstance(e.fact, Recollection)]
+    assert set(filter(None, notes)) == {fact.note for fact in facts}
+    for before, after in pairwise(requests):
+        if note_of(before) and after[: len(before)] == before:
+            assert note_of(after) == note_of(before)
+        if note := note_of(after):
+            told = [
+                line for line in note.removeprefix(RECOLLECTED_FROM_EARLIER).splitlines() if line[:1] not in ("[", "")
+            ]
+            (beside,) = (m for m in after if RECOLLECTED in (getattr(m, "metadata", None) or {}))
+            others = "\n".join(str(part) for m in after if m is not beside for part in m.parts)
+            assert told and not any(line in others.splitlines() for line in told)
+            assert not is_prompt(beside) or len(beside.parts) > 1
+
+
+def test_without_a_share_for_it_nothing_comes_back() -> None:
+    assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(60))))
+
+
+def test_an_earlier_summary_stays_as_it_is_while_there_is_room_for_another() -> None:
+    governed = balanced()
+    requests = requests_of(governed, work(80))
+    kept = grown = merged = 0
+    for before, after in pairwise(requests):
+        old, new = ([m for m in request if holds_summary(m)] for request in (before, after))
+        kept += bool(old) and len(new) > len(old) and new[: len(old)] == old
+        grown += len(new) > len(old)
+        merged += len(new) < len(old)
+    assert kept > 0 and grown > merged > 0
+    assert all(sum(map(holds_summary, request)) < 12 for request in requests)
+
+
+def test_what_is_under_way_is_told_once_and_as_it_is_now() -> None:
+    governed = balanced()
+    plans = ("- [ ] first", "- [x] first")
+    from co_tui.session.compaction import apply
+
+    told = iter([plans[0]] * 3 + [plans[1]] * 200)
+    original = apply.carried_on
+    apply.carried_on = lambda _: {"The plan": next(told)}
+    try:
+        last = requests_of(governed, work(80))[-1]
+    finally:
+        apply.carried_on = original
+    texts = [str(part.content) for m in last for part in m.parts if isinstance(part, UserPromptPart)]
+    assert sum(plans[1] in text for text in texts) == 1 and not any(plans[0] in text for text in texts)
+
+
+def test_what_was_left_out_stays_out_until_the_history_is_rewritten() -> None:
+    """Under a policy that cannot compact within a turn, every request is truncated; most begin as the one before."""
+    governed = Governed(LOADED["copilot"].but(truncation_headroom=0.3), WINDOW)
+    requests = requests_of(governed, work(80))
+    truncated = [pair for pair in pairwise(requests) if len(pair[1]) < 2 * 60]
+    same = sum(after[: len(before)] == before for before, after in truncated)
+    assert same > 0.7 * len(truncated)
+
+
+def continued(governed: Governed, policy: str) -> Governed:
+    """Another process that has read the same log."""
+    other = Governed(LOADED[policy], WINDOW)
+    left = governed.engine._compactor.settle(governed.engine.history, timeout_s=5)
+    governed._loop.run_until_complete(left)
+
+    async def tell() -> None:
+        for event in governed.engine.logged():
+            await other.engine._recorder.record(event.fact)
+
+    other._loop.run_until_complete(tell())
+    return other
+
+
+@pytest.mark.parametrize("policy", ["balanced", "copilot", "inkeep"])
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_another_process_goes_on_with_the_same_requests(policy: str, data: st.DataObject) -> None:
+    """The note and what is left out are in the log: resumed anywhere, what is sent is what would have been sent."""
+    governed = Governed(LOADED[policy], WINDOW)
+    history = work(data.draw(st.integers(10, 40)), data.draw(st.integers(4, 40)))
+    cut = 1 + 2 * data.draw(st.integers(2, len(history) // 2 - 1))
+    for upto, request in enumerate(requests_of(governed, history[:cut])):
+        assert breaches(history[: 1 + 2 * upto], request, fits=True) == []
+    other = continued(governed, policy)
+    here, there = requests_of(governed, history[cut:]), requests_of(other, history[cut:])
+    assert [as_text(request) for request in here] == [as_text(request) for request in there]
+
+
+def as_text(request: Sequence[ModelMessage]) -> list[str]:
+    return [str([getattr(part, "content", None) or getattr(part, "args", None) for part in m.parts]) for m in request]
+
+
+def test_an_undone_compaction_takes_its_note_with_it_and_a_cleared_context_brings_nothing_back() -> None:
+    governed = balanced(recollection_share=0.08)
+    requests = requests_of(governed, work(60))
+    assert any(map(note_of, requests))
+    engine = governed.engine
+    governed._loop.run_until_complete(engine.clear())
+    after = requests_of(governed, work(3))
+    assert not any(map(note_of, after)) and not any(holds_summary(m) for request in after for m in request)
+    assert all("total_30_" not in text for request in after for text in as_text(request))
