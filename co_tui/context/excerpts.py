@@ -22,8 +22,9 @@ AGAIN: Final = (1.0, 0.1, 0.03)
 """What a name counts that is not there yet, once, or more often."""
 NAMES_SHARE: Final = 0.1
 """Of the budget: names without their line."""
-MOST_NAMES: Final = 4_000
-"""So many of the weightiest names are looked at."""
+NAMES_A_TOKEN: Final = 1.5
+LEAST_NAMES: Final = 200
+"""So many of the weightiest names are looked at, the more the larger the budget."""
 LINE_COST: Final = 1
 NOTABLE: Final = 1.3
 NOTABLE_ALONE: Final = 1.0
@@ -154,7 +155,7 @@ def choose_excerpts(
 
     `gone` are the numbers of the messages that left the context, `standing` is what stands beside the excerpts.
     """
-    weights = _weightiest(ledger)
+    weights = _weightiest(ledger, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens))
     there = names_there(ledger, gone)
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
@@ -169,9 +170,9 @@ def choose_excerpts(
     return Excerpts(tuple(sorted(chooser.chosen)), names)
 
 
-def _weightiest(ledger: Ledger) -> dict[str, float]:
+def _weightiest(ledger: Ledger, most: int) -> dict[str, float]:
     weighed = ((detail.weight(ledger.tokens), name) for name, detail in ledger.details.items())
-    return {name: weight for weight, name in heapq.nlargest(MOST_NAMES, weighed)}
+    return {name: weight for weight, name in heapq.nlargest(most, weighed)}
 
 
 def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:

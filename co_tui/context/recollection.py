@@ -13,9 +13,9 @@ from co_tui.context.said_lines import said_in
 from co_tui.context.turns import stands_in
 from co_tui.events.content import prompt_text
 
-COMMON: Final = 400
+COMMON: Final = 100
 """A word that is in more names than this tells nothing."""
-MOST_NAMES: Final = 400
+MOST_NAMES: Final = 150
 RECOLLECTED_FROM_EARLIER: Final = (
     "[Recollected: said earlier in this conversation, word for word, and bearing on what is at hand]"
 )

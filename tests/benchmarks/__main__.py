@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.benchmarks import app, compaction, counting, foundation, lab, memory, pipeline, work
+from tests.benchmarks import app, compaction, counting, foundation, lab, ledger, memory, pipeline, work
 
 BENCHMARKS = {
     "foundation": foundation.main,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "counting": counting.main,
     "memory": memory.main,
     "work": work.main,
+    "ledger": ledger.main,
     "lab": lab.main,
 }
 

@@ -35,7 +35,8 @@ def main() -> None:
             pace = messages / (time.perf_counter() - start)
             print(
                 f"    {name:16}  sent {tally.total_tokens / 1e6:6.1f}M  compactions {tally.compactions:4}  "
-                f"truncations {tally.truncations:4}  waits {tally.waits:3}  details kept {tally.kept_share:.4f}  "
-                f"breaches {tally.breaches}  {pace:,.0f} messages/s",
+                f"truncations {tally.truncations:4}  waits {tally.waits:3}  breaches {tally.breaches}  "
+                + "  ".join(f"{figure} {value:g}" for figure, value in tally.shares().items())
+                + f"  {pace:,.0f} messages/s",
                 flush=True,
             )

@@ -24,9 +24,7 @@ async def work(session: Session, provider: Provider, turns: int) -> None:
         await session.submit("What about the cart?")
 
 
-async def test_names_used_most_stay_with_their_lines_when_no_summary_has_them(
-    home: Path, provider: Provider
-) -> None:
+async def test_names_used_most_stay_with_their_lines_when_no_summary_has_them(home: Path, provider: Provider) -> None:
     async with talking(home, provider, context_window=8_000, **SHARES) as session:
         for _ in range(3):
             await work(session, provider, 4)

@@ -1,0 +1,66 @@
+"""The ledger of names: what a new step costs, what the choice of lines costs, and how much memory it takes."""
+
+import random
+import time
+import tracemalloc
+from collections.abc import Callable
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+
+from co_tui.context.excerpts import choose_excerpts
+from co_tui.context.ledger import Ledger
+from co_tui.context.offline_summary import Sources
+from co_tui.context.recollection import recollect
+from tests.benchmarks.figures import median, print_table
+
+SIZES = (100, 1_000, 10_000)
+TAIL = 20
+SUMMARY_TOKENS, NOTE_TOKENS = 6_000, 1_500
+"""Of a window of 32,000 tokens, about."""
+
+
+def step(n: int, draw: random.Random) -> list[ModelMessage]:
+    """Some names are new, most come again, as in real work."""
+    names = [f"{draw.choice(WORDS)}_{draw.choice(WORDS)}_{draw.randrange(40)}" for _ in range(12)]
+    result = "\n".join(f"{k}: {name} = {draw.choice(WORDS)}.{draw.choice(WORDS)}({n})" for k, name in enumerate(names))
+    call = ToolCallPart("read", {"path": f"src/{draw.choice(WORDS)}_{draw.randrange(30)}.py"}, tool_call_id=f"c{n}")
+    return [
+        ModelResponse(parts=[TextPart(f"I look at {names[0]} again."), call]),
+        ModelRequest(parts=[ToolReturnPart("read", result, tool_call_id=f"c{n}")]),
+    ]
+
+
+WORDS = ("order", "price", "cart", "total", "shop", "view", "cache", "table", "query", "field", "model", "index")
+
+
+def timed_ms(work: Callable[[], object], times: int = 7) -> float:
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - start) * 1000)
+    return median(taken)
+
+
+def figures(size: int) -> str:
+    draw = random.Random(size)
+    messages = [message for n in range(size // 2) for message in step(n, draw)]
+    tracemalloc.start()
+    ledger = Ledger()
+    for message in messages:
+        ledger.hear(message)
+    held_mb = tracemalloc.get_traced_memory()[0] / 1e6
+    tracemalloc.stop()
+    sources = Sources(ledger, messages.__getitem__, frozenset(range(size - TAIL)))
+    choose_ms = timed_ms(lambda: choose_excerpts(*sources, SUMMARY_TOKENS))
+    note_ms = timed_ms(lambda: recollect(sources, messages[-TAIL:], NOTE_TOKENS))
+    new = iter([message for n in range(50) for message in step(size + n, draw)])
+    step_ms = 2 * timed_ms(lambda: ledger.hear(next(new)), times=40)
+    return (
+        f"a new step {step_ms:.2f} ms, lines of a summary {choose_ms:.1f} ms, lines that come back {note_ms:.1f} ms, "
+        f"{len(ledger.details):,} names in {held_mb:.1f} MB"
+    )
+
+
+def main() -> None:
+    print_table([(f"{size:,} messages", figures(size)) for size in SIZES])
