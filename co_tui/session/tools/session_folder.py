@@ -1,0 +1,81 @@
+"""The folder in which a session's tools work, and where its commands run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic_ai.capabilities import LocalWorkspace
+from pydantic_ai.tools import RunContext
+from pydantic_ai.workspaces import (
+    CommandResult,
+    FileEntry,
+    LocalWorkspaceBackend,
+    ReadOnlyWorkspace,
+    Workspace,
+    WorkspaceBackend,
+    WorkspaceCommand,
+    WorkspaceError,
+    WorkspaceRef,
+    WorkspaceUnavailableError,
+)
+from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
+
+from co_tui.agent.sandbox import Sandbox, told_unusable
+
+COMMAND_ENVIRONMENT: Final = {
+    "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
+}  # fmt: skip
+"""Nobody is there to page through anything, or to type a password; and git, asked to read, writes nothing."""
+
+
+class SessionFolder(LocalWorkspace[Any]):
+    """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
+
+    def __init__(self, sandbox: Sandbox, *, read_only: bool = False) -> None:
+        super().__init__(sandbox.folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
+        self._sandbox = sandbox
+
+    def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
+        here = Workspace(LocalWorkspaceBackend(self.working_dir, env=self.env))
+        if self.read_only:
+            return ReadOnlyWorkspace(here)
+        return _Sandboxed(here, self._sandbox) if self._sandbox else here
+
+
+class _Sandboxed(BubblewrapWorkspace):
+    """Commands run, and files are changed, in the sandbox or not at all. Files are read as without one: the tools keep
+    to the folder by themselves, and a command may read more than they do."""
+
+    def __init__(self, here: Workspace, sandbox: Sandbox) -> None:
+        super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments())
+        self._kind = sandbox.kind
+
+    async def run(
+        self,
+        command: WorkspaceCommand,
+        *,
+        shell: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
+    ) -> CommandResult:
+        try:
+            return await super().run(command, shell=shell, env=env, timeout=timeout)
+        except WorkspaceUnavailableError as error:
+            if not await self.wrapped.exists("."):
+                raise  # the folder itself is gone
+            # Not the end of the turn: the model, and who reads along, are told.
+            raise WorkspaceError(told_unusable(self._kind, str(error))) from error
+
+    async def read_bytes(self, path: str) -> bytes:
+        return await self.wrapped.read_bytes(path)
+
+    async def stat(self, path: str) -> FileEntry:
+        return await self.wrapped.stat(path)
+
+    async def list_dir(self, path: str) -> Sequence[FileEntry]:
+        return await self.wrapped.list_dir(path)
+
+    async def exists(self, path: str) -> bool:
+        return await self.wrapped.exists(path)
+
+    async def realpath(self, path: str) -> str:
+        return await self.wrapped.realpath(path)

@@ -1,0 +1,10 @@
+"""Whether tests of the sandbox can run on this machine."""
+
+import asyncio
+
+import pytest
+
+from co_tui.agent.sandbox import sandbox_trouble
+
+TROUBLE = asyncio.run(sandbox_trouble("bwrap"))
+needs_bwrap = pytest.mark.skipif(bool(TROUBLE), reason=TROUBLE or "bwrap works")
