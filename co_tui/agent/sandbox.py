@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -45,12 +44,12 @@ class Sandbox(Record):
         """What it means for a command, in a few words."""
         return told_sandbox(self.kind)
 
-    def arguments(self, writable: Sequence[Path] = ()) -> tuple[str, ...]:
-        """For bubblewrap, beyond what keeps all but the folder from being written."""
+    def arguments(self, writable: Path) -> tuple[str, ...]:
+        """For bubblewrap, beyond what keeps all but the folder from being written; one more may be, if it is there."""
         ours = (self.paths.data, self.paths.config, self.paths.state)
         hidden = [each for path in (*(self.home / name for name in HIDDEN_IN_HOME), *ours) for each in self._mask(path)]
         skills = ("--ro-bind-try", str(self.paths.skills), str(self.paths.skills))
-        kept = [argument for path in writable for argument in ("--bind", str(path), str(path))]
+        kept = ("--bind-try", str(writable), str(writable))
         # What a tool would cache under the user's home, which cannot be written.
         return (*hidden, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
 

@@ -30,9 +30,9 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
-from co_tui.session.tools.commands import BackgroundCommands
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
+from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.settings import Settings
@@ -52,8 +52,8 @@ class RuntimeFactory:
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         self._summary_models = SummaryModels(environment.open_model)
-        self._background = BackgroundCommands()
         paths = environment.paths
+        self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id))
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
@@ -120,7 +120,7 @@ class RuntimeFactory:
             window.tokens,
             questions=environment.questions,
             plan=SessionPlan(self._recorder),
-            background=self._background,
+            commands=self.commands,
             sandbox=Sandbox(
                 kind=settings.command_sandbox, folder=environment.cwd, home=Path.home(), paths=environment.paths
             ),
@@ -157,6 +157,6 @@ class RuntimeFactory:
 
     async def close(self) -> None:
         """Stop compactions and commands, and let go of the models opened for summaries."""
-        await self._background.stop_all()
+        await self.commands.close()
         await self.compactor.close()
         await self._summary_models.close()

@@ -28,6 +28,7 @@ Fact: TypeAlias = (
     | conversation.StreamDelta
     | conversation.StreamReset
     | conversation.ToolActivity
+    | conversation.ToolOutput
     | conversation.CommandOutput
     | conversation.SessionError
     | conversation.SessionInterrupted

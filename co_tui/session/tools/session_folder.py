@@ -1,8 +1,10 @@
 """The folder in which a session's tools work, and where its commands run."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+import anyio.abc
 from pydantic_ai.capabilities import LocalWorkspace
 from pydantic_ai.tools import RunContext
 from pydantic_ai.workspaces import (
@@ -20,6 +22,7 @@ from pydantic_ai.workspaces import (
 from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
 from co_tui.agent.sandbox import Sandbox, told_unusable
+from co_tui.session.tools.running_commands import RunningCommands
 
 COMMAND_ENVIRONMENT: Final = {
     "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
@@ -30,23 +33,42 @@ COMMAND_ENVIRONMENT: Final = {
 class SessionFolder(LocalWorkspace[Any]):
     """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
 
-    def __init__(self, sandbox: Sandbox, *, read_only: bool = False) -> None:
+    def __init__(self, sandbox: Sandbox, commands: RunningCommands, *, read_only: bool = False) -> None:
         super().__init__(sandbox.folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
         self._sandbox = sandbox
+        self._commands = commands
 
     def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
-        here = Workspace(LocalWorkspaceBackend(self.working_dir, env=self.env))
+        here = Workspace(_Followed(self.working_dir, self._commands))
         if self.read_only:
             return ReadOnlyWorkspace(here)
-        return _Sandboxed(here, self._sandbox) if self._sandbox else here
+        return _Sandboxed(here, self._sandbox, self._commands.folder) if self._sandbox else here
+
+
+class _Followed(LocalWorkspaceBackend):
+    """Each command is followed while it runs."""
+
+    def __init__(self, folder: str | Path, commands: RunningCommands) -> None:
+        super().__init__(folder, env=COMMAND_ENVIRONMENT)
+        self._commands = commands
+
+    async def _wait_and_collect_output(
+        self,
+        process: anyio.abc.Process,
+        stdout_buffer: bytearray,
+        stderr_buffer: bytearray,
+        absolute_deadline: float | None,
+    ) -> int:
+        with self._commands.following(process.pid, stdout_buffer, stderr_buffer):
+            return await super()._wait_and_collect_output(process, stdout_buffer, stderr_buffer, absolute_deadline)
 
 
 class _Sandboxed(BubblewrapWorkspace):
     """Commands run, and files are changed, in the sandbox or not at all. Files are read as without one: the tools keep
     to the folder by themselves, and a command may read more than they do."""
 
-    def __init__(self, here: Workspace, sandbox: Sandbox) -> None:
-        super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments())
+    def __init__(self, here: Workspace, sandbox: Sandbox, writable: Path) -> None:
+        super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments(writable))
         self._kind = sandbox.kind
 
     async def run(

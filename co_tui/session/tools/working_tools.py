@@ -21,9 +21,10 @@ from co_tui.agent.sandbox import Sandbox, sandbox_trouble
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
-from co_tui.session.tools.commands import BackgroundCommands, LimitedShell
+from co_tui.session.tools.commands import LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
 from co_tui.session.tools.model_questions import ModelQuestions
+from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.settings import Settings
@@ -55,7 +56,7 @@ class WorkingTools:
         *,
         questions: Questions,
         plan: SessionPlan,
-        background: BackgroundCommands,
+        commands: RunningCommands,
         sandbox: Sandbox,
         user_skills: Path,
         read_only: bool = False,
@@ -64,7 +65,7 @@ class WorkingTools:
         self._settings = settings
         self._questions = questions
         self._plan = plan
-        self._background = background
+        self._commands = commands
         self._sandbox = sandbox
         self._user_skills = user_skills
         self._read_only = read_only
@@ -89,7 +90,7 @@ class WorkingTools:
             "agents": self._make_agents,
         }
         chosen = [capability for name in self._has for capability in made[name]()]
-        return [SessionFolder(self._sandbox, read_only=self._read_only), *chosen] if chosen else []
+        return [SessionFolder(self._sandbox, self._commands, read_only=self._read_only), *chosen] if chosen else []
 
     def asks_first(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         return asks_first(tool, arguments, self._folder)
@@ -113,7 +114,7 @@ class WorkingTools:
         return [self._files]
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
-        return [LimitedShell(self._settings.command_timeout_s, self._background)]
+        return [LimitedShell(self._settings.command_timeout_s, self._commands)]
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
         # Not put into each request by itself: what the log has is what is counted and sent.
