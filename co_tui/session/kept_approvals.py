@@ -31,7 +31,14 @@ class KeptApprovals:
         others = [each for each in self.rules() if each != rule]
         entries = [each._asdict() for each in (*others, rule)][-MOST_RULES:]
         with contextlib.suppress(OSError):
-            write_atomically(self._file, json.dumps({**self._read(), self._project: entries}, indent=1, sort_keys=True))
+            self._write(entries)
+
+    def remove(self, rule: AllowedCalls) -> None:
+        """Keep it no longer. Raises OSError when that cannot be written."""
+        self._write([each._asdict() for each in self.rules() if each != rule])
+
+    def _write(self, entries: list[dict[str, Any]]) -> None:
+        write_atomically(self._file, json.dumps({**self._read(), self._project: entries}, indent=1, sort_keys=True))
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -35,7 +35,7 @@ from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.runtime_switcher import RuntimeSwitcher
-from co_tui.session.state import history_edits
+from co_tui.session.standing_approvals import StandingApprovals
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turn import Outcome, Turn
@@ -43,8 +43,6 @@ from co_tui.session.user_command import CommandRefused, UserCommand
 from co_tui.session.user_messages import content_of, prompt_message
 from co_tui.settings import Settings
 from co_tui.store.port import SessionLock
-
-LEAST_RESTORED_TURNS = 3
 
 
 class Session:
@@ -115,21 +113,13 @@ class Session:
             before = state.usage.token_limit if state.usage else None
             await session._recorder.record(SessionResume(**{**session._place(), "model": state.model}))
             await session._switcher.record_model_change(state.model, before)
-            await session._restore()
+            await session._editor.restore(session._runtime.history)
         except BaseException:
             lock.release()
             if model_handle is not None:
                 await model_handle.close()
             raise
         return session
-
-    async def _restore(self) -> None:
-        """Begin with as much as the policy restores."""
-        policy = self._runtime.history.policy
-        if policy.restores_texts_only and not self.state.pending:  # a call that waits would be left behind
-            turns = max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6)
-            if (fact := history_edits.restored(self.state, turns)) is not None:
-                await self._recorder.record(fact)
 
     async def fork(self, upto: int | None = None) -> str:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
@@ -162,6 +152,11 @@ class Session:
     def commands(self) -> RunningCommands:
         """Those of the model, while they run."""
         return self._factory.commands
+
+    @property
+    def approvals(self) -> StandingApprovals:
+        """What is not asked about again."""
+        return StandingApprovals(self._recorder, self._environment.kept_approvals)
 
     @property
     def busy(self) -> bool:

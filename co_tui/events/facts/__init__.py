@@ -47,6 +47,7 @@ Fact: TypeAlias = (
     | context.Rewind
     | agents.ApprovalRequested
     | agents.ApprovalDecided
+    | agents.ApprovalRevoked
     | agents.DelegationStart
     | agents.DelegationEnd
     | agents.PlanChanged

@@ -4,7 +4,6 @@ import copy
 import re
 import time
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from pydantic_ai.capabilities import WrapToolExecuteHandler
@@ -67,7 +66,7 @@ class LimitedShell(Shell[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
     ) -> Any:
         if call.tool_name == "start_command" and (found := _STARTED.search(str(result))):
-            self._commands.begin(found[1], str(args.get("command")), partial(self._tools.end, ctx, found[1]))
+            self._commands.begin(found[1], str(args.get("command")))
         elif call.tool_name == "stop_command":
             self._commands.forget(str(args.get("command_id")))
         took = time.monotonic() - self._began.pop(call.tool_call_id, time.monotonic())
@@ -108,8 +107,3 @@ class _SessionShell(ShellToolset[Any]):
         limit = f"Maximum seconds to wait (default, and at most: {self._default_timeout:g})."
         schema["properties"]["timeout_seconds"]["description"] = limit
         return replace(tool, parameters_json_schema=schema)
-
-    async def end(self, ctx: RunContext[Any], command_id: str) -> None:
-        """End a background command; what it said stays, for who asks."""
-        if (job := await self._job(ctx, command_id)) is not None:
-            await job.kill()

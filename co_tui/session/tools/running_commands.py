@@ -5,14 +5,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, NamedTuple
-
-import anyio
 
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
@@ -22,8 +21,9 @@ from co_tui.session.process_guard import ProcessGuard, group_exists
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000
 """Of either stream: the end of it."""
-STOPPING_S: Final = 5.0
-"""How long the end of a session waits for what still runs to go."""
+STOPPING_S: Final = 2.0
+"""How long a command that is asked to end may take for it."""
+POLL_S: Final = 0.02
 REAPED_S: Final = 1.0
 """After so long, a group whose last process ended is gone."""
 _WRITTEN_OVER: Final = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
@@ -47,7 +47,6 @@ class BackgroundCommand(NamedTuple):
 class _Started(NamedTuple):
     command: str
     began: float
-    end: Callable[[], Awaitable[object]]
 
 
 class RunningCommands:
@@ -82,9 +81,9 @@ class RunningCommands:
                 told = size
                 self._announce(ToolOutput(tool_call_id=call, text=_ends(stdout, stderr), agent=agent))
 
-    def begin(self, command_id: str, command: str, end: Callable[[], Awaitable[object]]) -> None:
-        """One runs beside the conversation from now on; `end` ends it, and keeps what it said."""
-        self._started[command_id] = _Started(command, time.monotonic(), end)
+    def begin(self, command_id: str, command: str) -> None:
+        """One runs beside the conversation from now on."""
+        self._started[command_id] = _Started(command, time.monotonic())
         if (group := self._group(command_id)) is not None:
             self.guard.note(group)
 
@@ -97,17 +96,15 @@ class RunningCommands:
         return [self._now(command_id, started) for command_id, started in self._started.items()]
 
     async def end(self, command_id: str) -> None:
-        """End one of them; the model finds it ended."""
-        if (started := self._started.get(command_id)) is not None:
-            await started.end()
+        """End one of them; the model finds it ended, with what it said."""
+        if (group := self._group(command_id)) is not None:
+            await _end(group)
 
     async def close(self) -> None:
         """End all that is left, and remove what it said."""
-        running = [each.id for each in self.background() if each.running]
-        with anyio.move_on_after(STOPPING_S):
-            for command_id in running:
-                await self.end(command_id)
+        running = [self.end(each.id) for each in self.background() if each.running]
         self._started.clear()
+        await asyncio.gather(*running)
         await self.guard.close()
         await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
@@ -122,6 +119,21 @@ class RunningCommands:
         """Its process group, as whoever started it wrote it down."""
         fields = _end_of(self.folder / command_id / "handle").split()
         return int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else None
+
+
+async def _end(group: int) -> None:
+    """Ask all processes of a group to end, and make them."""
+    latest = time.monotonic() + STOPPING_S
+    _signal(group, signal.SIGTERM)
+    # Nobody tells when the last process of a group ends.
+    while group_exists(group) and time.monotonic() < latest:  # noqa: ASYNC110
+        await asyncio.sleep(POLL_S)
+    _signal(group, signal.SIGKILL)
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
 
 
 def _exit_code(status: Path) -> int | None:
