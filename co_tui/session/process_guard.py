@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import IO, Final
 
 STOPPING_S: Final = 5.0
+MARK: Final = "STARTED_BY_CO_TUI"
+"""In the environment of what ends with a session, with the session's id."""
 _GUARD: Final = """
+detached() { grep -lszxF -e "$mark" /proc/[0-9]*/environ | tr -dc '0-9\\n'; }
+mark=$2
 groups=
 while read -r sign group; do
   kept=
@@ -16,21 +20,26 @@ while read -r sign group; do
   groups=$kept
   if [ "$sign" = + ]; then groups="$groups $group"; fi
 done
-if [ -n "$groups" ]; then
+if [ -n "$groups$(detached)" ]; then
   for each in $groups; do kill -s TERM -- "-$each"; done
+  for each in $(detached); do kill -s TERM "$each"; done
   sleep 1
   for each in $groups; do kill -s KILL -- "-$each"; done
+  for each in $(detached); do kill -s KILL "$each"; done
 fi
 rm -rf -- "$1"
 """
-"""Its standard input is told which process groups there are. It closes with whoever holds the other end."""
+"""Its standard input is told which process groups there are. It closes with whoever holds the other end. A process that
+left its group is found by its mark, where there is a /proc to look into."""
 
 
 class ProcessGuard:
-    """Ends the process groups it was told of, and removes a folder, once this process is gone or done with them."""
+    """Ends the process groups it was told of and what bears the session's mark, and removes a folder, once this process
+    is gone or done with them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, session_id: str) -> None:
         self._folder = folder
+        self._mark = f"{MARK}={session_id}"
         self._groups: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -68,7 +77,7 @@ class ProcessGuard:
 
     def _started(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "co-tui-guard", str(self._folder)],
+            ["/bin/sh", "-c", _GUARD, "co-tui-guard", str(self._folder), self._mark],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

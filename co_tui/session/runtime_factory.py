@@ -53,7 +53,7 @@ class RuntimeFactory:
         self._archive = Archive(recorder, self.parsed)
         self._summary_models = SummaryModels(environment.open_model)
         paths = environment.paths
-        self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id))
+        self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)

@@ -18,12 +18,11 @@ from tests.session.test_commands import is_gone
 from tests.support.approving import left
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
-from tests.support.sandbox import needs_bwrap
+from tests.support.sandbox import KINDS
 from tests.support.waiting import until, wait_until
 from tests.support.working import Working, repository, working_in
 
 LET = Unattended(yes=True)
-KINDS = ["off", pytest.param("bwrap", marks=needs_bwrap)]
 
 
 @pytest.fixture
@@ -107,9 +106,15 @@ async def test_what_background_commands_write_is_not_in_the_repository(folder: P
     assert names(folder) == before and not kept.exists()
 
 
+DAEMONS = ["(trap '' TERM; sleep 600)", "setsid sleep 600", "nohup sh -c 'setsid sh -c \"sleep 600\"'"]
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_a_command_leaves_running_ends_with_the_session(folder: Path, home: Path, kind: str) -> None:
-    model = Working(("run_command", {"command": "(trap '' TERM; sleep 600) > /dev/null 2>&1 & echo $! > pid"}))
+async def test_what_a_command_leaves_running_ends_with_the_session(
+    folder: Path, home: Path, kind: str, daemon: str
+) -> None:
+    model = Working(("run_command", {"command": f"{daemon} > /dev/null 2>&1 & echo $! > pid"}))
     environment = working_in(folder, home, model, LET, command_sandbox=kind)
     session = await Session.start(environment, "scripted")
     await session.submit("go")

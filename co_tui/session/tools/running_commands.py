@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.session.current_agent import CURRENT_AGENT
-from co_tui.session.process_guard import ProcessGuard, group_exists
+from co_tui.session.process_guard import MARK, ProcessGuard, group_exists
 
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000
@@ -52,10 +52,12 @@ class _Started(NamedTuple):
 class RunningCommands:
     """What one session started and has not ended yet."""
 
-    def __init__(self, announce: Callable[[ToolOutput], None], folder: Path) -> None:
+    def __init__(self, announce: Callable[[ToolOutput], None], folder: Path, session_id: str) -> None:
         """`folder` is for what background commands say; it goes with the session."""
         self.folder = folder
-        self.guard = ProcessGuard(folder)
+        self.guard = ProcessGuard(folder, session_id)
+        self.environment = {MARK: session_id}
+        """What each of them gets, so that it is found wherever it went."""
         self._announce = announce
         self._started: dict[str, _Started] = {}
 

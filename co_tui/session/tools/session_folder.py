@@ -49,7 +49,7 @@ class _Followed(LocalWorkspaceBackend):
     """Each command is followed while it runs."""
 
     def __init__(self, folder: str | Path, commands: RunningCommands) -> None:
-        super().__init__(folder, env=COMMAND_ENVIRONMENT)
+        super().__init__(folder, env={**COMMAND_ENVIRONMENT, **commands.environment})
         self._commands = commands
 
     async def _wait_and_collect_output(
