@@ -9,7 +9,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from co_tui.agent.sandbox import Sandbox
+from co_tui.paths import locate
 from co_tui.session.session import Session
+from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.turn import Outcome
 from tests.support.approving import YES, Person, left
 from tests.support.sandbox import needs_bwrap
@@ -153,3 +157,21 @@ async def test_a_sandbox_that_is_not_permitted_is_told_with_what_bwrap_says(
     returned, person = await told(folder, home, ("run_command", {"command": "touch planted"}))
     assert "No permissions to create new namespace" in returned[-1] and person.asked == []
     assert not (folder / "planted").exists()
+
+
+@needs_bwrap
+async def test_a_link_to_what_is_hidden_leads_nowhere(folder: Path, home: Path, user_home: Path) -> None:
+    """As when a command puts it there between the look at a path and its reading."""
+    paths = locate({"CO_TUI_HOME": str(home)})
+    sandbox = Sandbox(kind="bwrap", folder=folder, home=user_home, paths=paths)
+    commands = RunningCommands(lambda _: None, paths.commands("s"), "s")
+    workspace = SessionFolder(sandbox, commands).get_workspace(None, ref=None)
+    (folder / "key").symlink_to(user_home / ".ssh" / "id_ed25519")
+    (folder / "netrc").symlink_to(user_home / ".netrc")
+    for link in ("key", "netrc"):
+        with pytest.raises(OSError):
+            await workspace.read_bytes(link)
+    assert await workspace.read_bytes("login.py") == (folder / "login.py").read_bytes()
+    with pytest.raises(FileNotFoundError):
+        await workspace.read_bytes("missing")
+    await commands.close()
