@@ -23,6 +23,7 @@ LOOK_EVERY_S = 0.5
 class BackgroundCommandsScreen(Dialog[None]):
     """As they are now, again and again."""
 
+    DEFAULT_CSS = "BackgroundCommandsScreen OptionList { text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Back"), Binding("x", "end", "End it")]
 
     def __init__(self, commands: "RunningCommands") -> None:
