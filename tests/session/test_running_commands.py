@@ -91,6 +91,28 @@ async def test_background_commands_are_listed_and_can_be_ended(folder: Path, hom
     await left(environment, session)
 
 
+async def test_a_command_does_not_choose_what_is_ended_in_its_place(folder: Path, home: Path) -> None:
+    """It can write where its own output lies."""
+    model = Working(("start_command", {"command": "echo $$ > pid; exec sleep 600"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    await until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    bystander = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
+    kept = locate({"CO_TUI_HOME": str(home)}).commands(session.id)
+    (job,) = [kept / name for name in names(kept)]
+    (job / "handle").write_text(f"{bystander.pid} {bystander.pid}")
+    (job / "stdout.log").unlink()
+    (job / "stdout.log").symlink_to(folder / "login.py")
+    (listed,) = session.commands.background()
+    assert listed.running and listed.output == ""
+    await session.commands.end(listed.id)
+    assert is_gone(int((folder / "pid").read_text())) and bystander.returncode is None
+    bystander.kill()
+    await bystander.wait()
+    await left(environment, session)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_background_commands_write_is_not_in_the_repository(folder: Path, home: Path, kind: str) -> None:
     before = names(folder)

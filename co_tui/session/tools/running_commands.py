@@ -47,6 +47,8 @@ class BackgroundCommand(NamedTuple):
 class _Started(NamedTuple):
     command: str
     began: float
+    group: int | None
+    """Of its processes, as it was when it began: what it writes later is not believed."""
 
 
 class RunningCommands:
@@ -85,8 +87,9 @@ class RunningCommands:
 
     def begin(self, command_id: str, command: str) -> None:
         """One runs beside the conversation from now on."""
-        self._started[command_id] = _Started(command, time.monotonic())
-        if (group := self._group(command_id)) is not None:
+        group = _group(self.folder / command_id / "handle")
+        self._started[command_id] = _Started(command, time.monotonic(), group)
+        if group is not None:
             self.guard.note(group)
 
     def forget(self, command_id: str) -> None:
@@ -99,28 +102,30 @@ class RunningCommands:
 
     async def end(self, command_id: str) -> None:
         """End one of them; the model finds it ended, with what it said."""
-        if (group := self._group(command_id)) is not None:
-            await _end(group)
+        started = self._started.get(command_id)
+        if started is not None and started.group is not None:
+            await _end(started.group)
 
     async def close(self) -> None:
         """End all that is left, and remove what it said."""
-        running = [self.end(each.id) for each in self.background() if each.running]
+        await asyncio.gather(*(self.end(each.id) for each in self.background() if each.running))
         self._started.clear()
-        await asyncio.gather(*running)
         await self.guard.close()
         await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
     def _now(self, command_id: str, started: _Started) -> BackgroundCommand:
         job = self.folder / command_id
-        group, code = self._group(command_id), _exit_code(job / "status.json")
-        running = code is None and group is not None and group_exists(group)
+        code = _exit_code(job / "status.json")
+        running = code is None and started.group is not None and group_exists(started.group)
         output = _ends(_end_of(job / "stdout.log"), _end_of(job / "stderr.log"))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
 
-    def _group(self, command_id: str) -> int | None:
-        """Its process group, as whoever started it wrote it down."""
-        fields = _end_of(self.folder / command_id / "handle").split()
-        return int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else None
+
+def _group(handle: Path) -> int | None:
+    """The process group of a command, as whoever started it wrote it down; 0 and 1 would be everybody's."""
+    fields = _end_of(handle).split()
+    group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
+    return group if group > 1 else None
 
 
 async def _end(group: int) -> None:
