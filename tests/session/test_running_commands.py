@@ -18,7 +18,7 @@ from tests.session.test_commands import is_gone
 from tests.support.approving import left
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
-from tests.support.sandbox import KINDS
+from tests.support.sandbox import KINDS, needs_bwrap
 from tests.support.waiting import until, wait_until
 from tests.support.working import Working, repository, working_in
 
@@ -128,11 +128,14 @@ async def test_what_background_commands_write_is_not_in_the_repository(folder: P
     assert names(folder) == before and not kept.exists()
 
 
-DAEMONS = ["(trap '' TERM; sleep 600)", "setsid sleep 600", "nohup sh -c 'setsid sh -c \"sleep 600\"'"]
+DAEMONS = [
+    ("off", "(trap '' TERM; sleep 600)"),
+    ("off", "setsid sleep 600"),
+    pytest.param("bwrap", "setsid sh -c 'trap \"\" TERM; sleep 600'", marks=needs_bwrap),
+]
 
 
-@pytest.mark.parametrize("daemon", DAEMONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "daemon"), DAEMONS)
 async def test_what_a_command_leaves_running_ends_with_the_session(
     folder: Path, home: Path, kind: str, daemon: str
 ) -> None:

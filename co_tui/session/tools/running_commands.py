@@ -27,6 +27,7 @@ POLL_S: Final = 0.02
 REAPED_S: Final = 1.0
 """After so long, a group whose last process ended is gone."""
 _WRITTEN_OVER: Final = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
+STATUS: Final = "status.json"
 CURRENT_CALL: ContextVar[str] = ContextVar("the call whose command runs", default="")
 
 
@@ -104,7 +105,7 @@ class RunningCommands:
         """End one of them; the model finds it ended, with what it said."""
         started = self._started.get(command_id)
         if started is not None and started.group is not None:
-            await _end(started.group)
+            await _end(started.group, self.folder / command_id / STATUS)
 
     async def close(self) -> None:
         """End all that is left, and remove what it said."""
@@ -115,7 +116,7 @@ class RunningCommands:
 
     def _now(self, command_id: str, started: _Started) -> BackgroundCommand:
         job = self.folder / command_id
-        code = _exit_code(job / "status.json")
+        code = _exit_code(job / STATUS)
         running = code is None and started.group is not None and group_exists(started.group)
         output = _ends(_end_of(job / "stdout.log"), _end_of(job / "stderr.log"))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
@@ -128,12 +129,12 @@ def _group(handle: Path) -> int | None:
     return group if group > 1 else None
 
 
-async def _end(group: int) -> None:
-    """Ask all processes of a group to end, and make them."""
+async def _end(group: int, status: Path) -> None:
+    """Ask all processes of a group to end, and make those that are left when the command itself has ended."""
     latest = time.monotonic() + STOPPING_S
     _signal(group, signal.SIGTERM)
-    # Nobody tells when the last process of a group ends.
-    while group_exists(group) and time.monotonic() < latest:  # noqa: ASYNC110
+    # Nobody tells when it has; and a process that nobody waits for may be listed for a while after its end.
+    while group_exists(group) and _exit_code(status) is None and time.monotonic() < latest:  # noqa: ASYNC110
         await asyncio.sleep(POLL_S)
     _signal(group, signal.SIGKILL)
 
