@@ -17,20 +17,21 @@ class StandingApproval(NamedTuple):
 
 
 class StandingApprovals:
-    """Those that hold in one session."""
+    """Those that hold in one session, or in the project before one has begun."""
 
-    def __init__(self, recorder: Recorder, kept: KeptApprovals) -> None:
+    def __init__(self, recorder: Recorder | None, kept: KeptApprovals) -> None:
         self._recorder = recorder
         self._kept = kept
 
     def all(self) -> list[StandingApproval]:
         kept = self._kept.rules()
-        here = [StandingApproval(rule, kept=False) for rule in self._recorder.state.allowed if rule not in kept]
+        allowed = self._recorder.state.allowed if self._recorder is not None else ()
+        here = [StandingApproval(rule, kept=False) for rule in allowed if rule not in kept]
         return [*here, *(StandingApproval(rule, kept=True) for rule in kept)]
 
     async def revoke(self, rule: AllowedCalls) -> None:
         """From the next call on it is asked about again. Raises OSError when it cannot be written."""
         if rule in self._kept.rules():
             self._kept.remove(rule)
-        if rule in self._recorder.state.allowed:
+        if self._recorder is not None and rule in self._recorder.state.allowed:
             await self._recorder.record(ApprovalRevoked(tool=rule.tool, pattern=rule.pattern))

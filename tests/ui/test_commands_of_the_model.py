@@ -68,7 +68,15 @@ async def test_what_is_always_allowed_is_listed_and_taken_back(home: Path, provi
         Reply(text="Both done."),
         call("run_command", command="touch c"),
     ]
+    kept = home / "state" / "approvals.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps({str(folder): [{"tool": "run_command", "pattern": "npm *"}]}))
     async with running(launch_for(home, provider)) as (app, pilot):
+        app.run_command("approvals", "")
+        await until(pilot, lambda: "in this project  run_command  npm *" in screen_text(app))
+        await pilot.press("d")
+        await until(pilot, lambda: "Nothing is: each change" in screen_text(app))
+        await pilot.press("escape")
         app.send("go")
         await asked(app, pilot, "touch a")
         await pilot.press("p")
@@ -84,7 +92,7 @@ async def test_what_is_always_allowed_is_listed_and_taken_back(home: Path, provi
         await pilot.press("d")
         await until(pilot, lambda: "Nothing is: each change" in screen_text(app))
         await pilot.press("escape")
-        assert json.loads((home / "state" / "approvals.json").read_text()) == {str(folder): []}
+        assert json.loads(kept.read_text()) == {str(folder): []}
         assert app.controller.state.allowed == ()
         app.send("again")
         await asked(app, pilot, "touch c")

@@ -21,12 +21,13 @@ async def background_commands(host: CommandHost, _: str) -> None:
 
 @command("approvals")
 async def approvals(host: CommandHost, _: str) -> None:
+    from co_tui.session.kept_approvals import kept_for
+    from co_tui.session.standing_approvals import StandingApprovals
     from co_tui.ui.screens.approvals import ApprovalsScreen
 
-    if (session := host.session) is None:
-        host.fail(NO_SESSION)
-        return
-    standing = session.approvals
+    launch = host.settings.launch
+    before_any = StandingApprovals(None, kept_for(launch.paths, launch.cwd))
+    standing = host.session.approvals if host.session is not None else before_any
 
     async def revoke(approval: "StandingApproval") -> None:
         try:
