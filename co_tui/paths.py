@@ -41,6 +41,10 @@ class Paths(Record):
         """A session's own folder: its checkpoints."""
         return self.data / "sessions" / session_id
 
+    def commands(self, session_id: str) -> Path:
+        """What the background commands of a session that runs write; nothing is left of it afterwards."""
+        return self.state / "commands" / session_id
+
     @property
     def config_file(self) -> Path:
         return self.config / "config.toml"

@@ -68,6 +68,7 @@ class Toolkit:
         self._tools = tools
         self._capabilities = capabilities
         self._asking = _AskFirst(asks_first, what)
+        self.what = what
 
     def for_turn(
         self, instructions: str, *, takes_tools: bool, approve: Approve, hook: AbstractCapability[Any]

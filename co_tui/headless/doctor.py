@@ -11,6 +11,7 @@ from co_tui import __version__
 from co_tui.agent import embedded
 from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.sandbox import sandbox_trouble, told_sandbox
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
@@ -31,6 +32,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str]) -> int:
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
         ("keys present", ", ".join(_keys(environ)) or "none"),
         ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
+        ("commands", f"{told_sandbox(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
         *_project(context.loaded),
         ("data", str(context.paths.data)),
         ("config", str(context.paths.config_file)),
@@ -44,6 +46,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str]) -> int:
         troubles += _offer_to_fetch(context)
     else:
         troubles += asyncio.run(_unusable(choice.model, context, environ))
+    troubles += filter(None, (asyncio.run(sandbox_trouble(settings.command_sandbox)),))
     for trouble in troubles:
         say(trouble)
     return FAILED if troubles else DONE

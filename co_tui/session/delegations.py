@@ -47,7 +47,12 @@ class DelegatedRun:
         self._log = RunLog(self._history, turn, self._live)
         self._log.begin(0)
         self._approvals = Approvals(
-            self._history.recorder, runtime.questions, turn, runtime.kept_approvals, agent=self._history.agent
+            self._history.recorder,
+            runtime.questions,
+            turn,
+            runtime.kept_approvals,
+            what=runtime.toolkit.what,
+            agent=self._history.agent,
         )
         self._steps = 0
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}

@@ -15,8 +15,7 @@ from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
-from co_tui.session.checkout import repository_of
-from co_tui.session.kept_approvals import KeptApprovals
+from co_tui.session.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.limits import Limits
 from co_tui.session.questions import Questions, Unattended
 from co_tui.session.ratios import Ratios
@@ -77,8 +76,7 @@ class Environment:
     @property
     def kept_approvals(self) -> KeptApprovals:
         """What the user allowed for the project around the working directory."""
-        repository, _ = repository_of(self.cwd)
-        return KeptApprovals(self.paths.state / "approvals.json", Path(repository) if repository else self.cwd)
+        return kept_for(self.paths, self.cwd)
 
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:
         """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""

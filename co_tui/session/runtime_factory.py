@@ -1,6 +1,7 @@
 """Puts together what a session works with, for each model and policy it has."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
@@ -8,6 +9,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models import ModelHandle
+from co_tui.agent.sandbox import Sandbox, told_sandbox
 from co_tui.agent.toolkit import Toolkit
 from co_tui.context.count import Window
 from co_tui.context.meter import Meter
@@ -28,12 +30,13 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
-from co_tui.session.tools.commands import BackgroundCommands
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
+from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.settings import Settings
+from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.daily_memory import DailyMemory
 
@@ -49,8 +52,8 @@ class RuntimeFactory:
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         self._summary_models = SummaryModels(environment.open_model)
-        self._background = BackgroundCommands()
         paths = environment.paths
+        self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
@@ -117,7 +120,10 @@ class RuntimeFactory:
             window.tokens,
             questions=environment.questions,
             plan=SessionPlan(self._recorder),
-            background=self._background,
+            commands=self.commands,
+            sandbox=Sandbox(
+                kind=settings.command_sandbox, folder=environment.cwd, home=Path.home(), paths=environment.paths
+            ),
             user_skills=environment.paths.skills,
             read_only=environment.read_only,
         )
@@ -126,7 +132,8 @@ class RuntimeFactory:
         if not works:
             return INSTRUCTIONS
         place, read_only = path_text(self._environment.cwd), self._environment.read_only
-        return working_instructions(place, settings.command_timeout_s, read_only=read_only)
+        sandbox = "" if settings.command_sandbox == SANDBOX_OFF else told_sandbox(settings.command_sandbox)
+        return working_instructions(place, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
 
     def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:
         return ModelSummaries(
@@ -150,6 +157,6 @@ class RuntimeFactory:
 
     async def close(self) -> None:
         """Stop compactions and commands, and let go of the models opened for summaries."""
-        await self._background.stop_all()
+        await self.commands.close()
         await self.compactor.close()
         await self._summary_models.close()

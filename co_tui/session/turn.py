@@ -101,7 +101,9 @@ class Turn:
         self._token = CancellationToken()
         self._live = Streaming(self._recorder, number, runtime.model_handle.name)
         self._log = RunLog(self._history, number, self._live)
-        self._approvals = Approvals(self._recorder, runtime.questions, number, runtime.kept_approvals)
+        self._approvals = Approvals(
+            self._recorder, runtime.questions, number, runtime.kept_approvals, what=runtime.toolkit.what
+        )
         self._delegations = Delegations(self._recorder, lambda agent: new_delegated_run(agent, number))
         self._leaving = self._passed_over = False
         self._steps = 0

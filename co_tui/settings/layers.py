@@ -13,7 +13,7 @@ from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
-from co_tui.settings.rules import shown
+from co_tui.settings.rules import SANDBOXES, shown
 from co_tui.settings.values import Settings, SettingsError, check, needs_trust, refused, rules, unknown_key
 from co_tui.trust import Trust, Wish
 
@@ -57,7 +57,7 @@ def load(
     if paths.config_file.exists():
         merge.layer(str(paths.config_file), merge.table(paths.config_file))
     merge.policy(paths)
-    merge.narrow_tools()
+    merge.narrow()
     defaults = Settings()
     origins = {name: merge.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
     values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
@@ -91,7 +91,8 @@ class _Merge:
         self.found: dict[str, Origin] = {}
         self.problems: list[str] = []
         self.warnings: list[str] = []
-        self._project_tools: Origin | None = None
+        self._narrowing: dict[str, Origin] = {}
+        """What the project's file says where it may only take away."""
 
     def layer(self, source: str, values: Mapping[str, object], *, name: Callable[[str], str] = lambda key: key) -> None:
         unknown = [key for key in values if key not in rules()]
@@ -117,17 +118,19 @@ class _Merge:
             self.warnings.append(told_withheld(withheld))
             table = {key: value for key, value in table.items() if key not in withheld.wanted}
         self.layer(str(file), table)
-        if (tools := self.found.get("tools")) is not None and tools.source == str(file):
-            self._project_tools = self.found.pop("tools")
+        for key in ("tools", "command_sandbox"):
+            if (wanted := self.found.get(key)) is not None and wanted.source == str(file):
+                self._narrowing[key] = self.found.pop(key)
         return withheld
 
-    def narrow_tools(self) -> None:
-        """A project's file may leave out tools that weaker layers have, and never add one."""
-        if self._project_tools is not None:
-            wanted, source = self._project_tools
-            present = self.found.get("tools", Origin(Settings().tools, "default")).value
-            assert isinstance(wanted, tuple) and isinstance(present, tuple)
-            self.found["tools"] = Origin(tuple(each for each in present if each in wanted), source)
+    def narrow(self) -> None:
+        """A project's file may leave out tools that weaker layers have and ask for a stricter sandbox, and never give
+        more than they do."""
+        for key, wanted in self._narrowing.items():
+            present = self.found.get(key, Origin(getattr(Settings(), key), "default"))
+            self.found[key] = _narrower_tools(present, wanted) if key == "tools" else _stricter(present, wanted)
+            if self.found[key].value != wanted.value and key != "tools":
+                self.warnings.append(f"{wanted.source}: {key} = {shown(wanted.value)} is ignored: yours is stricter.")
 
     def policy(self, paths: Paths) -> None:
         name = self.found.get("policy", Origin(Settings().policy, "default"))
@@ -151,6 +154,15 @@ class _Merge:
         except SettingsError as error:
             self.problems.append(str(error))
             return {}
+
+
+def _narrower_tools(present: Origin, wanted: Origin) -> Origin:
+    assert isinstance(wanted.value, tuple) and isinstance(present.value, tuple)
+    return Origin(tuple(each for each in present.value if each in wanted.value), wanted.source)
+
+
+def _stricter(present: Origin, wanted: Origin) -> Origin:
+    return max(present, wanted, key=lambda origin: SANDBOXES.index(str(origin.value)))
 
 
 def told_withheld(wish: Wish) -> str:

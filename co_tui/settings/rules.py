@@ -10,6 +10,10 @@ HOOKS: Final = ("preCompact",)
 """Moments at which commands of the user's own can run."""
 TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents")
 """What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md."""
+SANDBOX_OFF: Final = "off"
+SANDBOX_WITH_NETWORK: Final = "bwrap+network"
+SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, "bwrap")
+"""Where commands run that the model asked for, the freest first; `bwrap` is without a network."""
 SHOWN_CHARS: Final = 60
 EMBEDDED: Final = "embedded"
 SERVED: Final = "openai-chat"

@@ -8,6 +8,8 @@ from typing import Annotated, Final
 from co_tui.inert import one_line
 from co_tui.record import Record
 from co_tui.settings.rules import (
+    SANDBOX_OFF,
+    SANDBOXES,
     THEMES,
     TOOLS,
     Rule,
@@ -125,6 +127,9 @@ class Settings(Governing):
     """Model decisions in one turn before it stops with a notice."""
     command_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
     """How long a command that the model runs may take before it is stopped."""
+    command_sandbox: Annotated[str, one_of(*SANDBOXES)] = SANDBOX_OFF
+    """Where such commands run: as the user, or in bubblewrap, writing only in the folder. A project's file can make it
+    stricter, never freer."""
     retention_days: Annotated[int, whole_number(0, 36_500, "keeps sessions for ever")] = 0
     """Sessions older than this move to the trash."""
     request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
-CommandGroup: TypeAlias = Literal["conversation", "models", "reports", "sessions", "settings", "view"]
+CommandGroup: TypeAlias = Literal["conversation", "models", "reports", "sessions", "settings", "view", "work"]
 
 
 class Command(NamedTuple):
@@ -53,6 +53,8 @@ COMMANDS = (
     Command("fork", "conversation", "Go on in a copy of this session; the original stays as it is"),
     Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints"),
     Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait"),
+    Command("commands", "work", "The commands that run in the background: what they say, and how to end one"),
+    Command("approvals", "work", "What is always allowed, in this session and in this project, and taking it back"),
     Command("history", "reports", "How many turns and messages there are"),
     Command(
         "context",

@@ -53,7 +53,7 @@ class DialogQuestions:
         return question.summary if answer == "a" else None
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
-        answer = await self._ask_showing(_wish(question), question.what, _approval_keys(question))
+        answer = await self._ask_showing(_wish(question), question.what, _approval_keys(question), question.note)
         match answer:
             case "y":
                 return Approval(approved=True, by=USER)
@@ -77,9 +77,9 @@ class DialogQuestions:
             return ModelAnswer(text=text)
         return ModelAnswer(declined=True, reason="The user gave no answer.")
 
-    async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str]) -> str:
+    async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str], note: str = "") -> str:
         """The key that was pressed, after as much reading as is wished."""
-        shown = _beginning(_changed_lines(text))
+        shown = _beginning("\n".join(filter(None, (note and f"… {one_line(note, SHOWN_CHARS)}", _changed_lines(text)))))
         if shown == inert(text):
             return await self._ask(title, shown, answers)
         while (answer := await self._ask(title, shown, {**answers, "space": "all of it"})) == "space":

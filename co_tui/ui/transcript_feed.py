@@ -14,6 +14,7 @@ from co_tui.events import (
     StreamDelta,
     StreamReset,
     ToolActivity,
+    ToolOutput,
     agent_of,
 )
 from co_tui.events.messages import command_in
@@ -96,6 +97,9 @@ class Feed:
                 pass
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
                 if (block := self._builder.result(call_id, text, failed=stage == "failed")) is not None:
+                    self._transcript.changed(block)
+            case ToolOutput(tool_call_id=call_id, text=text):
+                if (block := self._builder.output(call_id, text)) is not None:
                     self._transcript.changed(block)
             case CommandOutput() as output:
                 self._command_says(output)

@@ -53,6 +53,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("mend the greeting")
         seen = await asked(app, pilot, "edit_file wants to change login.py · +1 −1")
+        assert "1 to allow · " in seen and "waiting for your answer" in seen
         assert "-    return 'helo'" in seen and "+    return 'hello'" in seen and "p always `login.py` here" in seen
         assert "0 of 2  ▶ read it · mend it" in seen and "read_file  login.py" in seen and "2 lines" in seen
         await pilot.press("space")
@@ -69,7 +70,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         await pilot.press("n")
         await until(pilot, lambda: app.controller.idle)
         seen = screen_text(app)
-        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen
+        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "to allow" not in seen
         assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
         assert (folder / "login.py").exists()
         assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."

@@ -31,6 +31,15 @@ class ApprovalDecided(Logged):
     reason: str = ""
 
 
+class ApprovalRevoked(Logged):
+    """What was allowed beyond one call is asked about again."""
+
+    TYPE = "approval.revoked"
+    tool: str
+    pattern: str = ""
+    """Empty for every call of the tool."""
+
+
 class DelegationStart(Logged):
     """An agent was asked to do a part of the work; `agent` names this delegation, `name` who was asked."""
 

@@ -49,6 +49,15 @@ class ToolActivity(Announced):
     agent: str = ""
 
 
+class ToolOutput(Announced):
+    """The end of what a tool's command has said so far; it takes the place of what was told before."""
+
+    TYPE = "tool.output"
+    tool_call_id: str
+    text: str
+    agent: str = ""
+
+
 class CommandOutput(Announced):
     """Some more of what the user's own command says; command and output will be logged as a message."""
 

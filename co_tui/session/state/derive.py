@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from co_tui.agent.approvals import rule_from
+from co_tui.agent.approvals import AllowedCalls, rule_from
 from co_tui.append_only import AppendOnly
 from co_tui.events import (
     Announced,
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalRevoked,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -94,6 +95,9 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(state.but(pending=(*_others(state, fact.call_id), fact)), event)
         case ApprovalDecided():
             return _happened(_decided(state, fact), event)
+        case ApprovalRevoked():
+            gone = AllowedCalls(fact.tool, fact.pattern)
+            return _happened(state.but(allowed=tuple(each for each in state.allowed if each != gone)), event)
         case DelegationStart():
             seen = AppendOnly(top_level(state.history))
             begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, history=seen)

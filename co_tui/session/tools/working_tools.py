@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_ai.capabilities import AbstractCapability, LocalWorkspace
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai.workspaces import WorkspaceBackend, WorkspaceRef
 from pydantic_ai_harness.ask_user import AskUser
 from pydantic_ai_harness.filesystem import FileSystem
 from pydantic_ai_harness.planning import Planning
@@ -17,12 +17,15 @@ from pydantic_ai_harness.skills import Skills
 from pydantic_ai_harness.subagents import SubAgents
 
 from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, asks_first
+from co_tui.agent.sandbox import Sandbox, sandbox_trouble
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
-from co_tui.session.tools.commands import BackgroundCommands, LimitedShell
+from co_tui.session.tools.commands import LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
 from co_tui.session.tools.model_questions import ModelQuestions
+from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.settings import Settings
 
@@ -37,10 +40,6 @@ LARGEST_INSTRUCTIONS_BYTES: Final = 64_000
 """A file of instructions larger than this goes with no request; the model can read it like any other."""
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
-COMMAND_ENVIRONMENT: Final = {
-    "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
-}  # fmt: skip
-"""Nobody is there to page through anything, or to type a password; and git, asked to read, writes nothing."""
 _FILE_TOOLS: Final = (
     "read_file", "write_file", "edit_file", "list_directory", "search_files", "find_files", "create_directory",
 )  # fmt: skip
@@ -57,7 +56,8 @@ class WorkingTools:
         *,
         questions: Questions,
         plan: SessionPlan,
-        background: BackgroundCommands,
+        commands: RunningCommands,
+        sandbox: Sandbox,
         user_skills: Path,
         read_only: bool = False,
     ) -> None:
@@ -65,7 +65,8 @@ class WorkingTools:
         self._settings = settings
         self._questions = questions
         self._plan = plan
-        self._background = background
+        self._commands = commands
+        self._sandbox = sandbox
         self._user_skills = user_skills
         self._read_only = read_only
         self._has = _given(settings.tools, window_tokens)
@@ -89,11 +90,7 @@ class WorkingTools:
             "agents": self._make_agents,
         }
         chosen = [capability for name in self._has for capability in made[name]()]
-        return (
-            [_SessionFolder(self._folder, read_only=self._read_only, env=COMMAND_ENVIRONMENT), *chosen]
-            if chosen
-            else []
-        )
+        return [SessionFolder(self._sandbox, self._commands, read_only=self._read_only), *chosen] if chosen else []
 
     def asks_first(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         return asks_first(tool, arguments, self._folder)
@@ -104,14 +101,20 @@ class WorkingTools:
             return await self._changes.diff(tool, arguments)
         if tool in COMMAND_TOOLS:
             beside = " in the background" if tool == "start_command" else ""
-            return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, not sandboxed"
+            await self._refuse_without_sandbox()
+            return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, {self._sandbox.told()}"
         return ""
+
+    async def _refuse_without_sandbox(self) -> None:
+        """Nobody is asked about a command that cannot run."""
+        if trouble := await sandbox_trouble(self._settings.command_sandbox):
+            raise ToolFailed(trouble)
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
         return [self._files]
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
-        return [LimitedShell(self._settings.command_timeout_s, self._background)]
+        return [LimitedShell(self._settings.command_timeout_s, self._commands)]
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
         # Not put into each request by itself: what the log has is what is counted and sent.
@@ -151,13 +154,6 @@ def _none_is_large(name: str, folder: Path, above: Path) -> bool:
         return all(file.stat().st_size <= LARGEST_INSTRUCTIONS_BYTES for file in files)
     except OSError:
         return False
-
-
-class _SessionFolder(LocalWorkspace[Any]):
-    """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
-
-    def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
-        return super().get_workspace(ctx, ref=None)
 
 
 class _TextFiles(FileSystem[Any]):

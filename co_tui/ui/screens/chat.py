@@ -16,6 +16,7 @@ from textual.widgets import Input
 from co_tui.events import Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui import command_table
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.prompt_status import PromptStatus
@@ -181,7 +182,10 @@ class ChatScreen(Screen[None]):
         state = self._state
         policy = state.policy or self._launch.settings.policy
         effort = self._launch.settings.reasoning_effort
-        facts = TitleFacts(state.title, self._model, policy, state.branch or self.branch, effort)
+        sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
+        facts = TitleFacts(
+            state.title, self._model, policy, state.branch or self.branch, effort, sandboxed, len(state.pending)
+        )
         self.query_one(TitleLine).show(facts, self._muted)
 
     # What is being done

@@ -23,6 +23,8 @@ from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
+SAID_CHARS = 40
+"""Of what a command says while it runs, beside its fold."""
 
 
 class BlockBuilder:
@@ -126,6 +128,14 @@ class BlockBuilder:
         block = self.part("tool", arguments, time, seq)
         block.tool_name, block.tool_call_id, block.status = one_line(name, 40), call_id, "…"
         self._open_calls[call_id] = block
+        return block
+
+    def output(self, call_id: str, text: str) -> Block | None:
+        """What a call that runs says so far: the end of it in its fold, the last line beside it."""
+        block = self._open_calls.get(call_id)
+        if block is not None:
+            block.result = inert(text)
+            block.status = f"… {one_line(text.rstrip().rpartition(chr(10))[2], SAID_CHARS)}"
         return block
 
     def result(self, call_id: str, text: str, *, failed: bool = False) -> Block | None:

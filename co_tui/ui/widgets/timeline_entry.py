@@ -11,6 +11,7 @@ from co_tui.events import (
     Announced,
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalRevoked,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -114,6 +115,8 @@ def timeline_entry(event: Event) -> tuple[str, str] | None:
             return "◔", f"asks to run {one_line(fact.tool, 40)}\n{one_line(fact.what, 60)}"
         case ApprovalDecided():
             return ("✓", f"allowed\n{_allowed(fact)}") if fact.approved else ("✗", f"refused\n{_by(fact)}")
+        case ApprovalRevoked():
+            return "✗", f"asks again about {one_line(fact.tool, 40)}\n{one_line(fact.pattern, 60)}".rstrip()
         case DelegationStart():
             return "⤷", f"{one_line(fact.name or fact.agent, 40)} was asked\n{one_line(fact.task, 60)}"
         case DelegationEnd():

@@ -19,6 +19,10 @@ class TitleFacts(NamedTuple):
     branch: str = ""
     effort: str = ""
     """How much the model is asked to think."""
+    sandboxed: bool = False
+    """Whether its commands are."""
+    questions: int = 0
+    """How many of its calls wait to be allowed."""
 
 
 class TitleLine(Static):
@@ -43,7 +47,10 @@ def _line(facts: TitleFacts, room: int) -> Text:
     if model.endswith(":"):  # the server's first model, which is not known before it is asked
         model = f"{model[:-1]} (first model of the server)"
     effort = f"{facts.effort} effort" if facts.effort and facts.model != EMBEDDED else ""
-    right = " · ".join(filter(None, (one_line(model, 44), effort, facts.policy, one_line(facts.branch, 24))))
+    asked = f"{facts.questions} to allow" if facts.questions else ""
+    sandbox = "sandboxed" if facts.sandboxed else ""
+    told = (asked, one_line(model, 44), effort, facts.policy, sandbox, one_line(facts.branch, 24))
+    right = " · ".join(filter(None, told))
     line = Text(no_wrap=True)
     line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
     line.truncate(max(8, room - len(right) - 2), overflow="ellipsis")
