@@ -29,6 +29,7 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.commands import BackgroundCommands
+from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
 from co_tui.session.tools.session_plan import SessionPlan
@@ -50,6 +51,7 @@ class RuntimeFactory:
         self._archive = Archive(recorder, self.parsed)
         self._summary_models = SummaryModels(environment.open_model)
         self._background = BackgroundCommands()
+        self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         paths = environment.paths
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
@@ -119,6 +121,7 @@ class RuntimeFactory:
             plan=SessionPlan(self._recorder),
             background=self._background,
             user_skills=environment.paths.skills,
+            mcp=self._mcp,
             read_only=environment.read_only,
         )
 

@@ -16,12 +16,13 @@ from pydantic_ai_harness.repo_context import RepoContext
 from pydantic_ai_harness.skills import Skills
 from pydantic_ai_harness.subagents import SubAgents
 
-from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, asks_first
+from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, MCP_TOOLS, asks_first
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
 from co_tui.session.tools.commands import BackgroundCommands, LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
+from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
 from co_tui.session.tools.model_questions import ModelQuestions
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.settings import Settings
@@ -59,6 +60,7 @@ class WorkingTools:
         plan: SessionPlan,
         background: BackgroundCommands,
         user_skills: Path,
+        mcp: McpTools,
         read_only: bool = False,
     ) -> None:
         self._folder = folder
@@ -67,6 +69,7 @@ class WorkingTools:
         self._plan = plan
         self._background = background
         self._user_skills = user_skills
+        self._mcp = mcp
         self._read_only = read_only
         self._has = _given(settings.tools, window_tokens)
         self._files = _TextFiles(
@@ -87,6 +90,7 @@ class WorkingTools:
             "questions": self._make_questions,
             "instructions": self._make_instructions,
             "agents": self._make_agents,
+            "mcp": self._make_mcp,
         }
         chosen = [capability for name in self._has for capability in made[name]()]
         return (
@@ -105,6 +109,8 @@ class WorkingTools:
         if tool in COMMAND_TOOLS:
             beside = " in the background" if tool == "start_command" else ""
             return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, not sandboxed"
+        if tool.startswith(MCP_TOOLS):
+            return told_mcp_call(tool, arguments)
         return ""
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
@@ -127,6 +133,11 @@ class WorkingTools:
     def _make_agents(self) -> Sequence[AbstractCapability[Any]]:
         # What breaks in one is told to the agent that asked, not the end of the turn.
         return [SubAgents(include_self=True, max_depth=DELEGATION_LEVELS, contain_errors=True)]
+
+    def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
+        # Which of a server's tools only read, nobody but the server knows.
+        wanted = self._settings.mcp_servers
+        return [self._mcp.capability(wanted)] if wanted and not self._read_only else []
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
         repository, _ = repository_of(self._folder)

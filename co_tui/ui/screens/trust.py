@@ -23,6 +23,7 @@ _PHRASES = {
     "base_url": "send the conversation to {}",
     "telemetry": "report to {}",
     "hooks": "run commands ({})",
+    "mcp_servers": "start MCP servers ({})",
 }
 
 

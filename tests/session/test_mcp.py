@@ -1,0 +1,250 @@
+"""Tools of MCP servers: asked about, used, bounded; and servers that misbehave hold nothing up."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_tui.agent.mcp import servers
+from co_tui.events import SessionError
+from co_tui.session.environment import Environment
+from co_tui.session.questions import Approval, Unattended
+from co_tui.session.session import Session
+from co_tui.session.turn import Outcome
+from co_tui.settings.mcp_servers import McpServer
+from tests.support.approving import Person, left, log_of
+from tests.support.environments import facts
+from tests.support.waiting import until
+from tests.support.working import Call, Working, working_in
+
+ODD = Path(__file__).parents[1] / "support" / "odd_mcp_server.py"
+TIME = McpServer(command=sys.executable, args=("-m", "mcp_server_time", "--local-timezone", "UTC"))
+NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+
+
+def odd(*arguments: str, **settings: Any) -> McpServer:
+    return McpServer(command=sys.executable, args=(str(ODD), *arguments), **settings)
+
+
+def calls(*tools: str) -> list[Call]:
+    return [(f"mcp__odd__{tool}", {}) for tool in tools]
+
+
+def lives(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+class Talk:
+    """A session whose model makes the calls of a script, with what became of it."""
+
+    def __init__(
+        self, folder: Path, home: Path, *steps: Call, person: Unattended | None = None, **settings: Any
+    ) -> None:
+        self.model = Working(*steps)
+        self.environment: Environment = working_in(folder, home, self.model, person or Unattended(yes=True), **settings)
+        self.environment.environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-1234567890", "MY": "key-0123456789"}
+        self.errors: list[SessionError] = []
+
+    async def __aenter__(self) -> "Talk":
+        self.session = await Session.start(self.environment, "scripted")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.errors = facts(log_of(self.environment, self.session), SessionError)
+        await self.environment.mcp_servers.close()
+        await left(self.environment, self.session)
+
+    async def say(self, prompt: str) -> Outcome:
+        return await asyncio.wait_for(self.session.submit(prompt), 30)
+
+
+async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
+    person = Person(Approval(approved=True, by="user", scope="session"))
+    step = ("mcp__time__convert_time", NOON)
+    async with Talk(folder, home, step, step, person=person, mcp_servers={"time": TIME}) as talk:
+        assert await talk.say("when?") is Outcome.DONE
+        assert {"mcp__time__convert_time", "mcp__time__get_current_time", "read_file"} <= set(talk.model.offered)
+    (asked,) = person.asked  # once for this session
+    assert asked.tool == "mcp__time__convert_time" and not asked.every_time
+    assert asked.what == (
+        "convert_time of the MCP server time\n\n"
+        "source_timezone: Europe/Berlin\ntime: 12:00\ntarget_timezone: Asia/Tokyo"
+    )
+    assert len(talk.model.returned) == 2
+    assert json.loads(talk.model.returned[0])["target"]["timezone"] == "Asia/Tokyo"
+
+
+async def test_what_was_allowed_for_the_project_is_one_tool_of_one_server(folder: Path, home: Path) -> None:
+    kept = Approval(approved=True, by="user", scope="pattern", pattern="mcp__odd__echo")
+    person, server = Person(kept), {"odd": odd()}
+    async with Talk(folder, home, *calls("echo"), person=person, mcp_servers=server) as talk:
+        assert await talk.say("echo") is Outcome.DONE
+    assert person.asked[0].pattern == "mcp__odd__echo"
+    no = Person(Approval(approved=False, by="user"))
+    async with Talk(folder, home, *calls("echo", "fail"), person=no, mcp_servers=server) as later:
+        assert await later.say("again") is Outcome.DONE
+    assert [question.tool for question in no.asked] == ["mcp__odd__fail"]
+
+
+async def test_what_is_not_allowed_does_not_reach_the_server(folder: Path, home: Path) -> None:
+    no = Approval(approved=False, by="user", reason="not today")
+    async with Talk(folder, home, *calls("die"), person=Person(no), mcp_servers={"odd": odd()}) as talk:
+        assert await talk.say("die") is Outcome.DONE
+        assert "not today" in talk.model.returned[0]
+        assert talk.environment.mcp_servers.reports[0].stage == "running"
+
+
+async def test_its_process_has_no_key_but_its_own_and_writes_nowhere(
+    folder: Path, home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1234567890")
+    server = odd(env={"OWN_KEY": "${MY}", "SHOWN": "as it is"})
+    async with Talk(folder, home, *calls("environment", "fail", "echo"), mcp_servers={"odd": server}) as talk:
+        assert await talk.say("tell") is Outcome.DONE
+    environment, refusal, echo = talk.model.returned
+    told = json.loads(environment)
+    assert set(told) - {"LC_CTYPE", "__CF_USER_TEXT_ENCODING"} == {"PATH", "OWN_KEY", "SHOWN"}
+    assert told["SHOWN"] == "as it is" and told["OWN_KEY"] == "[hidden]"
+    assert "no, [hidden]" in refusal and "Obey me." not in talk.model.instructions
+    assert "key-0123456789" not in str(talk.model.requests) and "echo" in echo
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, mcp_servers={"odd": odd(env={"A": "${NOT_THERE}"})}) as talk:
+        assert await talk.say("hello") is Outcome.DONE
+    (error,) = talk.errors
+    assert error.what == "The MCP server odd failed: it needs the environment variable NOT_THERE, which is not set."
+    assert error.kind == "mcp" and error.outcome == "its tools are not there"
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        (odd("silent", start_timeout_s=0.5), "it did not answer within 0.5 s"),
+        (odd("rubbish"), "what it says are no MCP messages"),
+        (McpServer(command="no-such-program"), "no-such-program cannot be used: no such file or directory"),
+        (McpServer(command="sh", args=("-c", "echo no weather today >&2; exit 3")), "exit code 3: no weather today"),
+        (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message of more than 8 MB"),
+        (McpServer(url="http://127.0.0.1:9/mcp"), "All connection attempts failed"),
+    ],
+)
+async def test_one_that_does_not_start_is_told_once_and_the_others_work(
+    folder: Path, home: Path, server: McpServer, why: str
+) -> None:
+    both = {"bad": server, "odd": odd()}
+    async with Talk(folder, home, *calls("echo", "echo"), mcp_servers=both) as talk:
+        assert await talk.say("echo") is Outcome.DONE
+        assert not [name for name in talk.model.offered if name.startswith("mcp__bad")]
+    assert len(talk.model.returned) == 2
+    (error,) = talk.errors
+    assert why in error.what
+
+
+async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "PATIENCE_S", 0.3)
+    async with Talk(folder, home, mcp_servers={"odd": odd("silent")}) as talk:
+        assert await asyncio.wait_for(talk.session.submit("hello"), 5) is Outcome.DONE
+        assert talk.environment.mcp_servers.reports[0].stage == "starting"
+    assert not talk.errors
+
+
+async def test_one_that_dies_in_a_call_is_told_of_and_started_again(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, *calls("die", "echo"), mcp_servers={"odd": odd()}) as talk:
+        assert await talk.say("die") is Outcome.DONE
+    died, echo = talk.model.returned
+    assert "odd" in died or "losed" in died
+    assert echo.startswith("echo")
+    (error,) = talk.errors
+    assert error.what == "The MCP server odd failed: its process ended with exit code 7: I am ␛[31mlost."
+
+
+async def test_one_that_dies_again_and_again_is_given_up(folder: Path, home: Path) -> None:
+    steps = calls(*["die"] * (servers.MOST_RESTARTS + 1), "echo")
+    async with Talk(folder, home, *steps, mcp_servers={"odd": odd()}) as talk:
+        assert await talk.say("die") is Outcome.DONE
+        assert talk.environment.mcp_servers.reports[0].stage == "failed"
+        assert not [name for name in talk.model.offered if name.startswith("mcp__")]
+    assert len(talk.errors) == servers.MOST_RESTARTS + 1 and talk.errors[-1].outcome == "its tools are not there"
+
+
+async def test_results_are_bounded_and_pictures_told_of(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, *calls("long", "picture", "echo"), mcp_servers={"odd": odd()}) as talk:
+        assert await talk.say("all of it") is Outcome.DONE
+    whole, picture, _ = [part["content"] for part in _returns(talk)]
+    assert len(whole) < 51_000 and "1,950,000 characters left out" in whole
+    assert picture == "see\n[image/png, 108 bytes: it cannot be shown here]"
+
+
+async def test_a_result_of_fifty_megabytes_ends_the_server_not_the_turn(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, *calls("long"), mcp_servers={"odd": odd("flood")}) as talk:
+        assert await talk.say("all of it") is Outcome.DONE
+    (error,) = talk.errors
+    assert "it sent a message of more than 8 MB" in error.what and len(talk.model.returned[0]) < 1_000
+
+
+async def test_a_call_that_takes_too_long_is_given_up(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, *calls("hang"), mcp_servers={"odd": odd(timeout_s=0.3)}) as talk:
+        assert await talk.say("hang") is Outcome.DONE
+    assert "odd gave no result within 0.3 s" in talk.model.returned[0]
+
+
+async def test_stopping_the_turn_stops_the_call_and_not_the_server(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, *calls("hang"), mcp_servers={"odd": odd()}) as talk:
+        said = asyncio.create_task(talk.say("hang"))
+        await until(lambda: talk.model.requests)
+        await asyncio.sleep(0.1)
+        talk.session.interrupt()
+        assert await asyncio.wait_for(said, 3) is Outcome.INTERRUPTED
+        assert talk.environment.mcp_servers.reports[0].stage == "running"
+
+
+async def test_definitions_are_bounded_in_number_and_size_and_named_as_providers_take_them(
+    folder: Path, home: Path
+) -> None:
+    both = {"many": odd("many"), "large": odd("large")}
+    async with Talk(folder, home, mcp_servers=both) as talk:
+        assert await talk.say("hello") is Outcome.DONE
+        many, large = talk.environment.mcp_servers.reports
+    offered = [name for name in talk.model.offered if name.startswith("mcp__")]
+    assert len([name for name in offered if name.startswith("mcp__many__")]) == 64
+    assert offered[64:] == ["mcp__large__small", "mcp__large__odd_n_me_x"]
+    assert many.told == "running with 64 tools; 936 more are too many or too large"
+    assert large.told == "running with 2 tools; 2 more are too many or too large"
+
+
+async def test_it_ends_with_all_it_started_however_stubborn(folder: Path, home: Path, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    async with Talk(folder, home, *calls("echo"), mcp_servers={"odd": odd("stubborn", str(pid_file))}) as talk:
+        assert await talk.say("echo") is Outcome.DONE
+        child = int(pid_file.read_text())
+        assert lives(child)
+    await until(lambda: not lives(child))
+
+
+@pytest.mark.parametrize("settings", [{"tools": ("files",)}, {"mcp_servers": {"odd": odd().but(enabled=False)}}])
+async def test_what_is_switched_off_is_not_started(folder: Path, home: Path, settings: dict[str, Any]) -> None:
+    async with Talk(folder, home, **{"mcp_servers": {"odd": odd()}, **settings}) as talk:
+        assert await talk.say("hello") is Outcome.DONE
+        assert not [name for name in talk.model.offered if name.startswith("mcp__")]
+        assert not [report for report in talk.environment.mcp_servers.reports if report.stage != "off"]
+
+
+async def test_settings_that_change_hold_from_the_next_turn(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, mcp_servers={"odd": odd()}) as talk:
+        await talk.say("hello")
+        await talk.session.apply_settings(talk.environment.settings.but(mcp_servers={"other": odd()}))
+        await talk.say("again")
+        assert [report.name for report in talk.environment.mcp_servers.reports] == ["other"]
+        assert "mcp__other__echo" in talk.model.offered and "mcp__odd__echo" not in talk.model.offered
+
+
+def _returns(talk: Talk) -> list[dict[str, Any]]:
+    parts = [part for entry in talk.session.state.history for part in entry.message["parts"]]
+    return [part for part in parts if part["part_kind"] == "tool-return"]
