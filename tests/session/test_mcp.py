@@ -9,59 +9,16 @@ from typing import Any
 import pytest
 
 from co_tui.agent.mcp import servers
-from co_tui.events import SessionError
-from co_tui.session.environment import Environment
-from co_tui.session.questions import Approval, Unattended
+from co_tui.session.questions import Approval
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
-from tests.support.approving import Person, left, log_of
-from tests.support.environments import facts
+from tests.support.approving import Person
+from tests.support.mcp_talk import Talk, calls, lives, odd
 from tests.support.waiting import until
-from tests.support.working import Call, Working, working_in
 
-ODD = Path(__file__).parents[1] / "support" / "odd_mcp_server.py"
 TIME = McpServer(command=sys.executable, args=("-m", "mcp_server_time", "--local-timezone", "UTC"))
 NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
-
-
-def odd(*arguments: str, **settings: Any) -> McpServer:
-    return McpServer(command=sys.executable, args=(str(ODD), *arguments), **settings)
-
-
-def calls(*tools: str) -> list[Call]:
-    return [(f"mcp__odd__{tool}", {}) for tool in tools]
-
-
-def lives(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-
-
-class Talk:
-    """A session whose model makes the calls of a script, with what became of it."""
-
-    def __init__(
-        self, folder: Path, home: Path, *steps: Call, person: Unattended | None = None, **settings: Any
-    ) -> None:
-        self.model = Working(*steps)
-        self.environment: Environment = working_in(folder, home, self.model, person or Unattended(yes=True), **settings)
-        self.environment.environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-1234567890", "MY": "key-0123456789"}
-        self.errors: list[SessionError] = []
-
-    async def __aenter__(self) -> "Talk":
-        self.session = await Session.start(self.environment, "scripted")
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.errors = facts(log_of(self.environment, self.session), SessionError)
-        await self.environment.mcp_servers.close()
-        await left(self.environment, self.session)
-
-    async def say(self, prompt: str) -> Outcome:
-        return await asyncio.wait_for(self.session.submit(prompt), 30)
 
 
 async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
@@ -121,7 +78,7 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
         assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
     assert error.what == "The MCP server odd failed: it needs the environment variable NOT_THERE, which is not set."
-    assert error.kind == "mcp" and error.outcome == "its tools are not there"
+    assert error.kind == "mcp" and error.outcome == "odd gives no tools"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +128,7 @@ async def test_one_that_dies_again_and_again_is_given_up(folder: Path, home: Pat
         assert await talk.say("die") is Outcome.DONE
         assert talk.environment.mcp_servers.reports[0].stage == "failed"
         assert not [name for name in talk.model.offered if name.startswith("mcp__")]
-    assert len(talk.errors) == servers.MOST_RESTARTS + 1 and talk.errors[-1].outcome == "its tools are not there"
+    assert len(talk.errors) == servers.MOST_RESTARTS + 1 and talk.errors[-1].outcome == "odd gives no tools"
 
 
 async def test_results_are_bounded_and_pictures_told_of(folder: Path, home: Path) -> None:
@@ -209,7 +166,7 @@ async def test_definitions_are_bounded_in_number_and_size_and_named_as_providers
     folder: Path, home: Path
 ) -> None:
     both = {"many": odd("many"), "large": odd("large")}
-    async with Talk(folder, home, mcp_servers=both) as talk:
+    async with Talk(folder, home, window=200_000, mcp_servers=both) as talk:
         assert await talk.say("hello") is Outcome.DONE
         many, large = talk.environment.mcp_servers.reports
     offered = [name for name in talk.model.offered if name.startswith("mcp__")]
@@ -217,6 +174,30 @@ async def test_definitions_are_bounded_in_number_and_size_and_named_as_providers
     assert offered[64:] == ["mcp__large__small", "mcp__large__odd_n_me_x"]
     assert many.told == "running with 64 tools; 936 more are too many or too large"
     assert large.told == "running with 2 tools; 2 more are too many or too large"
+
+
+async def test_definitions_leave_room_in_the_window(folder: Path, home: Path) -> None:
+    both = {"many": odd("many"), "more": odd("many")}
+    async with Talk(folder, home, window=16_000, mcp_servers=both) as talk:
+        assert await talk.say("hello") is Outcome.DONE
+        usage = talk.session.state.usage
+        assert usage is not None and usage.tool_definition_tokens < 8_000
+        assert all(0 < report.tools < 150 and report.left_out for report in talk.environment.mcp_servers.reports)
+
+
+async def test_a_call_that_waited_for_its_answer_runs_when_the_session_is_resumed(folder: Path, home: Path) -> None:
+    talk = Talk(folder, home, *calls("echo"), person=Person(), mcp_servers={"odd": odd()})
+    session = await Session.start(talk.environment, "scripted")
+    said = asyncio.create_task(session.submit("echo"))
+    await until(lambda: session.state.pending)
+    await session.close()
+    await said
+    await talk.environment.mcp_servers.close()
+    talk.environment.questions = Person(Approval(approved=True, by="user"))
+    talk.session = await Session.resume(talk.environment, session.id)
+    assert await talk.session.ask_pending() is Outcome.DONE
+    await talk.__aexit__()
+    assert talk.model.returned[0].startswith("echo")
 
 
 async def test_it_ends_with_all_it_started_however_stubborn(folder: Path, home: Path, tmp_path: Path) -> None:

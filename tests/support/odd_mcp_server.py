@@ -18,7 +18,7 @@ def tool(name: str, description: str = "") -> dict:
 
 def tools() -> list[dict]:
     if ODD == "many":
-        return [tool(f"t{n}") for n in range(1_000)]
+        return [tool(f"t{n}", "Does something that takes some words to tell. " * 5) for n in range(1_000)]
     if ODD == "large":
         return [tool("small"), tool("large", "x" * 200_000), tool("odd/näme.x"), tool("odd/nÄme.x")]
     return [tool(name) for name in ("environment", "die", "hang", "long", "picture", "fail", "echo")]

@@ -63,10 +63,12 @@ class Connection:
         self._server = server
         self._child: ChildServer | None = None
         self._client: httpx2.AsyncClient | None = None
+        self._refusal = ""
         if server.url:
             source: Any = with_variables(server.url, environ)
             self._client = wire.new_client(source, most_bytes=MOST_MESSAGE_BYTES)
             self._client.headers.update(headers)  # no redirect is followed: they go to this address alone
+            self._client.event_hooks["response"].append(self._note)
         else:
             source = self._child = _child(server, cwd, environ, env)
         self.toolset: MCPToolset[Any] = MCPToolset(
@@ -81,6 +83,12 @@ class Connection:
         transport = self.toolset.client.transport
         if isinstance(transport, StreamableHttpTransport):
             transport.max_sse_event_size = MOST_MESSAGE_BYTES
+
+    async def _note(self, response: httpx2.Response) -> None:
+        """What the library does not tell of an answer."""
+        self._refusal = "" if response.is_success else f"it answered with HTTP {response.status_code}"
+        if response.has_redirect_location:
+            self._refusal += ", which leads elsewhere: give the address it leads to"
 
     async def lost(self) -> None:
         """Returns when the server is gone."""
@@ -112,6 +120,8 @@ class Connection:
             words = f": {one_line(child.last_words, LONGEST_REASON)}" if child.last_words else ""
             how = f"with exit code {child.exit_code}" if child.exit_code >= 0 else f"by signal {-child.exit_code}"
             return f"its process ended {how}{words}"
+        if self._refusal:
+            return self._refusal
         return one_line(leaf(error), LONGEST_REASON) if error is not None else "the connection was lost"
 
 

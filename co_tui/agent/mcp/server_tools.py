@@ -18,7 +18,9 @@ from co_tui.events.storable import storable, storable_text
 MOST_TOOLS: Final = 64
 MOST_DEFINITION_CHARS: Final = 20_000
 MOST_DEFINITIONS_CHARS: Final = 100_000
-"""Of one server: all of it goes with every request."""
+"""Of one server, whatever the window: all of it goes with every request."""
+FRAME_CHARS: Final = 100
+"""Of a definition beside its description and its parameters: its name, and what providers put around it."""
 LONGEST_NAME: Final = 64
 """As much as providers take."""
 LISTING_S: Final = 10.0
@@ -35,6 +37,8 @@ class ServerTools(WrapperToolset[Any]):
     secrets: Sequence[str] = ()
     count: int = 0
     """How many there are."""
+    room_chars: int = MOST_DEFINITIONS_CHARS
+    """How long their definitions may be together."""
     left_out: int = 0
     """And how many more that are too many or too large."""
     _names: dict[str, str] = field(default_factory=dict)
@@ -54,7 +58,7 @@ class ServerTools(WrapperToolset[Any]):
                 told = await super().get_tools(ctx)
         except Exception:  # its calls say what is wrong with it
             return {}
-        chosen = dict(_within_limits(self.server, told))
+        chosen = dict(_within_limits(self.server, told, min(self.room_chars, MOST_DEFINITIONS_CHARS)))
         self.count, self.left_out = len(chosen), len(told) - len(chosen)
         self._names = {new: tool.tool_def.name for new, tool in chosen.items()}
         return {
@@ -90,9 +94,9 @@ def leaf(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _within_limits(server: str, told: dict[str, ToolsetTool[Any]]) -> Iterator[tuple[str, ToolsetTool[Any]]]:
+def _within_limits(server: str, told: dict[str, ToolsetTool[Any]], left: int) -> Iterator[tuple[str, ToolsetTool[Any]]]:
     """Those that fit, each under a name that providers take and no other has."""
-    left, used = MOST_DEFINITIONS_CHARS, set[str]()
+    used = set[str]()
     for own, tool in list(told.items())[:MOST_TOOLS]:
         size = _chars(tool.tool_def)
         new = mcp_tool_name(server, re.sub("[^A-Za-z0-9_-]", "_", own))[:LONGEST_NAME]
@@ -104,7 +108,7 @@ def _within_limits(server: str, told: dict[str, ToolsetTool[Any]]) -> Iterator[t
 
 def _chars(told: ToolDefinition) -> int:
     try:
-        return len(json.dumps(told.parameters_json_schema)) + len(told.description or "")
+        return FRAME_CHARS + len(json.dumps(told.parameters_json_schema)) + len(told.description or "")
     except (ValueError, TypeError, RecursionError):
         return MOST_DEFINITION_CHARS + 1
 

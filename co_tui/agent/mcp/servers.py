@@ -80,10 +80,12 @@ class McpServers:
     def reports(self) -> list[ServerReport]:
         return [server.report for server in self._servers.values()]
 
-    @property
-    def toolsets(self) -> "Sequence[ServerTools]":
-        """Of those that run."""
-        return [server.tools for server in self._servers.values() if server.tools is not None]
+    def toolsets(self, room_chars: int) -> "Sequence[ServerTools]":
+        """Of those that run; their definitions share the room there is for them."""
+        running = [server.tools for server in self._servers.values() if server.tools is not None]
+        for tools in running:
+            tools.room_chars = room_chars // len(running)
+        return running
 
     async def close(self) -> None:
         """End all of them, and what they started."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic_ai.capabilities import AbstractCapability, Toolset
 from pydantic_ai.tools import RunContext
@@ -15,6 +15,10 @@ from co_tui.events.messages import text_of
 from co_tui.session.recorder import Recorder
 from co_tui.settings.mcp_servers import McpServer
 
+SHARE: Final = 0.25
+"""Of the window that the definitions of all of them may take; what does not fit is left out."""
+CHARS_PER_TOKEN: Final = 3
+
 
 class McpTools:
     """Looked at before every request: servers come and go while a turn runs."""
@@ -26,14 +30,15 @@ class McpTools:
         self._environ = environ
         self._told: dict[str, ServerReport] = {}
 
-    def capability(self, wanted: Mapping[str, McpServer]) -> AbstractCapability[Any]:
+    def capability(self, wanted: Mapping[str, McpServer], window_tokens: int) -> AbstractCapability[Any]:
         """The tools of these servers, which are started when they are first needed."""
+        room_chars = int(window_tokens * SHARE * CHARS_PER_TOKEN)
 
         async def present(_: RunContext[Any]) -> AbstractToolset[Any]:
             self._servers.use(wanted, self._cwd, self._environ)
             await self._servers.settle()
             await self._tell(self._servers.reports)
-            return CombinedToolset(self._servers.toolsets)
+            return CombinedToolset(self._servers.toolsets(room_chars))
 
         return Toolset(present)
 
@@ -44,8 +49,9 @@ class McpTools:
             self._told[report.name] = report
             if report.times and (before is None or before.times < report.times):
                 what = f"The MCP server {report.name} failed: {report.why}."
-                outcome = "its tools are not there" if report.stage == "failed" else "it was started again"
-                await self._recorder.record(SessionError(what=what, where="MCP", outcome=outcome, kind="mcp"))
+                then = "is started again" if report.stage != "failed" else "gives no tools"
+                outcome, where = f"{report.name} {then}", f"MCP server {report.name}"
+                await self._recorder.record(SessionError(what=what, where=where, outcome=outcome, kind="mcp"))
 
 
 def told_mcp_call(tool: str, arguments: Mapping[str, Any]) -> str:

@@ -65,6 +65,7 @@ class WorkingTools:
     ) -> None:
         self._folder = folder
         self._settings = settings
+        self._window_tokens = window_tokens
         self._questions = questions
         self._plan = plan
         self._background = background
@@ -137,7 +138,7 @@ class WorkingTools:
     def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
         # Which of a server's tools only read, nobody but the server knows.
         wanted = self._settings.mcp_servers
-        return [self._mcp.capability(wanted)] if wanted and not self._read_only else []
+        return [self._mcp.capability(wanted, self._window_tokens)] if wanted and not self._read_only else []
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
         repository, _ = repository_of(self._folder)
