@@ -16,7 +16,7 @@ from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 
-SERVERS_S = 30.0
+SERVERS_S = 15.0
 """How long MCP servers are waited for."""
 _PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
 

@@ -44,10 +44,13 @@ class McpServer(Record):
     timeout_s: float = 120.0
     """How long one call of a tool may take."""
 
+    @property
+    def where(self) -> str:
+        """Its program or its address, without what may be a key."""
+        return one_line(re.sub(r"://[^/@]*@", "://", self.url.partition("?")[0]) or self.command or "-", 80)
+
     def __repr__(self) -> str:
-        """Where it is, and nothing that may be a key."""
-        where = re.sub(r"://[^/@]*@", "://", self.url.partition("?")[0]) or self.command or "nothing"
-        return one_line(where, 80) if self.enabled else f"{one_line(where, 80)} (off)"
+        return self.where if self.enabled else f"{self.where} (off)"
 
     def as_table(self) -> dict[str, Any]:
         """As it stands in a file."""

@@ -86,6 +86,7 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
     [
         (odd("silent", start_timeout_s=0.5), "it did not answer within 0.5 s"),
         (odd("rubbish"), "what it says are no MCP messages"),
+        (odd("chatty"), "it sent 10,000 messages that nobody asked for"),
         (McpServer(command="no-such-program"), "no-such-program cannot be used: no such file or directory"),
         (McpServer(command="sh", args=("-c", "echo no weather today >&2; exit 3")), "exit code 3: no weather today"),
         (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message of more than 8 MB"),
@@ -198,6 +199,24 @@ async def test_a_call_that_waited_for_its_answer_runs_when_the_session_is_resume
     assert await talk.session.ask_pending() is Outcome.DONE
     await talk.__aexit__()
     assert talk.model.returned[0].startswith("echo")
+
+
+async def test_an_agent_that_is_asked_for_a_part_of_the_work_has_them_too(folder: Path, home: Path) -> None:
+    person = Person(Approval(approved=True, by="user"))
+    steps = (("delegate_task", {"agent_name": "self", "task": "make an echo"}), *calls("echo"))
+    async with Talk(folder, home, *steps, person=person, mcp_servers={"odd": odd()}) as talk:
+        assert await talk.say("let another one do it") is Outcome.DONE
+        (delegated,) = talk.session.state.delegations.values()
+    assert [(question.tool, question.agent) for question in person.asked] == [("mcp__odd__echo", "self 1")]
+    assert "echo" in str([entry.message for entry in delegated.history][-2])
+
+
+async def test_a_model_that_calls_no_tools_starts_no_server(folder: Path, home: Path) -> None:
+    talk = Talk(folder, home, mcp_servers={"odd": odd()})
+    talk.model.takes_tools = False
+    async with talk:
+        assert await talk.say("hello") is Outcome.DONE
+        assert not talk.environment.mcp_servers.reports and not talk.model.offered
 
 
 async def test_it_ends_with_all_it_started_however_stubborn(folder: Path, home: Path, tmp_path: Path) -> None:

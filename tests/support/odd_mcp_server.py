@@ -77,6 +77,11 @@ def main() -> None:
     print("noise for people", file=sys.stderr, flush=True)
     while ODD == "rubbish":
         print("{}", flush=True)
+    while ODD == "chatty":
+        print(
+            '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}',
+            flush=True,
+        )
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:

@@ -22,6 +22,8 @@ from typing_extensions import Unpack
 MOST_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 MOST_STRAY_LINES: Final = 100
 """Lines that are no messages: some servers greet. One that says nothing else is no MCP server."""
+MOST_UNASKED: Final = 10_000
+"""Messages in a row that come while nothing is sent: reports on progress are a few hundred."""
 KEPT_BYTES: Final = 2_000
 """Of what it says to people: the end, which tells why it failed."""
 GRACE_S: Final = 0.5
@@ -56,6 +58,7 @@ class ChildServer(ClientTransport):
         self._environ = dict(environ)
         self._cwd = cwd
         self._said = bytearray()
+        self._unasked = 0
         self.ended = asyncio.Event()
         """Nothing comes from it any more."""
         self.trouble = ""
@@ -101,15 +104,16 @@ class ChildServer(ClientTransport):
         stray = 0
         try:
             async with came:
-                while stray < MOST_STRAY_LINES and (line := await streams.stdout.readline()):
+                while line := await streams.stdout.readline():
                     try:
                         message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                     except ValueError:
                         stray += 1
-                        continue
-                    await came.send(SessionMessage(message))
-                if stray >= MOST_STRAY_LINES:
-                    self.trouble = "what it says are no MCP messages"
+                    else:
+                        await came.send(SessionMessage(message))
+                        self._unasked += 1
+                    if self._is_too_much(stray):
+                        break
         except ValueError:  # the reader's word for a line beyond the limit
             self.trouble = f"it sent a message of more than {MOST_MESSAGE_BYTES // 1024**2} MB"
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
@@ -117,11 +121,19 @@ class ChildServer(ClientTransport):
         finally:
             self.ended.set()
 
+    def _is_too_much(self, stray: int) -> bool:
+        if stray > MOST_STRAY_LINES:
+            self.trouble = "what it says are no MCP messages"
+        elif self._unasked > MOST_UNASKED:
+            self.trouble = f"it sent {MOST_UNASKED:,} messages that nobody asked for"
+        return bool(self.trouble)
+
     async def _send(self, streams: _Process, to_send: MemoryObjectReceiveStream[SessionMessage]) -> None:
         assert streams.stdin is not None
         with contextlib.suppress(ConnectionError, anyio.ClosedResourceError):  # its output ends, too
             async with to_send:
                 async for each in to_send:
+                    self._unasked = 0
                     text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
                     streams.stdin.write(text.encode() + b"\n")
                     await streams.stdin.drain()

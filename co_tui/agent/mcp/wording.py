@@ -12,7 +12,7 @@ def told_servers(loaded: Loaded, reports: Iterable[ServerReport]) -> list[tuple[
     known = {report.name: report.told for report in reports}
     otherwise = "not started yet" if "mcp" in loaded.settings.tools else "not used: `mcp` is not among the tools"
     wanted = loaded.settings.mcp_servers
-    told = [(name, f"{server!r}, {known.get(name, otherwise)}") for name, server in wanted.items()]
+    told = [(name, f"{server.where}, {known.get(name, otherwise)}") for name, server in wanted.items()]
     return [*told, *((name, "not trusted: waits until you trust this folder") for name in _withheld(loaded))]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.capabilities import AbstractCapability, Toolset
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 
 from co_tui.agent.approvals import mcp_server_and_tool
@@ -18,6 +18,8 @@ from co_tui.settings.mcp_servers import McpServer
 SHARE: Final = 0.25
 """Of the window that the definitions of all of them may take; what does not fit is left out."""
 CHARS_PER_TOKEN: Final = 3
+MOST_TOOLS: Final = 100
+"""Of all servers together: some providers take 128, and there are ours."""
 
 
 class McpTools:
@@ -38,7 +40,7 @@ class McpTools:
             self._servers.use(wanted, self._cwd, self._environ)
             await self._servers.settle()
             await self._tell(self._servers.reports)
-            return CombinedToolset(self._servers.toolsets(room_chars))
+            return CombinedToolset(self._servers.toolsets(room_chars)).prepared(_not_too_many)
 
         return Toolset(present)
 
@@ -52,6 +54,10 @@ class McpTools:
                 then = "is started again" if report.stage != "failed" else "gives no tools"
                 outcome, where = f"{report.name} {then}", f"MCP server {report.name}"
                 await self._recorder.record(SessionError(what=what, where=where, outcome=outcome, kind="mcp"))
+
+
+async def _not_too_many(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
+    return tools[:MOST_TOOLS]
 
 
 def told_mcp_call(tool: str, arguments: Mapping[str, Any]) -> str:
