@@ -11,10 +11,11 @@ from co_tui.settings.rules import PartRefused, Rule, address, number, shown
 
 MOST_SERVERS: Final = 30
 LONGEST_NAME: Final = 30
-_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
+# Compiled when a server is read: most people have none, and the first paint does not wait for it.
+_NAME: Final = r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*"
 """Without two `_` in a row: they part a server's name from its tools'."""
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
+_HEADER: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 HIDDEN: Final = "[hidden]"
 """Stands for a bad value that may hold a key."""
 _MAY_HOLD_KEYS: Final = ("args", "env", "url", "headers")
@@ -70,7 +71,7 @@ def with_variables(text: str, environ: Mapping[str, str]) -> str:
             raise VariableMissing(found[1])
         return value
 
-    return _VARIABLE.sub(value_of, text)
+    return re.sub(_VARIABLE, value_of, text)
 
 
 def mcp_server_table() -> Rule:
@@ -89,7 +90,7 @@ def mcp_server_table() -> Rule:
 
 
 def _server(name: object, table: object) -> McpServer:
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > LONGEST_NAME:
         allowed = f"a table whose name is at most {LONGEST_NAME} letters and digits, parted by single - or _"
         raise PartRefused(one_line(str(name), 40), HIDDEN, allowed)
     if not isinstance(table, Mapping):
@@ -117,7 +118,7 @@ def _part(path: str, key: str, value: object) -> object:
 
 
 def _key(path: str, key: str, name: str) -> str:
-    good = _HEADER.fullmatch(name) if key == "headers" else name and not re.search(r"[=\0]", name)
+    good = re.fullmatch(_HEADER, name) if key == "headers" else name and not re.search(r"[=\0]", name)
     if not good:
         raise PartRefused(f"{path}.{one_line(name, 40)}", HIDDEN, f"under a name that {key} can have")
     return name
@@ -135,7 +136,7 @@ def _secret(path: str, value: object) -> str:
 
 def _text(value: object) -> str:
     """Every `${` begins the name of a variable: one that is misspelt would go out as it stands."""
-    if not isinstance(value, str) or "\0" in value or "${" in _VARIABLE.sub("", value):
+    if not isinstance(value, str) or "\0" in value or "${" in re.sub(_VARIABLE, "", value):
         raise ValueError
     return value
 
