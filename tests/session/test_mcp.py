@@ -113,6 +113,15 @@ async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatc
     assert not talk.errors
 
 
+async def test_stopping_the_turn_stops_the_wait_for_a_slow_one(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, mcp_servers={"odd": odd("silent")}) as talk:
+        said = asyncio.create_task(talk.say("hello"))
+        await until(lambda: talk.environment.mcp_servers.reports)
+        talk.session.interrupt()
+        assert await asyncio.wait_for(said, 3) is Outcome.INTERRUPTED
+        assert not talk.model.requests
+
+
 async def test_one_that_dies_in_a_call_is_told_of_and_started_again(folder: Path, home: Path) -> None:
     async with Talk(folder, home, *calls("die", "echo"), mcp_servers={"odd": odd()}) as talk:
         assert await talk.say("die") is Outcome.DONE
