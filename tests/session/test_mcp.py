@@ -30,8 +30,7 @@ async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -
     (asked,) = person.asked  # once for this session
     assert asked.tool == "mcp__time__convert_time" and not asked.every_time
     assert asked.what == (
-        "convert_time of the MCP server time\n\n"
-        "source_timezone: Europe/Berlin\ntime: 12:00\ntarget_timezone: Asia/Tokyo"
+        "convert_time of the MCP server time\nsource_timezone: Europe/Berlin\ntime: 12:00\ntarget_timezone: Asia/Tokyo"
     )
     assert len(talk.model.returned) == 2
     assert json.loads(talk.model.returned[0])["target"]["timezone"] == "Asia/Tokyo"
@@ -150,10 +149,11 @@ async def test_results_are_bounded_and_pictures_told_of(folder: Path, home: Path
 
 
 async def test_a_result_of_fifty_megabytes_ends_the_server_not_the_turn(folder: Path, home: Path) -> None:
-    async with Talk(folder, home, *calls("long"), mcp_servers={"odd": odd("flood")}) as talk:
+    async with Talk(folder, home, *calls("long", "echo"), mcp_servers={"odd": odd("flood")}) as talk:
         assert await talk.say("all of it") is Outcome.DONE
     (error,) = talk.errors
     assert "it sent a message of more than 8 MB" in error.what and len(talk.model.returned[0]) < 1_000
+    assert error.outcome == "odd is started again" and talk.model.returned[1].startswith("echo")
 
 
 async def test_a_call_that_takes_too_long_is_given_up(folder: Path, home: Path) -> None:

@@ -52,7 +52,9 @@ async def test_a_projects_servers_wait_for_trust(home: Path, provider: Provider)
     provider.window = 60_000
     async with running(launch_for(home, provider)) as (app, pilot):
         await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
-        assert "start MCP servers" in screen_text(app) and not app.controller.mcp_servers
+        assert (
+            f"start MCP servers (theirs: {sys.executable[:20]}" in screen_text(app) and not app.controller.mcp_servers
+        )
         app.chat.prompt.focus()
         await type_text(pilot, "/mcp\n")
         await until(pilot, lambda: "theirs  not trusted: waits until you trust this folder" in transcript_text(app))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -49,6 +50,7 @@ for _library in ("mcp", "fastmcp"):  # what they have to say to programmers is n
 INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE")
 """As commands that the model runs: what every program needs, and no key."""
 LEAST_SECRET_CHARS: Final = 8
+_KEY_NAME: Final = re.compile("key|token|secret|auth|cookie|passw|credential", re.IGNORECASE)
 LONGEST_REASON: Final = 200
 LOOK_EVERY_S: Final = 1.0
 """How soon it is seen that an address is no longer there."""
@@ -59,7 +61,7 @@ class Connection:
 
     def __init__(self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str]) -> None:
         env, headers = (_filled(table, environ) for table in (server.env, server.headers))
-        self.secrets = _secrets(*headers.values(), *(env[key] for key, told in server.env.items() if told != env[key]))
+        self.secrets = _secrets({**server.env, **server.headers}, {**env, **headers})
         self._server = server
         self._child: ChildServer | None = None
         self._client: httpx2.AsyncClient | None = None
@@ -136,8 +138,12 @@ def _child(server: McpServer, cwd: Path, environ: Mapping[str, str], env: Mappin
     return ChildServer(command, args, {**clean, **env}, str(folder))
 
 
-def _secrets(*values: str) -> tuple[str, ...]:
-    """What must not be shown: the values, and their words, since a key often stands behind one. Longest first."""
+def _secrets(told: Mapping[str, str], filled: Mapping[str, str]) -> tuple[str, ...]:
+    """What must not be shown, longest first: values out of variables, and those whose name says that they are keys.
+
+    Also their words, since a key often stands behind one.
+    """
+    values = [value for name, value in filled.items() if value != told[name] or re.search(_KEY_NAME, name)]
     words = {word for value in values for word in (value, *value.split()) if len(word) >= LEAST_SECRET_CHARS}
     return tuple(sorted(words, key=len, reverse=True))
 

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 8.0
 """So long, from a server's start on, what is asked first waits for its tools; they may come later, too."""
 MOST_RESTARTS: Final = 3
-"""Of a server that was lost after it ran."""
+"""In a row, of a server that was lost after it ran."""
+STEADY_S: Final = 60.0
+"""One that ran so long was not lost in a row."""
 CLOSING_S: Final = 5.0
 
-Stage: TypeAlias = Literal["off", "starting", "running", "failed"]
+Stage: TypeAlias = Literal["off", "starting", "running", "ending", "failed"]
 
 
 class ServerReport(NamedTuple):
@@ -65,13 +67,19 @@ class McpServers:
                 self._servers[name] = _Server(name, settings)
             self._servers[name].begin(cwd, environ)
 
+    async def ready(self, wanted: Mapping[str, McpServer], cwd: Path, environ: Mapping[str, str]) -> None:
+        """Use them, and wait a little for those that are not there yet; one that was just lost is started again."""
+        for _ in range(2):
+            self.use(wanted, cwd, environ)
+            await self.settle()
+
     def forget_failed(self) -> None:
         """The next time they are wanted, they are started anew."""
         for name in [report.name for report in self.reports if report.stage == "failed"]:
             self._end(self._servers.pop(name))
 
     async def settle(self, patience_s: float | None = None) -> None:
-        """Wait for those that are starting, each no longer than so long since it began."""
+        """Wait for those that are starting or ending, each no longer than so long since it began."""
         await asyncio.gather(
             *(server.wait(PATIENCE_S if patience_s is None else patience_s) for server in self._servers.values())
         )
@@ -112,9 +120,9 @@ class _Server:
         self._why = ""
         self._failures = 0
         self._began = 0.0
-        self._ran = False
+        self._restarts_left = 0
         self._known = asyncio.Event()
-        """Whether it runs or not is known."""
+        """Whether it runs or failed is known."""
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -124,17 +132,22 @@ class _Server:
 
     def begin(self, cwd: Path, environ: Mapping[str, str]) -> None:
         """Does nothing for one that runs, that is off, or that never ran."""
-        again = self._stage == "failed" and self._ran and self._failures <= MOST_RESTARTS
+        again = self._stage == "failed" and self._restarts_left > 0
         if not self.settings.enabled or (self._task is not None and not (again and self._task.done())):
             return
-        self._stage = "starting"
+        self._restarts_left -= again
+        self._change("starting")
+        self._task = asyncio.create_task(self._live(cwd, environ), name=f"MCP server {self._name}")
+
+    def _change(self, stage: Stage) -> None:
+        self.tools = None
+        self._stage = stage
         self._known.clear()
         self._began = asyncio.get_running_loop().time()
-        self._task = asyncio.create_task(self._live(cwd, environ), name=f"MCP server {self._name}")
 
     async def wait(self, patience_s: float) -> None:
         left = self._began + patience_s - asyncio.get_running_loop().time()
-        if self._stage == "starting" and left > 0:
+        if self._stage in ("starting", "ending") and left > 0:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._known.wait(), left)
 
@@ -170,9 +183,17 @@ class _Server:
             starting.reschedule(None)
             timeout_s, secrets = self.settings.timeout_s, connection.secrets
             self.tools = ServerTools(toolset, self._name, timeout_s, self._runs, secrets, count)
-            self._stage, self._ran = "running", True
+            self._stage = "running"
             self._known.set()
-            await connection.lost()
+            await self._run(connection)
+
+    async def _run(self, connection: "Connection") -> None:
+        now = asyncio.get_running_loop().time
+        began = now()
+        await connection.lost()
+        self._change("ending")
+        if self._failures == 0 or now() - began > STEADY_S:
+            self._restarts_left = MOST_RESTARTS
 
     def _runs(self) -> bool:
         return self.tools is not None

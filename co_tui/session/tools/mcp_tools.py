@@ -37,8 +37,7 @@ class McpTools:
         room_chars = int(window_tokens * SHARE * CHARS_PER_TOKEN)
 
         async def present(_: RunContext[Any]) -> AbstractToolset[Any]:
-            self._servers.use(wanted, self._cwd, self._environ)
-            await self._servers.settle()
+            await self._servers.ready(wanted, self._cwd, self._environ)
             await self._tell(self._servers.reports)
             return CombinedToolset(self._servers.toolsets(room_chars)).prepared(_not_too_many)
 
@@ -64,4 +63,4 @@ def told_mcp_call(tool: str, arguments: Mapping[str, Any]) -> str:
     """Whose tool would be called, and with what."""
     server, name = mcp_server_and_tool(tool)
     lines = [f"{key}: {text_of(value)}" for key, value in arguments.items()]
-    return "\n".join([f"{name} of the MCP server {server}", "", *(lines or ["without arguments"])])
+    return "\n".join([f"{name} of the MCP server {server}{'' if lines else ', without arguments'}", *lines])
