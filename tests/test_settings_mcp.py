@@ -55,6 +55,11 @@ def test_programs_and_addresses_stand_side_by_side(home: Path, folder: Path) -> 
         ({"a": {"url": "http://h", "headers": {"K:": "sk-1"}}}, "mcp_servers.a.headers.K: = [hidden] is not"),
         ({"a": {"command": "x", "env": {"K": 4711}}}, "mcp_servers.a.env.K = [hidden] is not"),
         ({"a": {"command": "x", "env": ["sk-1"]}}, "mcp_servers.a.env = [hidden] is not"),
+        (
+            {"a": {"command": "x", "headers": {"K": "sk-1"}}},
+            "mcp_servers.a.headers = [hidden] is not allowed: it must be beside a url",
+        ),
+        ({"a": {"url": "http://h", "args": ["sk-1"]}}, "mcp_servers.a.args = [hidden] is not allowed: it must be"),
         ("sk-1", "mcp_servers = [hidden] is not allowed: it must be a table of at most 30 MCP servers"),
         ([1], "mcp_servers = [hidden] is not allowed"),
     ],

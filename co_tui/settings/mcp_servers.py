@@ -74,6 +74,10 @@ def with_variables(text: str, environ: Mapping[str, str]) -> str:
     return re.sub(_VARIABLE, value_of, text)
 
 
+def variables_in(text: str) -> list[str]:
+    return [found[0] for found in re.findall(_VARIABLE, text)]
+
+
 def mcp_server_table() -> Rule:
     allowed = f"a table of at most {MOST_SERVERS} MCP servers, each a table with a command or a url"
 
@@ -104,6 +108,9 @@ def _server(name: object, table: object) -> McpServer:
         raise PartRefused(
             name, ", ".join(map(str, table)) or "an empty table", "a table with either a command or a url"
         )
+    for key in ("args", "env", "cwd") if server.url else ("headers",):
+        if key in table:
+            raise PartRefused(f"{name}.{key}", HIDDEN, f"beside a {'command' if server.url else 'url'}, or left out")
     return server
 
 

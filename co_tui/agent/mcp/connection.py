@@ -5,7 +5,6 @@ import contextlib
 import logging
 import os
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,25 +14,22 @@ import httpx2
 from co_tui.agent import wire
 from co_tui.agent.redact import without_secrets
 from co_tui.inert import one_line
-from co_tui.settings.mcp_servers import McpServer, with_variables
-
-_IMPORTING: Final = threading.Lock()
+from co_tui.settings.mcp_servers import McpServer, variables_in, with_variables
 
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """The library would read a file `.env` of the folder, which may be anybody's, and write to standard error."""
     own = {"FASTMCP_ENV_FILE": os.devnull, "FASTMCP_LOG_ENABLED": "false"}
-    with _IMPORTING:
-        before = {name: os.environ.get(name) for name in own}
-        os.environ.update(own)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name)
-                if value is not None:
-                    os.environ[name] = value
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 with _undisturbed():
@@ -61,7 +57,7 @@ class Connection:
 
     def __init__(self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str]) -> None:
         env, headers = (_filled(table, environ) for table in (server.env, server.headers))
-        self.secrets = _secrets({**server.env, **server.headers}, {**env, **headers})
+        self.secrets = _secrets(server, environ)
         self._server = server
         self._child: ChildServer | None = None
         self._client: httpx2.AsyncClient | None = None
@@ -138,12 +134,15 @@ def _child(server: McpServer, cwd: Path, environ: Mapping[str, str], env: Mappin
     return ChildServer(command, args, {**clean, **env}, str(folder))
 
 
-def _secrets(told: Mapping[str, str], filled: Mapping[str, str]) -> tuple[str, ...]:
-    """What must not be shown, longest first: values out of variables, and those whose name says that they are keys.
+def _secrets(server: McpServer, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What must not be shown, longest first: what variables hold, and values whose name says that they are keys.
 
     Also their words, since a key often stands behind one.
     """
-    values = [value for name, value in filled.items() if value != told[name] or re.search(_KEY_NAME, name)]
+    named = {**server.env, **server.headers}
+    texts = (server.command, *server.args, server.cwd, server.url, *named.values())
+    values = [environ.get(variable, "") for text in texts for variable in variables_in(text)]
+    values += [value for name, value in named.items() if re.search(_KEY_NAME, name)]
     words = {word for value in values for word in (value, *value.split()) if len(word) >= LEAST_SECRET_CHARS}
     return tuple(sorted(words, key=len, reverse=True))
 
