@@ -82,9 +82,8 @@ def test_a_signal_ends_the_server_and_all_it_started(
     config.write_text(server("stubborn", str(pid_file)))
     provider.script = [call("mcp__odd__hang")]
     process = served.start("run", "-p", "hang", "--yes")
-    wait_for(lambda: len(provider.requests) > 0 and pid_file.exists() and pid_file.read_text().strip())
+    wait_for(pid_file.with_suffix(".called").exists)
     child = int(pid_file.read_text())
-    time.sleep(0.2)
     process.send_signal(signal.SIGTERM)
     _, words = process.communicate(timeout=20)
     assert process.returncode == 130 and "Traceback" not in words, words

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from co_tui.agent.mcp import servers
+from co_tui.events import ToolActivity
 from co_tui.session.questions import Approval
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
 from tests.support.approving import Person
 from tests.support.mcp_talk import Talk, calls, lives, odd
-from tests.support.waiting import until
+from tests.support.waiting import next_fact, until
 
 TIME = McpServer(command=sys.executable, args=("-m", "mcp_server_time", "--local-timezone", "UTC"))
 NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
@@ -164,9 +165,9 @@ async def test_a_call_that_takes_too_long_is_given_up(folder: Path, home: Path) 
 
 async def test_stopping_the_turn_stops_the_call_and_not_the_server(folder: Path, home: Path) -> None:
     async with Talk(folder, home, *calls("hang"), mcp_servers={"odd": odd()}) as talk:
+        listener = talk.session.events()
         said = asyncio.create_task(talk.say("hang"))
-        await until(lambda: talk.model.requests)
-        await asyncio.sleep(0.1)
+        await next_fact(listener, ToolActivity)
         talk.session.interrupt()
         assert await asyncio.wait_for(said, 3) is Outcome.INTERRUPTED
         assert talk.environment.mcp_servers.reports[0].stage == "running"
