@@ -42,6 +42,10 @@ def test_yes_allows_and_silence_does_not(config: Path, served_here: Here, provid
     done = served_here("run", "-p", "echo", "--yes")
     assert done.code == 0 and "mcp__odd__echo hi" in done.err
     assert told(provider) == ['echo \x1b[2J{"word": "hi"}'] and "\x1b" not in done.out + done.err
+    (echo,) = [
+        tool["function"] for tool in provider.requests[0]["tools"] if tool["function"]["name"] == "mcp__odd__echo"
+    ]
+    assert echo["parameters"]["type"] == "object" and "anyOf" not in echo["parameters"]
     provider.script = [call("mcp__odd__echo", word="hi")]
     assert served_here("run", "-p", "echo").code == 0 and told(provider) == [NOBODY]
 

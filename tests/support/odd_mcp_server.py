@@ -21,7 +21,9 @@ def tools() -> list[dict]:
         return [tool(f"t{n}", "Does something that takes some words to tell. " * 5) for n in range(1_000)]
     if ODD == "large":
         return [tool("small"), tool("large", "x" * 200_000), tool("odd/näme.x"), tool("odd/nÄme.x")]
-    return [tool(name) for name in ("environment", "die", "hang", "long", "picture", "fail", "echo")]
+    odd_schema = {"anyOf": [{"required": ["word"]}], "properties": {"word": {"type": "string"}}, "type": "object"}
+    plain = [tool(name) for name in ("environment", "die", "hang", "long", "picture", "fail")]
+    return [*plain, {**tool("echo"), "inputSchema": odd_schema}]
 
 
 def text(value: str) -> dict:

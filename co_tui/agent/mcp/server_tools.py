@@ -23,6 +23,8 @@ FRAME_CHARS: Final = 100
 """Of a definition beside its description and its parameters: its name, and what providers put around it."""
 LONGEST_NAME: Final = 64
 """As much as providers take."""
+_ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf", "not", "enum")
+"""What no provider takes at the top of a tool's parameters; the server checks its arguments itself."""
 LISTING_S: Final = 10.0
 """How long a server may take to tell its tools anew."""
 
@@ -114,8 +116,9 @@ def _chars(told: ToolDefinition) -> int:
 
 
 def _definition(name: str, told: ToolDefinition) -> ToolDefinition:
-    """Only what a model needs. Providers refuse every tool when one takes something else than an object."""
-    schema = {**storable(told.parameters_json_schema), "type": "object"}
+    """Only what a model needs. Providers refuse every tool when one takes something else than a plain object."""
+    plain = {key: each for key, each in told.parameters_json_schema.items() if key not in _ALTERNATIVES}
+    schema = {**storable(plain), "type": "object"}
     return replace(
         told,
         name=name,
