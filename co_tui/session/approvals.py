@@ -188,7 +188,7 @@ def _question(asked: ApprovalRequested, number: int, of: int) -> ApprovalQuestio
         tool=asked.tool,
         arguments=asked.arguments,
         what=asked.what,
-        pattern=pattern_for(asked.arguments),
+        pattern=pattern_for(asked.arguments, asked.tool),
         every_time=asks_every_time(asked.arguments),
         agent=asked.agent,
         number=number,

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
+from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
@@ -55,6 +56,8 @@ class Environment:
     """Who answers what sessions ask."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """What the user's own commands get, but for keys."""
+    mcp_servers: McpServers = field(default_factory=McpServers)
+    """Those that run; whoever made the environment closes them."""
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
         """What a session's log adds up to, at its end or at a seq; read beside what else is going on."""

@@ -30,6 +30,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
 from co_tui.session.tools.running_commands import RunningCommands
@@ -52,6 +53,7 @@ class RuntimeFactory:
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         self._summary_models = SummaryModels(environment.open_model)
+        self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         paths = environment.paths
         self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
@@ -125,6 +127,7 @@ class RuntimeFactory:
                 kind=settings.command_sandbox, folder=environment.cwd, home=Path.home(), paths=environment.paths
             ),
             user_skills=environment.paths.skills,
+            mcp=self._mcp,
             read_only=environment.read_only,
         )
 

@@ -14,13 +14,15 @@ from co_tui.record import Record
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
 from co_tui.settings.rules import SANDBOXES, shown
-from co_tui.settings.values import Settings, SettingsError, check, needs_trust, refused, rules, unknown_key
+from co_tui.settings.values import Settings, SettingsError, check, needs_trust, rules, unknown_key
 from co_tui.trust import Trust, Wish
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"
 DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
 """Not a setting: it makes failures of co-tui itself show where they happened."""
+BOTH: Final = " and "
+"""Between the sources of a value that has parts from several."""
 MOST_WARNINGS: Final = 5
 """Of one file: one with thousands of odd keys is told of in a few lines."""
 
@@ -99,12 +101,13 @@ class _Merge:
         self.warnings += [f"{source}: {unknown_key(key)}" for key in unknown[:MOST_WARNINGS]]
         if len(unknown) > MOST_WARNINGS:
             self.warnings.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more keys are no settings.")
-        for key, rule in rules().items():
+        for key in rules():
             if key in values:
                 try:
-                    self.found.setdefault(key, Origin(check(key, values[key]), source))
-                except SettingsError:
-                    self.problems.append(refused(name(key), values[key], rule, source))
+                    found = Origin(check(key, values[key], named=name(key), source=source), source)
+                    self.found[key] = _combined(key, self.found.get(key), found)
+                except SettingsError as error:
+                    self.problems.append(str(error))
 
     def project(self, cwd: Path, trust: Trust) -> Wish | None:
         """The layer of the folder itself; returns what it wants and does not get."""
@@ -163,6 +166,14 @@ def _narrower_tools(present: Origin, wanted: Origin) -> Origin:
 
 def _stricter(present: Origin, wanted: Origin) -> Origin:
     return max(present, wanted, key=lambda origin: SANDBOXES.index(str(origin.value)))
+
+
+def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
+    """The strongest value counts; but MCP servers of several files stand side by side, each under its name."""
+    if stronger is None or key != "mcp_servers":
+        return stronger or weaker
+    assert isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping)
+    return Origin({**weaker.value, **stronger.value}, f"{stronger.source}{BOTH}{weaker.source}")
 
 
 def told_withheld(wish: Wish) -> str:

@@ -8,8 +8,9 @@ from co_tui.inert import one_line
 
 HOOKS: Final = ("preCompact",)
 """Moments at which commands of the user's own can run."""
-TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents")
-"""What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md."""
+TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp")
+"""What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp`
+the tools of MCP servers."""
 SANDBOX_OFF: Final = "off"
 SANDBOX_WITH_NETWORK: Final = "bwrap+network"
 SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, "bwrap")
@@ -41,6 +42,15 @@ class Rule(NamedTuple):
     allowed: str
     read: Callable[[object], object]
     """Raises ValueError, TypeError, OverflowError or RecursionError for what is not allowed."""
+
+
+class PartRefused(ValueError):
+    """A part of a structured value that is not allowed."""
+
+    def __init__(self, path: str, told: str, allowed: str) -> None:
+        """`told` is the part as it may be shown."""
+        super().__init__(path)
+        self.path, self.told, self.allowed = path, told, allowed
 
 
 def shown(value: object) -> str:

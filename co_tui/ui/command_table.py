@@ -64,6 +64,7 @@ COMMANDS = (
     ),
     Command("config", "settings", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
     Command("policy", "settings", "Show what governs the context, or choose another policy", "[POLICY]"),
+    Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
     Command("resume", "sessions", "Open a past session", "[ID]"),
     Command("rename", "sessions", "Give this session a name", "[TITLE]"),
     Command("theme", "view", "Switch between dark and light"),

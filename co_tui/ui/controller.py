@@ -21,6 +21,7 @@ from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.blocks import BlockBuilder
 
 if TYPE_CHECKING:
+    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.ui.stored_session import StoredSession
 
@@ -57,6 +58,13 @@ class SessionController:
     def engine_is_loaded(self) -> bool:
         return self.backend.ready
 
+    @property
+    def mcp_servers(self) -> "list[ServerReport]":
+        return self.backend.server_reports()
+
+    def restart_mcp_servers(self) -> None:
+        self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)
+
     def show_stored(self, session_id: str) -> None:
         """The end of a stored session, read without the engine; an empty chat without one."""
         trouble, state = "", SessionState()
@@ -90,6 +98,7 @@ class SessionController:
             return
         if self.backend.trouble:
             self.chat.feed.note(self.backend.trouble, "error")
+        self.backend.start_servers(model)
         await self._remember_prompts()
         if self._session_id:
             await self._open(self._session_id, self.launch.model)

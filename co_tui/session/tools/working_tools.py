@@ -16,13 +16,14 @@ from pydantic_ai_harness.repo_context import RepoContext
 from pydantic_ai_harness.skills import Skills
 from pydantic_ai_harness.subagents import SubAgents
 
-from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, asks_first
+from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, MCP_TOOLS, asks_first
 from co_tui.agent.sandbox import Sandbox, sandbox_trouble
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
 from co_tui.session.tools.commands import LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
+from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
 from co_tui.session.tools.model_questions import ModelQuestions
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_folder import SessionFolder
@@ -59,15 +60,18 @@ class WorkingTools:
         commands: RunningCommands,
         sandbox: Sandbox,
         user_skills: Path,
+        mcp: McpTools,
         read_only: bool = False,
     ) -> None:
         self._folder = folder
         self._settings = settings
+        self._window_tokens = window_tokens
         self._questions = questions
         self._plan = plan
         self._commands = commands
         self._sandbox = sandbox
         self._user_skills = user_skills
+        self._mcp = mcp
         self._read_only = read_only
         self._has = _given(settings.tools, window_tokens)
         self._files = _TextFiles(
@@ -88,6 +92,7 @@ class WorkingTools:
             "questions": self._make_questions,
             "instructions": self._make_instructions,
             "agents": self._make_agents,
+            "mcp": self._make_mcp,
         }
         chosen = [capability for name in self._has for capability in made[name]()]
         return [SessionFolder(self._sandbox, self._commands, read_only=self._read_only), *chosen] if chosen else []
@@ -103,6 +108,8 @@ class WorkingTools:
             beside = " in the background" if tool == "start_command" else ""
             await self._refuse_without_sandbox()
             return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, {self._sandbox.told()}"
+        if tool.startswith(MCP_TOOLS):
+            return told_mcp_call(tool, arguments)
         return ""
 
     async def _refuse_without_sandbox(self) -> None:
@@ -130,6 +137,11 @@ class WorkingTools:
     def _make_agents(self) -> Sequence[AbstractCapability[Any]]:
         # What breaks in one is told to the agent that asked, not the end of the turn.
         return [SubAgents(include_self=True, max_depth=DELEGATION_LEVELS, contain_errors=True)]
+
+    def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
+        # Which of a server's tools only read, nobody but the server knows.
+        wanted = self._settings.mcp_servers
+        return [self._mcp.capability(wanted, self._window_tokens)] if wanted and not self._read_only else []
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
         repository, _ = repository_of(self._folder)

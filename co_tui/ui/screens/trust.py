@@ -1,5 +1,6 @@
 """What a folder's own settings want, in words and as they are written."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from rich.text import Text
@@ -23,6 +24,7 @@ _PHRASES = {
     "base_url": "send the conversation to {}",
     "telemetry": "report to {}",
     "hooks": "run commands ({})",
+    "mcp_servers": "start MCP servers ({})",
 }
 
 
@@ -30,13 +32,20 @@ def wish_text(wish: Wish) -> str:
     """What the folder wants, in words."""
     named = sorted(wish.wanted.items(), key=lambda wanted: wanted[0] not in _PHRASES)
     phrases = [
-        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(shown(value), VALUE_CHARS))
+        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_told(key, value), VALUE_CHARS))
         for key, value in named[:MOST_PHRASES]
     ]
     if more := len(named) - len(phrases):
         phrases.append(f"set {more} more")
     listed = " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
     return f"It wants to {listed}. Until you trust this folder, none of it counts."
+
+
+def _told(key: str, value: object) -> str:
+    if key != "mcp_servers" or not isinstance(value, Mapping):
+        return shown(value)
+    places = {name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)}
+    return ", ".join(f"{name}: {place}" for name, place in places.items())
 
 
 class FileScreen(Dialog[None]):
