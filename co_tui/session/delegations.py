@@ -1,13 +1,16 @@
 """Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
+from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
 from co_tui.context.count import Scaffold
 from co_tui.events import DelegationEnd, DelegationStart
@@ -24,7 +27,6 @@ from co_tui.session.streaming import Streaming
 from co_tui.session.to_the_end import to_the_end
 
 T = TypeVar("T")
-DELEGATE_TOOL = "delegate_task"
 STOPPED = "the turn was stopped"
 
 
@@ -38,8 +40,12 @@ class TooManySteps(Exception):
 class DelegatedRun:
     """What a turn is to the main agent, for one delegation."""
 
-    def __init__(self, on: Compactable, compactor: Compactor, runtime: Runtime, turn: int) -> None:
+    def __init__(
+        self, on: Compactable, compactor: Compactor, runtime: Runtime, turn: int, own_model: ModelHandle | None = None
+    ) -> None:
+        """`own_model` when it does not work on the runtime's."""
         self._on = on
+        self._own_model = own_model
         self._history = on.history
         self._compactor = compactor
         self._most_steps = runtime.settings.agent_max_steps
@@ -56,6 +62,15 @@ class DelegatedRun:
     @property
     def agent(self) -> str:
         return self._history.agent
+
+    async def choose_model(self, request: ModelRequestContext) -> None:
+        """Let its own model answer, with what that one can do."""
+        if (own := self._own_model) is None:
+            return
+        request.model = await own.model()
+        request.model_settings = own.settings
+        if not own.takes_tools:
+            request.model_request_parameters = replace(request.model_request_parameters, function_tools=[])
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)
@@ -93,8 +108,19 @@ class DelegatedRun:
         )
 
 
-NewRun = Callable[[str], DelegatedRun]
-"""What governs a delegation of that name."""
+class DelegatedTask(NamedTuple):
+    """A part of the work that is given to another agent."""
+
+    agent: str
+    """The name of this delegation, under which it is logged."""
+    name: str
+    """Who was asked."""
+    task: str
+    call_id: str
+
+
+NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
+"""Makes what governs a delegation."""
 
 
 class Delegations:
@@ -112,8 +138,7 @@ class Delegations:
 
     async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T:
         """Do the work of a call that delegates."""
-        name, task = str(arguments.get("agent_name", "")), str(arguments.get("task", ""))
-        run = await self._begin(name, task, call.tool_call_id)
+        run = await self._begin(str(arguments.get("agent_name", "")), str(arguments.get("task", "")), call.tool_call_id)
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
         try:
@@ -132,7 +157,7 @@ class Delegations:
         agent = _name_for(name or "agent", {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several begin at once, before any is in the log
         await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
-        return self._new_run(agent)
+        return await self._new_run(DelegatedTask(agent, name, task, call_id))
 
 
 def _name_for(name: str, known: Collection[str]) -> str:

@@ -32,7 +32,7 @@ from co_tui.session.approvals import NOT_ANSWERED, Approvals, StoppedWhileAsking
 from co_tui.session.classify import classify
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.delegations import DelegatedRun, Delegations
+from co_tui.session.delegations import Delegations, NewRun
 from co_tui.session.request_hook import RequestHook
 from co_tui.session.run_log import RunLog
 from co_tui.session.runtime import Runtime
@@ -85,7 +85,7 @@ class Turn:
         compactor: Compactor,
         new_recovery: Callable[[], Recovery],
         number: int,
-        new_delegated_run: Callable[[str, int], DelegatedRun],
+        new_delegated_run: NewRun,
         take_steering: Callable[[], Sequence[ModelRequest]] = tuple,
     ) -> None:
         """`take_steering` gives what the user wants to add to the turn while it runs."""
@@ -102,7 +102,7 @@ class Turn:
         self._live = Streaming(self._recorder, number, runtime.model_handle.name)
         self._log = RunLog(self._history, number, self._live)
         self._approvals = Approvals(self._recorder, runtime.questions, number, runtime.kept_approvals)
-        self._delegations = Delegations(self._recorder, lambda agent: new_delegated_run(agent, number))
+        self._delegations = Delegations(self._recorder, new_delegated_run)
         self._leaving = self._passed_over = False
         self._steps = 0
         self._kept = 0

@@ -84,6 +84,8 @@ class BlockBuilder:
                 return self._delegations.said(agent, message)
             case ToolActivity(agent=agent) as activity if agent:
                 return self._delegations.active(activity)
+            case SessionError(agent=agent) as error if agent:
+                return self._delegations.failed(error)
             case DelegationEnd() as end:
                 return self._delegations.end(end)
             case _:

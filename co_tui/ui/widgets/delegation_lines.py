@@ -1,6 +1,6 @@
 """What delegates do, told in the fold of the call that asked them: one line with a live gist, opened their own talk."""
 
-from co_tui.events import DelegationEnd, DelegationStart, Json, ToolActivity
+from co_tui.events import DelegationEnd, DelegationStart, Json, SessionError, ToolActivity
 from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import told_call
@@ -49,6 +49,13 @@ class DelegationLines:
         block = self._blocks.get(fact.agent)
         if block is not None and fact.stage == "started":
             block.status = one_line(f"{fact.tool_name} {told_call(fact.tool_name, fact.text)}", GIST_CHARS)
+        return block
+
+    def failed(self, fact: SessionError) -> Block | None:
+        """What went wrong in it, and what is done about it."""
+        block = self._blocks.get(fact.agent)
+        if block is not None:
+            self._add(block, f"! {one_line(fact.what, LINE_CHARS)} ({one_line(fact.outcome, LINE_CHARS)})")
         return block
 
     def end(self, fact: DelegationEnd) -> Block | None:

@@ -1,0 +1,64 @@
+"""Agents that work can be given to, beside a fresh run of the one that asks: their files, as they count here."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability, PrepareTools
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai_harness.subagents import SubAgent, SubAgents
+
+from co_tui.agent.tool_names import our_names
+from co_tui.settings import AgentFile
+
+DELEGATION_LEVELS: Final = 2
+"""The main agent delegates; those it asks do not."""
+
+
+class Delegate(NamedTuple):
+    """One agent that can be asked."""
+
+    name: str
+    description: str
+    instructions: str
+    allows: Callable[[str], bool]
+    """Whether it may have the tool of that name."""
+
+
+def delegate_of(file: AgentFile) -> Delegate:
+    given = None if file.tools is None else frozenset(our_names(file.tools))
+    withheld = frozenset(our_names(file.withheld_tools))
+
+    def allows(tool: str) -> bool:
+        return (given is None or tool in given) and tool not in withheld
+
+    return Delegate(file.name, file.description, file.instructions, allows)
+
+
+NewAgent = Callable[[str, Sequence[AbstractCapability[Any]]], Agent[None, str]]
+"""An agent like the main one, with instructions and capabilities beyond its own."""
+
+
+def delegation(delegates: Sequence[Delegate], new_agent: NewAgent) -> SubAgents[Any]:
+    """The capability to give work to them, and to a fresh run of whoever has it."""
+    return _Delegation(
+        agents=[SubAgent(_equipped(each, new_agent), each.name, each.description or None) for each in delegates],
+        include_self=True,
+        max_depth=DELEGATION_LEVELS,
+        contain_errors=True,  # what breaks in one is told to the agent that asked, not the end of the turn
+    )
+
+
+def _equipped(delegate: Delegate, new_agent: NewAgent) -> Agent[None, str]:
+    async def allowed(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
+        return [tool for tool in tools if delegate.allows(tool.name)]
+
+    return new_agent(delegate.instructions, [PrepareTools(allowed)])
+
+
+class _Delegation(SubAgents[Any]):
+    """Who can be asked stands in every request as it is now. Told as a change to what stood there before, it would
+    go into messages that are in the log already, and not be sent."""
+
+    def _collect_instructions(self) -> Any:
+        return AbstractCapability._collect_instructions(self)
