@@ -8,11 +8,11 @@ from pydantic_ai.capabilities import AbstractCapability, PrepareTools
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai_harness.subagents import SubAgent, SubAgents
 
-from co_tui.agent.tool_names import our_names
+from co_tui.agent.tool_names import DELEGATE_TOOL, our_names
 from co_tui.settings import AgentFile
 
-DELEGATION_LEVELS: Final = 2
-"""The main agent delegates; those it asks do not."""
+DELEGATION_LEVELS: Final = 3
+"""The main agent delegates, and those it asks do so once more."""
 
 
 class Delegate(NamedTuple):
@@ -41,19 +41,28 @@ NewAgent = Callable[[str, Sequence[AbstractCapability[Any]]], Agent[None, str]]
 
 def delegation(delegates: Sequence[Delegate], new_agent: NewAgent) -> SubAgents[Any]:
     """The capability to give work to them, and to a fresh run of whoever has it."""
-    return _Delegation(
-        agents=[SubAgent(_equipped(each, new_agent), each.name, each.description or None) for each in delegates],
-        include_self=True,
-        max_depth=DELEGATION_LEVELS,
-        contain_errors=True,  # what breaks in one is told to the agent that asked, not the end of the turn
+    asked_last = _delegation([_equipped(each, new_agent) for each in delegates])
+    return _delegation(
+        [_equipped(each, new_agent, *([asked_last] if each.allows(DELEGATE_TOOL) else [])) for each in delegates]
     )
 
 
-def _equipped(delegate: Delegate, new_agent: NewAgent) -> Agent[None, str]:
+def _delegation(agents: Sequence[SubAgent[Any]]) -> SubAgents[Any]:
+    return _Delegation(
+        agents=agents,
+        include_self=True,
+        max_depth=DELEGATION_LEVELS,
+        contain_errors=True,  # what breaks in one is told to the agent that asked, not the end of the turn
+        tool_retries=None,  # as many as of other tools
+    )
+
+
+def _equipped(delegate: Delegate, new_agent: NewAgent, *more: AbstractCapability[Any]) -> SubAgent[Any]:
     async def allowed(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
         return [tool for tool in tools if delegate.allows(tool.name)]
 
-    return new_agent(delegate.instructions, [PrepareTools(allowed)])
+    agent = new_agent(delegate.instructions, [PrepareTools(allowed), *more])
+    return SubAgent(agent, delegate.name, delegate.description or None)
 
 
 class _Delegation(SubAgents[Any]):

@@ -14,7 +14,9 @@ from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
 from co_tui.context.count import Scaffold
 from co_tui.events import DelegationEnd, DelegationStart
+from co_tui.events.facts.agents import PATH_SIGN
 from co_tui.events.storable import storable_text
+from co_tui.inert import one_line
 from co_tui.session.approvals import Approvals
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
@@ -28,6 +30,9 @@ from co_tui.session.to_the_end import to_the_end
 
 T = TypeVar("T")
 STOPPED = "the turn was stopped"
+MOST_IN_A_TURN = 100
+TOO_MANY = f"Work was given to {MOST_IN_A_TURN} agents in this turn, as many as may be: do the rest yourself."
+NAME_CHARS = 60
 
 
 class TooManySteps(Exception):
@@ -35,6 +40,18 @@ class TooManySteps(Exception):
 
     def __init__(self, steps: int) -> None:
         super().__init__(f"It stopped after {steps:,} steps, as many as `agent_max_steps` allows.")
+
+
+class StepBudget:
+    """The steps that a delegation may take, together with those it gives work to in turn."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.taken = 0
+
+    def check(self) -> None:
+        if self.taken >= self._most:
+            raise TooManySteps(self.taken)
 
 
 class DelegatedRun:
@@ -48,20 +65,23 @@ class DelegatedRun:
         self._own_model = own_model
         self._history = on.history
         self._compactor = compactor
-        self._most_steps = runtime.settings.agent_max_steps
+        self._steps = StepBudget(runtime.settings.agent_max_steps)
         self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
         self._log = RunLog(self._history, turn, self._live)
         self._log.begin(0)
         self._approvals = Approvals(
             self._history.recorder, runtime.questions, turn, runtime.kept_approvals, agent=self._history.agent
         )
-        self._steps = 0
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self._cost: float | None = None
 
     @property
     def agent(self) -> str:
         return self._history.agent
+
+    def share_steps(self, asking: "DelegatedRun") -> None:
+        """It works for another delegation, out of the same budget."""
+        self._steps = asking._steps
 
     async def choose_model(self, request: ModelRequestContext) -> None:
         """Let its own model answer, with what that one can do."""
@@ -74,14 +94,13 @@ class DelegatedRun:
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)
-        if self._steps >= self._most_steps:
-            raise TooManySteps(self._steps)
+        self._steps.check()
         self._history.scaffold = scaffold
         measured = await self._compactor.before_request(self._on)
         return (await self._history.fit(measured)).messages
 
     async def after_response(self, response: ModelResponse) -> None:
-        self._steps += 1
+        self._steps.taken += 1
         self._usage["requests"] += 1
         self._usage["input_tokens"] += response.usage.input_tokens
         self._usage["output_tokens"] += response.usage.output_tokens
@@ -136,8 +155,10 @@ class Delegations:
         """The delegation whose run is asking; None for the main agent's."""
         return self._running.get(CURRENT_AGENT.get())
 
-    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T:
-        """Do the work of a call that delegates."""
+    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
+        """Do the work of a call that delegates; or say that it is too much."""
+        if len(self._names) >= MOST_IN_A_TURN:
+            return TOO_MANY
         run = await self._begin(str(arguments.get("agent_name", "")), str(arguments.get("task", "")), call.tool_call_id)
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
@@ -154,15 +175,21 @@ class Delegations:
 
     async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
         name, task, call_id = map(storable_text, (name, task, call_id))
-        agent = _name_for(name or "agent", {*self._recorder.state.delegations, *self._names})
+        asking = self.current()
+        agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several begin at once, before any is in the log
         await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
-        return await self._new_run(DelegatedTask(agent, name, task, call_id))
+        run = await self._new_run(DelegatedTask(agent, name, task, call_id))
+        if asking is not None:
+            run.share_steps(asking)
+        return run
 
 
-def _name_for(name: str, known: Collection[str]) -> str:
-    """Who was asked, with a number: each delegation has a name of its own."""
-    return next(each for number in count(1) if (each := f"{name} {number}") not in known)
+def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) -> str:
+    """Who was asked, with a number, behind the delegation that asks: each has a name of its own, which is its path."""
+    name = one_line(name.replace(PATH_SIGN, "_"), NAME_CHARS) or "agent"
+    path = f"{asking.agent}{PATH_SIGN}{name}" if asking is not None else name
+    return next(each for number in count(1) if (each := f"{path} {number}") not in known)
 
 
 def _ended_by(error: BaseException) -> tuple[str, str]:
