@@ -3,7 +3,17 @@
 import json
 from typing import Any
 
-from co_tui.events import DelegationEnd, DelegationStart, Event, Fact, Message, ToolActivity
+from co_tui.events import (
+    CompactionComplete,
+    CompactionStart,
+    DelegationEnd,
+    DelegationStart,
+    Event,
+    Fact,
+    Message,
+    ToolActivity,
+    UsageInfo,
+)
 from co_tui.ui.widgets.blocks import BlockBuilder
 
 
@@ -59,3 +69,57 @@ def test_what_belongs_to_no_call_that_is_shown_is_left_out() -> None:
     builder = BlockBuilder()
     builder.add(event(reply("self 9", {"part_kind": "text", "content": "lost"})))
     assert builder.blocks == []
+
+
+def usage(agent: str, tokens: int, measured: str = "provider") -> UsageInfo:
+    return UsageInfo(
+        token_limit=100_000,
+        current_tokens=tokens,
+        messages_count=3,
+        system_tokens=0,
+        conversation_tokens=tokens,
+        tool_definition_tokens=0,
+        limit_known=True,
+        measured=measured,
+        agent=agent,
+    )
+
+
+def test_its_own_small_gauge_stands_on_its_line_and_below_its_talk() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
+    builder.add(event(usage("self 1", 8_000, "estimate")))
+    assert block.status == "asked · ~8.0k of 100k"
+    started = ToolActivity(turn=1, tool_name="grep", tool_call_id="g", stage="started", text="{}", agent="self 1")
+    assert builder.delegated(event(started, None)) is block
+    assert builder.delegated(event(usage("self 1", 12_000))) is block and block.status == "grep · 12k of 100k"
+    builder.add(event(CompactionStart(trigger="window", agent="self 1")))
+    assert block.status == "compacting · 12k of 100k"
+    smaller = CompactionComplete(
+        success=True, agent="self 1", pre_tokens=12_000, post_tokens=900, replaced=((1, 0),), summarised_by="offline"
+    )
+    builder.add(event(smaller))
+    builder.add(event(usage("self 1", 900)))
+    builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 900})))
+    assert builder.blocks == [block] and block.status == "done · 0 calls · 900"
+    assert block.inner.split("\n") == [
+        "    · Conversation Compacted: 12,000 → 900 tokens, 1 messages summarised by offline.",
+        "    context 900 of 100k, 1 %",
+    ]
+
+
+def test_one_that_works_for_another_is_told_in_the_fold_of_that_one() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", task="one"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", call_id="d1")))
+    builder.add(event(reply("self 1", call("delegate_task", "e1", agent_name="reviewer", task="two"))))
+    builder.add(event(DelegationStart(agent="self 1/reviewer 1", name="reviewer", call_id="e1")))
+    assert block.status == "reviewer: asked"
+    builder.add(event(reply("self 1/reviewer 1", {"part_kind": "text", "content": "Fine."})))
+    builder.add(event(DelegationEnd(agent="self 1/reviewer 1", outcome="done", usage={"input_tokens": 50})))
+    builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 90})))
+    assert builder.blocks == [block] and block.status == "done · 1 call · 90"
+    assert block.inner.split("\n")[1:] == ["        Fine.", "        ↳ reviewer: done · 0 calls · 50"]
