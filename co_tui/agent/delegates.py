@@ -52,7 +52,6 @@ def _delegation(agents: Sequence[SubAgent[Any]]) -> SubAgents[Any]:
         agents=agents,
         include_self=True,
         max_depth=DELEGATION_LEVELS,
-        contain_errors=True,  # what breaks in one is told to the agent that asked, not the end of the turn
         tool_retries=None,  # as many as of other tools
     )
 

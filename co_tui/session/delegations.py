@@ -1,11 +1,12 @@
 """Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic_ai.exceptions import RunCancelled
+from pydantic_ai.exceptions import ModelRetry, RunCancelled, ToolRetryError
 from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
@@ -18,8 +19,10 @@ from co_tui.events.facts.agents import PATH_SIGN
 from co_tui.events.storable import storable_text
 from co_tui.inert import one_line
 from co_tui.session.approvals import Approvals
+from co_tui.session.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
+from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_log import RunLog
@@ -35,13 +38,6 @@ TOO_MANY = f"Work was given to {MOST_IN_A_TURN} agents in this turn, as many as 
 NAME_CHARS = 60
 
 
-class TooManySteps(Exception):
-    """A delegation took as many steps as it may."""
-
-    def __init__(self, steps: int) -> None:
-        super().__init__(f"It stopped after {steps:,} steps, as many as `agent_max_steps` allows.")
-
-
 class StepBudget:
     """The steps that a delegation may take, together with those it gives work to in turn."""
 
@@ -51,14 +47,20 @@ class StepBudget:
 
     def check(self) -> None:
         if self.taken >= self._most:
-            raise TooManySteps(self.taken)
+            raise StepsUsedUp(f"It stopped after {self.taken:,} steps, as many as `agent_max_steps` allows.")
 
 
 class DelegatedRun:
     """What a turn is to the main agent, for one delegation."""
 
     def __init__(
-        self, on: Compactable, compactor: Compactor, runtime: Runtime, turn: int, own_model: ModelHandle | None = None
+        self,
+        on: Compactable,
+        compactor: Compactor,
+        new_recovery: Callable[[], Recovery],
+        runtime: Runtime,
+        turn: int,
+        own_model: ModelHandle | None = None,
     ) -> None:
         """`own_model` when it does not work on the runtime's."""
         self._on = on
@@ -68,7 +70,17 @@ class DelegatedRun:
         self._steps = StepBudget(runtime.settings.agent_max_steps)
         self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
         self._log = RunLog(self._history, turn, self._live)
-        self._log.begin(0)
+        self._task_is_logged = False
+        self._attempts = Attempts(
+            history=self._history,
+            live=self._live,
+            keep_results=self._keep_results,
+            new_recovery=new_recovery,
+            stopped=asyncio.Event(),  # it is stopped with the run that asked for it
+            where=f"turn {turn}",
+            max_retries=runtime.settings.max_retries,
+            first_backoff_s=runtime.first_backoff_s,
+        )
         self._approvals = Approvals(
             self._history.recorder, runtime.questions, turn, runtime.kept_approvals, agent=self._history.agent
         )
@@ -83,6 +95,19 @@ class DelegatedRun:
         """It works for another delegation, out of the same budget."""
         self._steps = asking._steps
 
+    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Have the work done. Raises `GivenUp` when it cannot be, and what stops it."""
+
+        async def ask() -> T:
+            # What is in the log is sent: each attempt goes on from there.
+            self._log.begin(1 if self._task_is_logged else 0)
+            try:
+                return await work()
+            except (ModelRetry, ToolRetryError) as error:
+                raise _cause_of(error) from None
+
+        return await self._attempts.until_answered(ask)
+
     async def choose_model(self, request: ModelRequestContext) -> None:
         """Let its own model answer, with what that one can do."""
         if (own := self._own_model) is None:
@@ -94,13 +119,18 @@ class DelegatedRun:
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)
+        self._task_is_logged = True
         self._steps.check()
         self._history.scaffold = scaffold
         measured = await self._compactor.before_request(self._on)
-        return (await self._history.fit(measured)).messages
+        prepared = await self._history.fit(measured)
+        if prepared.overshoot_tokens and self._history.policy.truncates:
+            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, "The task")
+        return prepared.messages
 
     async def after_response(self, response: ModelResponse) -> None:
         self._steps.taken += 1
+        self._attempts.kept += bool(response.parts)
         self._usage["requests"] += 1
         self._usage["input_tokens"] += response.usage.input_tokens
         self._usage["output_tokens"] += response.usage.output_tokens
@@ -115,6 +145,12 @@ class DelegatedRun:
     async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
         await self._log.keep_results()
         return await self._approvals.request(requests)
+
+    async def _keep_results(self) -> None:
+        if (results := self._live.results()) is not None:
+            await self._approvals.withdraw("its run failed")
+            await self._log.close([results])
+            self._live.begin()
 
     async def end(self, outcome: str, error: str = "") -> None:
         """Log what came beyond the log, and how it ended; whatever it still asked is not allowed."""
@@ -163,7 +199,10 @@ class Delegations:
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
         try:
-            result = await work()
+            result = await run.do(work)
+        except GivenUp as given_up:
+            await to_the_end(run.end("failed", str(given_up)))
+            raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
         except BaseException as error:
             await to_the_end(run.end(*_ended_by(error)))
             raise
@@ -190,6 +229,13 @@ def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) ->
     name = one_line(name.replace(PATH_SIGN, "_"), NAME_CHARS) or "agent"
     path = f"{asking.agent}{PATH_SIGN}{name}" if asking is not None else name
     return next(each for number in count(1) if (each := f"{path} {number}") not in known)
+
+
+def _cause_of(error: Exception) -> Exception:
+    """What the library made a request to try again of."""
+    while isinstance(error, ModelRetry | ToolRetryError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
 
 
 def _ended_by(error: BaseException) -> tuple[str, str]:

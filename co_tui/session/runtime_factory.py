@@ -23,7 +23,7 @@ from co_tui.session.compaction.hooks import Hooks
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
-from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.compaction.recovery import DelegatedRecovery, Recovery
 from co_tui.session.delegations import DelegatedRun, DelegatedTask
 from co_tui.session.environment import Environment
 from co_tui.session.governed_history import GovernedHistory
@@ -100,10 +100,14 @@ class RuntimeFactory:
         if trouble:
             instead = f"{asked.name} works on {main.model} instead"
             await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
-        compactor = Compactor(Applier(Keeping(self._recorder, None, None)), runtime.questions)
-        summaries = self._summaries(handle, runtime.settings)
-        on = runtime.compactable._replace(history=history, summaries=summaries)
-        return DelegatedRun(on, compactor, runtime, turn, own)
+        keeping = Keeping(self._recorder, None, None)
+        compactor = Compactor(Applier(keeping), runtime.questions)
+        on = runtime.compactable._replace(history=history, summaries=self._summaries(handle, runtime.settings))
+
+        def new_recovery() -> Recovery:
+            return DelegatedRecovery(on, compactor, keeping, self._environment.limits)
+
+        return DelegatedRun(on, compactor, new_recovery, runtime, turn, own)
 
     async def _own_model(self, name: str, runtime: Runtime) -> tuple[ModelHandle | None, str]:
         """The model that the file of an agent names, when it is another one; and why it cannot be had."""

@@ -1,7 +1,7 @@
 """Agents defined in files: asked like any other, governed, logged and held to what their files say."""
 
+import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from tests.session.test_delegations import ended, returned, whole
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.stores import stored_events
 
-Step = Callable[[list[ModelMessage], int], Any]
 REVIEWER = "---\nname: reviewer\ndescription: Reads code.\ntools: Read, Grep\n---\nYou review. Quote the line.\n"
 
 
@@ -52,7 +51,13 @@ class Model(ScriptedModel):
         self.instructions[task] = info.instructions or ""
         if task:
             script = self.steps.get(task, [])
-            yield script[done] if done < len(script) else f"Report on {task}."
+            for step in _pieces(script[done] if done < len(script) else f"Report on {task}."):
+                if isinstance(step, Exception):
+                    raise step
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                else:
+                    yield step
         elif returned(messages, "delegate_task") or not self.tasks:
             yield "All reports are in."
         else:
@@ -66,10 +71,16 @@ class Model(ScriptedModel):
             for part in message.parts
             if isinstance(part, UserPromptPart)
         ]
-        return said[-1] if said[-1] in (*(task for _, task in self.tasks), *self.steps) else ""
+        known = {*(task for _, task in self.tasks), *self.steps}
+        return next((each for each in reversed(said) if each in known), "")
 
     def sent(self, task: str) -> list[str]:
         return [whole(messages) for each, messages in self.requests if each == task]
+
+
+def _pieces(step: Any) -> list[Any]:
+    """A step may be several: words and calls, an event to wait for, or a failure."""
+    return step if isinstance(step, list) else [step]
 
 
 class Person(Unattended):
