@@ -62,7 +62,9 @@ async def _unusable(model: str, context: CommandContext, environ: Mapping[str, s
 
 def _project(loaded: Loaded) -> list[tuple[str, str]]:
     wish = loaded.withheld
-    return [("project", f"{wish.file} is not trusted with {', '.join(wish.wanted)}")] if wish else []
+    if wish is None:
+        return []
+    return [("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.wanted)}")]
 
 
 def _installed(package: str) -> str:

@@ -13,6 +13,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
+from co_tui.agent.reasoning import with_effort
 from co_tui.context.count import Scaffold
 from co_tui.events import DelegationEnd, DelegationStart
 from co_tui.events.facts.agents import PATH_SIGN
@@ -65,6 +66,7 @@ class DelegatedRun:
         """`own_model` when it does not work on the runtime's."""
         self._on = on
         self._own_model = own_model
+        self._effort = runtime.settings.reasoning_effort
         self._history = on.history
         self._compactor = compactor
         self._steps = StepBudget(runtime.settings.agent_max_steps)
@@ -113,7 +115,7 @@ class DelegatedRun:
         if (own := self._own_model) is None:
             return
         request.model = await own.model()
-        request.model_settings = own.settings
+        request.model_settings = with_effort(own.settings, self._effort)
         if not own.takes_tools:
             request.model_request_parameters = replace(request.model_request_parameters, function_tools=[])
 
@@ -218,7 +220,12 @@ class Delegations:
         agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several begin at once, before any is in the log
         await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
-        run = await self._new_run(DelegatedTask(agent, name, task, call_id))
+        try:
+            run = await self._new_run(DelegatedTask(agent, name, task, call_id))
+        except BaseException as error:
+            outcome, why = _ended_by(error)
+            await to_the_end(self._recorder.record(DelegationEnd(agent=agent, outcome=outcome, error=why)))
+            raise
         if asking is not None:
             run.share_steps(asking)
         return run

@@ -7,6 +7,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.failures import Asked
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import Toolkit
@@ -17,6 +18,7 @@ from co_tui.context.request import Governor
 from co_tui.events import SessionError
 from co_tui.paths import path_text
 from co_tui.session.agent_roster import AgentRoster
+from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.hooks import Hooks
@@ -88,18 +90,13 @@ class RuntimeFactory:
 
     async def new_delegated_run(self, runtime: Runtime, asked: DelegatedTask, turn: int) -> DelegatedRun:
         """What governs a part of the work that is done in a run of its own, by the runtime's model or another."""
-        main = runtime.history
-        own, trouble = await self._own_model(asked.name, runtime)
-        window = await self._environment.window(own) if own is not None else main.governor.window
-        handle = own or runtime.model_handle
-        ratio = self._environment.ratios.of(handle.name) if own is not None else main.governor.meter.ratio
+        own, window = await self._own_model(asked, runtime)
+        handle, main = own or runtime.model_handle, runtime.history
+        ratio = main.governor.meter.ratio if own is None else self._environment.ratios.of(handle.name)
         meter = Meter(ratio, provider=handle.name.partition(":")[0])
         governor = Governor(main.policy.for_delegation(), window, meter=meter)
         history = GovernedHistory(self._recorder, ParsedMessages(), governor, handle.asked, agent=asked.agent)
         history.in_turn = True
-        if trouble:
-            instead = f"{asked.name} works on {main.model} instead"
-            await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
         keeping = Keeping(self._recorder, None, None)
         compactor = Compactor(Applier(keeping), runtime.questions)
         on = runtime.compactable._replace(history=history, summaries=self._summaries(handle, runtime.settings))
@@ -109,15 +106,20 @@ class RuntimeFactory:
 
         return DelegatedRun(on, compactor, new_recovery, runtime, turn, own)
 
-    async def _own_model(self, name: str, runtime: Runtime) -> tuple[ModelHandle | None, str]:
-        """The model that the file of an agent names, when it is another one; and why it cannot be had."""
-        wanted = self._roster.model_of(name)
-        if wanted in ("", runtime.model_handle.name):
-            return None, ""
-        try:
-            return await self._roster.model(wanted), ""
-        except ModelUnusable as unusable:
-            return None, str(unusable)
+    async def _own_model(self, asked: DelegatedTask, runtime: Runtime) -> tuple[ModelHandle | None, Window]:
+        """The model that the file of an agent names, when it is another one and can be had; and the window it has."""
+        wanted = self._roster.model_of(asked.name)
+        if wanted not in ("", runtime.model_handle.name):
+            try:
+                own = await self._roster.model(wanted)
+                return own, await self._environment.window(own)
+            except ModelUnusable as unusable:
+                trouble = str(unusable)
+            except Exception as error:
+                trouble = classify(error, Asked(wanted))[0].sentence
+            instead = f"{asked.name} works on {runtime.model_handle.name} instead"
+            await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
+        return None, runtime.history.governor.window
 
     def _toolkit(self, history: GovernedHistory, works: WorkingTools | None) -> Toolkit:
         environment = self._environment

@@ -16,8 +16,9 @@ from co_tui.settings.values import SettingsError
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
 """Of a project; where two define the same name, the first counts."""
 MOST_FILES: Final = 60
-"""Of one folder: each of them stands in every request."""
-DESCRIPTION_CHARS: Final = 1_000
+"""Of one folder."""
+DESCRIPTION_CHARS: Final = 400
+"""It stands in every request; some are whole manuals."""
 TAKEN: Final = "self"
 """A fresh run of the agent that asks; no file can be that."""
 INHERITED: Final = ("", "inherit", "default")

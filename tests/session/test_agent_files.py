@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall
 
+from co_tui.agent.models import ModelHandle
 from co_tui.events import ApprovalRequested, DelegationStart, Message, SessionError, UsageInfo
 from co_tui.session.environment import Environment
 from co_tui.session.questions import Approval, ApprovalQuestion, Unattended
@@ -208,4 +209,42 @@ async def test_a_model_that_cannot_be_had_is_told_and_the_present_one_serves(hom
     (error,) = facts(stored_events(home, session.id), SessionError)
     assert (error.agent, error.what) == ("reviewer 1", "There is no model 'no:such'.")
     assert error.outcome == "reviewer works on scripted instead" and len(model.sent("Look")) == 1
+    await ended(made, session, home)
+
+
+async def test_stopped_while_its_model_is_opened_it_ends_with_the_turn(home: Path, folder: Path) -> None:
+    model = Model([("reviewer", "Look")], {})
+    made = project(
+        home, folder, {".claude/agents/r.md": REVIEWER.replace("tools:", "model: slow:model\ntools:")}, model
+    )
+    known, opening = made.open_model, asyncio.Event()
+
+    async def open_model(name: str) -> ModelHandle:
+        if name == "slow:model":
+            opening.set()
+            await asyncio.Event().wait()
+        return await known(name)
+
+    made.open_model = open_model
+    session = await Session.start(made, "scripted")
+    turn = asyncio.create_task(session.submit("Ask the reviewer."))
+    await opening.wait()
+    session.interrupt()
+    assert await asyncio.wait_for(turn, 10) is Outcome.INTERRUPTED
+    assert {each.status for each in session.state.delegations.values()} == {"interrupted"}
+    await ended(made, session, home)
+
+
+async def test_a_server_that_does_not_tell_its_window_is_told_of(home: Path, folder: Path) -> None:
+    class Unreachable(Model):
+        async def window_tokens(self) -> int | None:
+            raise ConnectionError("nobody listens there")
+
+    model, other = Model([("reviewer", "Look")], {}), Unreachable([], {}, name="other:model")
+    files = {".claude/agents/r.md": REVIEWER.replace("tools:", "model: other:model\ntools:")}
+    made = project(home, folder, files, model, other)
+    session = await Session.start(made, "scripted")
+    assert await session.submit("Ask the reviewer.") is Outcome.DONE
+    (error,) = facts(stored_events(home, session.id), SessionError)
+    assert "nobody listens there" in error.what and len(model.sent("Look")) == 1
     await ended(made, session, home)
