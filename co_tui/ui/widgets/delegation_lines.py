@@ -110,8 +110,11 @@ class DelegationLines:
         followed = self._followed.get(fact.agent)
         if followed is None:
             return None
-        followed.add(f"! {one_line(fact.what, LINE_CHARS)} ({one_line(fact.outcome, LINE_CHARS)})")
-        return self._shows(fact.agent, fact.outcome) if fact.retry_in_s is not None else followed.block
+        block = followed.add(f"! {one_line(fact.what, LINE_CHARS)} ({one_line(fact.outcome, LINE_CHARS)})")
+        if fact.retry_in_s is not None:
+            self._shows(fact.agent, fact.outcome)
+            followed.doing = "trying again"  # from its next request on
+        return block
 
     def end(self, fact: DelegationEnd) -> Block | None:
         followed = self._followed.get(fact.agent)
