@@ -29,6 +29,8 @@ class ApprovalDecided(Logged):
     scope: Literal["once", "session", "pattern"] = "once"
     pattern: str = ""
     reason: str = ""
+    agent: str = ""
+    """Whose call it is: two agents may use the same id."""
 
 
 PATH_SIGN: Final = "/"
