@@ -17,8 +17,8 @@ from co_tui.events import (
 from co_tui.ui.widgets.blocks import BlockBuilder
 
 
-def event(fact: Fact, seq: int | None = 1) -> Event:
-    return Event(session_id="s", seq=seq, timestamp="2026-01-02T03:04:05+00:00", fact=fact)
+def event(fact: Fact, seq: int | None = 1, second: int = 5) -> Event:
+    return Event(session_id="s", seq=seq, timestamp=f"2026-01-02T03:04:{second:02}+00:00", fact=fact)
 
 
 def reply(agent: str = "", *parts: dict[str, Any]) -> Message:
@@ -48,10 +48,11 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
         event(reply("self 1", {"part_kind": "text", "content": "Looking."}, call("grep", "g", q="open\x1b[31m")))
     )
     builder.add(event(result("self 1", "grep", "g", "a\nb\nc")))
-    builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 41_000}, cost=0.02)))
+    end = DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 41_000}, cost=0.02)
+    builder.add(event(end, second=43))
     builder.add(event(result("", "delegate_task", "d1", "Three callers.")))
     assert builder.blocks == [block], "nothing of a delegate stands beside the conversation"
-    assert block.status == "done · 1 call · 41k · $0.02"
+    assert block.status == "done · 1 call · 41k · $0.02 · 38 s"
     assert block.result.split("\n") == ["    Looking.", "    ▸ grep  open␛[31m", "      ↳ 3 lines", "Three callers."]
 
 

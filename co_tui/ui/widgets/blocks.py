@@ -81,7 +81,7 @@ class BlockBuilder:
         """The call's block that changes with what its delegate did; None for events of the main agent."""
         match event.fact:
             case DelegationStart() as start:
-                return self._delegations.start(start, self._open_calls.get(start.call_id))
+                return self._delegations.start(start, self._open_calls.get(start.call_id), event.timestamp)
             case Message(agent=agent, message=message) if agent:
                 return self._delegations.said(agent, message)
             case ToolActivity(agent=agent) as activity if agent:
@@ -95,7 +95,7 @@ class BlockBuilder:
             case SessionError(agent=agent) as error if agent:
                 return self._delegations.failed(error)
             case DelegationEnd() as end:
-                return self._delegations.end(end)
+                return self._delegations.end(end, event.timestamp)
             case _:
                 return None
 

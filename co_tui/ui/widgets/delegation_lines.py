@@ -1,6 +1,7 @@
 """What delegates do, told in the fold of the call that asked them: one line with a live gist, opened their own talk."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from co_tui.events import (
     PATH_SIGN,
@@ -33,6 +34,7 @@ class _Followed:
     block: Block
     name: str
     depth: int
+    began: str
     calls: int = 0
     doing: str = ""
     reading: GaugeReading = field(default_factory=GaugeReading)
@@ -58,13 +60,13 @@ class DelegationLines:
     def __init__(self) -> None:
         self._followed: dict[str, _Followed] = {}
 
-    def start(self, fact: DelegationStart, call: Block | None) -> Block | None:
+    def start(self, fact: DelegationStart, call: Block | None, at: str = "") -> Block | None:
         asking = self._followed.get(fact.agent.rpartition(PATH_SIGN)[0])
         block = asking.block if asking is not None else call
         if block is None:
             return None
         depth = asking.depth + 1 if asking is not None else 0
-        self._followed[fact.agent] = _Followed(block, one_line(fact.name, 30), depth)
+        self._followed[fact.agent] = _Followed(block, one_line(fact.name, 30), depth, at)
         return self._shows(fact.agent, "asked")
 
     def said(self, agent: str, message: Json) -> Block | None:
@@ -116,13 +118,14 @@ class DelegationLines:
             followed.doing = "trying again"  # from its next request on
         return block
 
-    def end(self, fact: DelegationEnd) -> Block | None:
+    def end(self, fact: DelegationEnd, at: str = "") -> Block | None:
         followed = self._followed.get(fact.agent)
         if followed is None:
             return None
         used = fact.usage.get("input_tokens", 0) + fact.usage.get("output_tokens", 0)
-        figures = [fact.outcome, counted(followed.calls, "call"), tokens(used)]
-        ended = " · ".join([*figures, *([money(fact.cost)] if fact.cost else [])])
+        price = money(fact.cost) if fact.cost else ""
+        figures = [fact.outcome, counted(followed.calls, "call"), tokens(used), price, _took(followed.began, at)]
+        ended = " · ".join(filter(None, figures))
         if followed.reading.usage is not None:
             followed.add(f"context {followed.reading.amount}, {followed.reading.percent}")
         if followed.depth:
@@ -136,3 +139,12 @@ class DelegationLines:
             return None
         followed.doing = doing
         return followed.show()
+
+
+def _took(began: str, ended: str) -> str:
+    """From one timestamp to another; empty below a second."""
+    try:
+        took_s = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    except (ValueError, TypeError):
+        return ""
+    return f"{took_s:.0f} s" if took_s >= 1 else ""
