@@ -1,6 +1,7 @@
 """Many delegations at once, of every kind and fate: none sees another's results, each ends, the log tells it all."""
 
 import asyncio
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,33 @@ async def test_stopped_in_the_middle_of_eight_all_end_and_the_talk_goes_on(home:
     assert await session.submit("And heliotrope now?") is Outcome.DONE
     check_kept_apart(model)
     await ended(made, session, home)
+
+
+async def test_killed_in_the_middle_of_eight_another_process_goes_on(home: Path, folder: Path) -> None:
+    made, model = eight(home, folder, plain=[[asyncio.Event()]], nested=[["Half ", asyncio.Event()]])
+    made.questions = silent = Silent()
+    session = await Session.start(made, "scripted")
+    turn = asyncio.create_task(session.submit("Remember the word heliotrope."))
+    await until(lambda: len(model.sent("nested")) == 2 and len(model.sent("plain")) == 2 and silent.asked)
+    await until(lambda: sum(each.status == "done" for each in session.state.delegations.values()) == 4)
+    left = home.parent / "as the kill left it"
+    shutil.copytree(home, left)
+    session.interrupt()
+    await turn
+    await ended(made, session, home)
+    model.tasks = []
+    again = project(left, folder, {}, model)
+    resumed = await Session.resume(again, session.id)
+    assert (
+        {"interrupted"}
+        <= {each.status for each in resumed.state.delegations.values()}
+        <= {"interrupted", "done", "failed"}
+    )
+    assert not resumed.state.pending and await resumed.ask_pending() is None
+    assert await resumed.submit("And heliotrope now?") is Outcome.DONE
+    assert model.sent("")[-1].count("Interrupted by user.") == 8, "every call of the turn is answered, once"
+    check_kept_apart(model)
+    await ended(again, resumed, left, killed=True)
 
 
 async def test_killed_at_any_moment_it_resumes_with_every_call_answered(home: Path, folder: Path) -> None:
