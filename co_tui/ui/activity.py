@@ -12,6 +12,7 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
     UsageInfo,
+    agent_of,
 )
 from co_tui.events.messages import prompt_of
 from co_tui.inert import one_line
@@ -25,7 +26,7 @@ SPEED_FROM_S = 1.0
 CHARS_PER_TOKEN = 4
 """A guess while a reply is on its way; its provider's own count comes with its end."""
 GIST_CHARS = 48
-OWN_COMMAND = ("", "!")
+OWN_COMMAND = "!"
 """Stands for the user's own command among the tools that run."""
 
 
@@ -45,7 +46,7 @@ class Activity:
         self._first_at: float | None = None
         self._chars = 0
         self._thinking = False
-        self._tools: dict[tuple[str, str], tuple[str, float]] = {}
+        self._tools: dict[str, tuple[str, float]] = {}
         self._retry_at: float | None = None
         self._compacting = False
         self._stopping = False
@@ -56,7 +57,9 @@ class Activity:
 
     def hear(self, fact: Fact, now: float) -> None:
         match fact:
-            case Message(message=message, agent="") if prompt_of(message) is not None:
+            case _ if agent_of(fact):
+                self._heard_at = now  # a delegate's, told in the fold of its own call
+            case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
             case CommandOutput(command=command):
                 self._tools.setdefault(OWN_COMMAND, (f"! {one_line(command, GIST_CHARS)}", now))
@@ -67,19 +70,19 @@ class Activity:
                 self._heard_at, self._first_at = now, self._first_at if self._first_at is not None else now
                 self._chars += len(text)
                 self._thinking = kind == "thinking"
-            case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text, agent=agent):
-                self._tools[agent, call] = (
+            case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text):
+                self._tools[call] = (
                     f"{one_line(name, 40)}  {one_line(told_call(name, text), GIST_CHARS)}".rstrip(),
                     now,
                 )
-            case ToolActivity(tool_call_id=call, agent=agent):
-                self._tools.pop((agent, call), None)
+            case ToolActivity(tool_call_id=call):
+                self._tools.pop(call, None)
                 self._heard_at = now
             case SessionError(retry_in_s=float() as delay):
                 self._retry_at = now + delay
-            case CompactionStart(blocks=True, agent="") | CompactionWait(over=False):
+            case CompactionStart(blocks=True) | CompactionWait(over=False):
                 self._compacting = True
-            case CompactionComplete(agent="") | CompactionWait():
+            case CompactionComplete() | CompactionWait():
                 self._compacting, self._heard_at = False, now
             case _:
                 pass

@@ -32,11 +32,6 @@ def tool(stage: str, call: str = "c1") -> ToolActivity:
         ([(1.0, delta("x" * 40)), (2.0, PROMPT)], 4.0, "asking openai · 2 s"),
         ([(1.0, tool("started")), (2.0, PROMPT.but(agent="self 1"))], 4.0, "run_command uv run pytest · 3 s"),
         (
-            [(1.0, tool("started")), (2.0, tool("started").but(agent="self 1")), (3.0, tool("finished"))],
-            4.0,
-            "run_command uv run pytest · 2 s",
-        ),
-        (
             [(1.0, tool("started")), (2.0, CompactionStart(trigger="window", agent="self 1"))],
             4.0,
             "run_command uv run pytest · 3 s",
