@@ -8,7 +8,7 @@ from pydantic_ai.capabilities import AbstractCapability, PrepareTools
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai_harness.subagents import SubAgent, SubAgents
 
-from co_tui.agent.tool_names import DELEGATE_TOOL, our_names
+from co_tui.agent.tool_names import DELEGATE_TOOL, is_named, our_names
 from co_tui.settings import AgentFile
 
 DELEGATION_LEVELS: Final = 3
@@ -30,7 +30,7 @@ def delegate_of(file: AgentFile) -> Delegate:
     withheld = frozenset(our_names(file.withheld_tools))
 
     def allows(tool: str) -> bool:
-        return (given is None or tool in given) and tool not in withheld
+        return (given is None or is_named(tool, given)) and not is_named(tool, withheld)
 
     return Delegate(file.name, file.description, file.instructions, allows)
 
