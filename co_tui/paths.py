@@ -65,6 +65,11 @@ class Paths(Record):
         return self.config / "skills"
 
     @property
+    def agents(self) -> Path:
+        """Agents the user defined, for every folder."""
+        return self.config / "agents"
+
+    @property
     def models(self) -> Path:
         """Weights fetched by co-tui itself."""
         return self.data / "models"

@@ -84,7 +84,9 @@ async def _servers(loaded: Loaded, environ: Mapping[str, str], cwd: Path) -> lis
 
 def _project(loaded: Loaded) -> list[tuple[str, str]]:
     wish = loaded.withheld
-    return [("project", f"{wish.file} is not trusted with {', '.join(wish.wanted)}")] if wish else []
+    if wish is None:
+        return []
+    return [("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.wanted)}")]
 
 
 def _installed(package: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.session.kept_approvals import KeptApprovals, kept_for
-from co_tui.settings import SettingsError, project_wish, told_wish
+from co_tui.settings import SettingsError, project_wish, told_agents, told_wish
 from co_tui.trust import Trust
 
 
@@ -38,7 +38,10 @@ def _trust(known: Trust, folder: Path) -> int:
         say(f"Nothing in {wish.file if wish else folder} needs trust; what governs the context counts anyway.")
         return DONE
     known.remember(wish, trusted=True)
-    say(f"{wish.folder} is trusted: its settings may set {told_wish(wish)}.")
+    if wish.settings:
+        say(f"{wish.folder} is trusted: its settings may set {told_wish(wish)}.")
+    if wish.agents:
+        say(f"Work may be given to {told_agents(wish)}.")
     say("When they want something else, co-tui asks again; `co-tui trust --revoke` takes it back.")
     return DONE
 

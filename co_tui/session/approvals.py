@@ -204,6 +204,7 @@ def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:
         scope=answer.scope,
         pattern=storable_text(answer.pattern),
         reason=storable_text(answer.reason),
+        agent=asked.agent,
     )
 
 

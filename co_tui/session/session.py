@@ -358,7 +358,7 @@ class Session:
             self._compactor,
             lambda: self._factory.new_recovery(runtime),
             number,
-            lambda agent, turn: self._factory.new_delegated_run(runtime, agent, turn),
+            lambda asked: self._factory.new_delegated_run(runtime, asked, number),
             self._queue.take_steering,
         )
         self._stop_if_asked(self._turn)

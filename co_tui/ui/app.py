@@ -135,6 +135,8 @@ class CoTui(App[None]):
             from co_tui.ui.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
+        for problem in self.launch.loaded.agents.problems:
+            self.chat.feed.note(problem, "error")
         self.load_engine()
 
     def load_engine(self) -> None:

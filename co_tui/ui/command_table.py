@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
-CommandGroup: TypeAlias = Literal["conversation", "models", "reports", "sessions", "settings", "view", "work"]
+CommandGroup: TypeAlias = Literal["agents", "conversation", "models", "reports", "sessions", "settings", "view", "work"]
 
 
 class Command(NamedTuple):
@@ -62,6 +62,7 @@ COMMANDS = (
         "What the context is made of; `instructions` shows what goes with every request, `clear` empties it",
         "[instructions | clear]",
     ),
+    Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
     Command("config", "settings", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
     Command("policy", "settings", "Show what governs the context, or choose another policy", "[POLICY]"),
     Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),

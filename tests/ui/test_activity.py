@@ -30,6 +30,12 @@ def tool(stage: str, call: str = "c1") -> ToolActivity:
         ([(1.0, tool("started")), (8.0, tool("finished"))], 10.0, "asking openai · 10 s"),
         ([(1.0, SessionError(what="x", retry_in_s=8.0))], 3.0, "trying again in 6 s"),
         ([(1.0, delta("x" * 40)), (2.0, PROMPT)], 4.0, "asking openai · 2 s"),
+        ([(1.0, tool("started")), (2.0, PROMPT.but(agent="self 1"))], 4.0, "run_command uv run pytest · 3 s"),
+        (
+            [(1.0, tool("started")), (2.0, CompactionStart(trigger="window", agent="self 1"))],
+            4.0,
+            "run_command uv run pytest · 3 s",
+        ),
     ],
 )
 def test_what_runs_for_how_long_and_whether_anything_comes(

@@ -82,7 +82,9 @@ class Applier:
             if short is None:
                 raise _NotWorthIt("nobody could summarise, and all of it is within the fixed limits")
             plan = short
-        done = governor.replace(measured, plan, text or None, extras=carried_on(job.on.history.state))
+        done = governor.replace(
+            measured, plan, text or None, extras=carried_on(job.on.history.state, job.on.history.agent)
+        )
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt("it would not have made the context smaller")
         if job.trigger.must_free and not governor.frees_enough(measured, done):

@@ -92,7 +92,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case CompactionStart():
             return _happened(state if fact.agent else state.but(compacting=event), event)
         case ApprovalRequested():
-            return _happened(state.but(pending=(*_others(state, fact.call_id), fact)), event)
+            return _happened(state.but(pending=(*_others(state, fact), fact)), event)
         case ApprovalDecided():
             return _happened(_decided(state, fact), event)
         case ApprovalRevoked():
@@ -104,6 +104,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
         case DelegationEnd():
             status = "interrupted" if fact.outcome == INTERRUPTED else "failed" if fact.error else "done"
+            state = state.but(pending=tuple(each for each in state.pending if each.agent != fact.agent))
             return _happened(
                 _delegated(state, fact.agent, status=status, outcome=fact.outcome, error=fact.error), event
             )
@@ -204,16 +205,16 @@ def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
 
 
 def _decided(state: SessionState, fact: ApprovalDecided) -> SessionState:
-    asked = next((each for each in state.pending if each.call_id == fact.call_id), None)
+    asked = next((each for each in state.pending if (each.call_id, each.agent) == (fact.call_id, fact.agent)), None)
     rule = rule_from(asked.tool, fact) if asked is not None else None
     if rule is not None and rule not in state.allowed:
         state = state.but(allowed=(*state.allowed, rule))
-    return state.but(pending=_others(state, fact.call_id))
+    return state.but(pending=_others(state, fact))
 
 
-def _others(state: SessionState, call_id: str) -> tuple[ApprovalRequested, ...]:
+def _others(state: SessionState, fact: ApprovalRequested | ApprovalDecided) -> tuple[ApprovalRequested, ...]:
     """What is pending but for one call."""
-    return tuple(each for each in state.pending if each.call_id != call_id)
+    return tuple(each for each in state.pending if (each.call_id, each.agent) != (fact.call_id, fact.agent))
 
 
 def _delegation(state: SessionState, agent: str) -> Delegation:

@@ -14,7 +14,6 @@ from pydantic_ai_harness.filesystem import FileSystem
 from pydantic_ai_harness.planning import Planning
 from pydantic_ai_harness.repo_context import RepoContext
 from pydantic_ai_harness.skills import Skills
-from pydantic_ai_harness.subagents import SubAgents
 
 from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, MCP_TOOLS, asks_first
 from co_tui.agent.sandbox import Sandbox, sandbox_trouble
@@ -34,8 +33,6 @@ SMALLEST_WINDOW_TOKENS: Final = 8_000
 """Below this the definitions of the tools, about 2,000 tokens, would leave too little to work in."""
 ROOMY_WINDOW_TOKENS: Final = 16_000
 """Below this only files and commands: the other tools take as much room as these."""
-DELEGATION_LEVELS: Final = 2
-"""The main agent delegates; those it asks do not."""
 MOST_READ_CHARS: Final = 50_000
 LARGEST_INSTRUCTIONS_BYTES: Final = 64_000
 """A file of instructions larger than this goes with no request; the model can read it like any other."""
@@ -91,11 +88,15 @@ class WorkingTools:
             "skills": self._make_skills,
             "questions": self._make_questions,
             "instructions": self._make_instructions,
-            "agents": self._make_agents,
             "mcp": self._make_mcp,
         }
-        chosen = [capability for name in self._has for capability in made[name]()]
+        chosen = [capability for name in self._has if name in made for capability in made[name]()]
         return [SessionFolder(self._sandbox, self._commands, read_only=self._read_only), *chosen] if chosen else []
+
+    @property
+    def delegates(self) -> bool:
+        """Whether parts of the work can be given to other agents."""
+        return "agents" in self._has
 
     def asks_first(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         return asks_first(tool, arguments, self._folder)
@@ -133,10 +134,6 @@ class WorkingTools:
 
     def _make_questions(self) -> Sequence[AbstractCapability[Any]]:
         return [AskUser(answerer=ModelQuestions(self._questions))]
-
-    def _make_agents(self) -> Sequence[AbstractCapability[Any]]:
-        # What breaks in one is told to the agent that asked, not the end of the turn.
-        return [SubAgents(include_self=True, max_depth=DELEGATION_LEVELS, contain_errors=True)]
 
     def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
         # Which of a server's tools only read, nobody but the server knows.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from co_tui.events import (
     CompactionComplete,
+    CompactionStart,
     DelegationEnd,
     DelegationStart,
     Event,
@@ -13,6 +14,7 @@ from co_tui.events import (
     SessionError,
     SessionInterrupted,
     ToolActivity,
+    UsageInfo,
     agent_of,
 )
 from co_tui.events.messages import attached_name, command_in, pieces
@@ -81,13 +83,21 @@ class BlockBuilder:
         """The call's block that changes with what its delegate did; None for events of the main agent."""
         match event.fact:
             case DelegationStart() as start:
-                return self._delegations.start(start, self._open_calls.get(start.call_id))
+                return self._delegations.start(start, self._open_calls.get(start.call_id), event.timestamp)
             case Message(agent=agent, message=message) if agent:
                 return self._delegations.said(agent, message)
             case ToolActivity(agent=agent) as activity if agent:
                 return self._delegations.active(activity)
+            case UsageInfo(agent=agent) as usage if agent:
+                return self._delegations.measured(usage)
+            case CompactionStart(agent=agent) as begun if agent:
+                return self._delegations.compacting(begun)
+            case CompactionComplete(agent=agent) as done if agent:
+                return self._delegations.compacted(done)
+            case SessionError(agent=agent) as error if agent:
+                return self._delegations.failed(error)
             case DelegationEnd() as end:
-                return self._delegations.end(end)
+                return self._delegations.end(end, event.timestamp)
             case _:
                 return None
 
