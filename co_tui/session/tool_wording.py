@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events import Json
 from co_tui.inert import one_line
@@ -14,6 +14,7 @@ _EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
 _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
+Stage: TypeAlias = Literal["started", "finished", "failed", "refused"]
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
@@ -44,10 +45,15 @@ def told_call(tool: str, arguments: str) -> str:
     return one_line(str(told or ""), GIST_CHARS)
 
 
-def told_result(tool: str, arguments: str, result: str, *, failed: bool = False) -> str:
+def stage_of(outcome: str) -> Stage:
+    """How a call ended, by the outcome that stands in its return."""
+    return "refused" if outcome == "denied" else "finished" if outcome == "success" else "failed"
+
+
+def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
     """How a call ended, in a few words."""
-    if failed:
-        return "failed"
+    if stage != "finished":
+        return stage
     if tool == "run_command":
         return _ended(result)
     if tool == "write_plan":

@@ -95,7 +95,7 @@ class Feed:
             case ToolActivity(stage="started"):
                 pass
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
-                if (block := self._builder.result(call_id, text, failed=stage == "failed")) is not None:
+                if (block := self._builder.result(call_id, text, stage)) is not None:
                     self._transcript.changed(block)
             case CommandOutput() as output:
                 self._command_says(output)

@@ -44,6 +44,8 @@ class Reply:
     garbage: bool = False
     tool: tuple[str, str] | None = None
     """Name and JSON arguments of a tool call after the text."""
+    tools: tuple[tuple[str, str], ...] = ()
+    """The same for several calls at once."""
     raw: tuple[bytes | float, ...] | None = None
     """The body exactly as it is sent, with pauses in seconds between its pieces; nothing is added to it."""
 
@@ -273,11 +275,12 @@ def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
     yield chunk({"role": "assistant", "content": ""})
     for piece in _pieces(reply):
         yield chunk({"content": piece})
-    if reply.tool:
-        name, arguments = reply.tool
-        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-        yield chunk({"tool_calls": [call]})
-    yield chunk({}, "tool_calls" if reply.tool else "stop")
+    calls = [*([reply.tool] if reply.tool else []), *reply.tools]
+    for n, (name, arguments) in enumerate(calls):
+        function = {"name": name, "arguments": arguments}
+        # The same ids in every reply, as some servers do.
+        yield chunk({"tool_calls": [{"index": n, "id": f"call_{n + 1}", "type": "function", "function": function}]})
+    yield chunk({}, "tool_calls" if calls else "stop")
     usage = {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,

@@ -17,7 +17,7 @@ from co_tui.events import (
 )
 from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import told_progress, told_result
+from co_tui.session.tool_wording import Stage, stage_of, told_progress, told_result
 from co_tui.session.wording import told_compaction
 from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.delegation_lines import DelegationLines
@@ -128,12 +128,12 @@ class BlockBuilder:
         self._open_calls[call_id] = block
         return block
 
-    def result(self, call_id: str, text: str, *, failed: bool = False) -> Block | None:
+    def result(self, call_id: str, text: str, stage: Stage = "finished") -> Block | None:
         """Join a result to its call; a call id that is reused means the latest call."""
         block = self._open_calls.pop(call_id, None)
         if block is not None:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
-            block.status = block.outcome or told_result(block.tool_name, block.text, block.result, failed=failed)
+            block.status = block.outcome or told_result(block.tool_name, block.text, block.result, stage)
         return block
 
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:
@@ -149,8 +149,7 @@ class BlockBuilder:
                 case "tool_call":
                     last = self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
                 case "tool_result":
-                    failed = part.get("outcome", "success") != "success"
-                    self.result(part.get("tool_call_id", ""), text, failed=failed)
+                    self.result(part.get("tool_call_id", ""), text, stage_of(part.get("outcome", "success")))
                 case "attached":
                     self.attached(attached_name(part), text, seq)
                 case "command":
