@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events import Json
@@ -14,6 +15,7 @@ _EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
 _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
+BETWEEN_STEPS: Final = " · "
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused"]
 
 
@@ -48,6 +50,20 @@ def told_call(tool: str, arguments: str) -> str:
 def stage_of(outcome: str) -> Stage:
     """How a call ended, by the outcome that stands in its return."""
     return "refused" if outcome == "denied" else "finished" if outcome == "success" else "failed"
+
+
+def told_arguments(text: str) -> str:
+    """What a call was given, a line for each; as it was written when that cannot be read."""
+    values = arguments_of(text)
+    if not values:
+        return "" if text == "{}" else text
+    return "\n".join(f"{name}: {_as_written(value)}" for name, value in values.items())
+
+
+def _as_written(value: object) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return f"\n{indent(value, '  ')}" if "\n" in value else value
 
 
 def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
@@ -88,7 +104,13 @@ def told_progress(steps: Sequence[Json]) -> str:
         return "no steps"
     done = sum(step.get("state") in _DONE for step in steps)
     texts = [f"{'▶ ' if step.get('state') == 'in_progress' else ''}{step.get('text', '')}" for step in steps]
-    return f"{done} of {len(steps)}  {' · '.join(texts)}"
+    return f"{done} of {len(steps)}  {BETWEEN_STEPS.join(texts)}"
+
+
+def told_steps(steps: Sequence[Json]) -> str:
+    """A plan with a line for each step."""
+    signs = {"in_progress": "▶", **dict.fromkeys(_DONE, "☑")}
+    return "\n".join(f"{signs.get(str(step.get('state')), '☐')} {step.get('text', '')}" for step in steps)
 
 
 def _ended(result: str) -> str:

@@ -56,7 +56,7 @@ def answer(terminal: Terminal, key: str, *wanted: str) -> str:
     """See a question, go to it, and press the key; returns what was seen."""
     seen = terminal.wait(*wanted, seconds=30)
     while "tab to answer" in terminal.screen:
-        terminal.press("BTab")
+        terminal.press("Tab")
         time.sleep(0.2)  # as a hand does
     terminal.press(key)
     return seen

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.session.tool_wording import diff_of, told_call, told_progress, told_result
+from co_tui.session.tool_wording import diff_of, told_arguments, told_call, told_progress, told_result
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,9 @@ VALUES = st.recursive(
 def test_no_arguments_and_no_result_break_it(tool: str, arguments: str, result: str) -> None:
     for line in (told_call(tool, arguments), told_result(tool, arguments, result)):
         assert "\n" not in line and len(line) <= 160
+
+
+def test_a_call_opened_is_told_in_lines() -> None:
+    written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny"})
+    assert told_arguments(written) == 'command: make\nenv: {"A": 1}\ncontent: \n  x\n  y'
+    assert told_arguments('{"command": "ma') == '{"command": "ma' and told_arguments("{}") == ""

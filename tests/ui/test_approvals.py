@@ -17,6 +17,7 @@ from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.question import AskScreen
 from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.question_text import beginning, key_rows
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 
@@ -139,3 +140,37 @@ async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("escape")
         assert (await answer).declined
+
+
+DIFF = "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n kept\n-    old = 1\n+    new = 2\n kept too"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "seen", "whole"),
+    [
+        ("ls -la\n\nin ~/shop", 3, ["ls -la", "in ~/shop"], True),
+        ("one two three four", 3, ["one two", "three four"], True),
+        ("a\nb\nc\nd", 3, ["a", "b", "… 2 more lines"], False),
+        ("x" * 400, 3, ["x" * 10, "x" * 10, "… 1 more line"], False),
+        (DIFF, 9, ["@@ -1,3", "+1,3 @@", " kept", "-    old =", "1", "+    new =", "2", " kept too"], True),
+        (DIFF, 4, ["-    old =", "1", "+    new =", "2"], False),
+    ],
+)
+def test_as_much_of_a_question_as_there_is_room_for(text: str, rows: int, seen: list[str], whole: bool) -> None:
+    shown = beginning(text, 10, rows)
+    assert [row.plain.rstrip() for row in shown.rows] == seen and shown.whole is whole
+
+
+def test_no_key_is_parted_from_its_label() -> None:
+    rows = key_rows({"y": "once", "n": "no", "r": "no, because…"}, 16)
+    assert [row.plain for row in rows] == ["y once   n no", "r no, because…"]
+
+
+async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "write it\n")
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "tab to answer" in screen_text(app))
+        assert app.chat.prompt.has_focus and "◔ waiting for your answer" in screen_text(app)
+        await pilot.press("tab", "y")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"] and "waiting for your answer" not in screen_text(app)

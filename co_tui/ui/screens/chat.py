@@ -54,7 +54,8 @@ class ChatScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.bindings(),
-        Binding("escape", "escape", "Stop", id="chat.stop"),
+        Binding("escape", "stop", "Stop", id="chat.stop"),
+        Binding("escape", "back", "Back", id="chat.back"),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
         Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
         Binding("ctrl+up", "line(-1)", "Line up", show=False, priority=True),
@@ -200,16 +201,17 @@ class ChatScreen(Screen[None]):
         self._status.show_waiting(len(prompts), sum(prompt.status == HELD for prompt in prompts))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "escape":
-            closable = (
-                self._status.busy
-                or self._is_compacting
-                or self._is_offering
-                or self.query("FindBar")
-                or self.has_class("-drawer")
-            )
-            return True if closable or not self.prompt.has_focus else None
+        """Keys for what cannot be done now are not shown."""
+        if action == "stop":
+            return (self._status.busy or self._is_compacting) and not self._has_list_or_search
+        if action == "back":
+            return self._has_list_or_search or self.has_class("-drawer") or not self.prompt.has_focus
         return True
+
+    @property
+    def _has_list_or_search(self) -> bool:
+        """What is closed before anything is stopped."""
+        return self._is_offering or bool(self.query("FindBar"))
 
     @property
     def _is_compacting(self) -> bool:
@@ -280,7 +282,13 @@ class ChatScreen(Screen[None]):
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
-    async def action_escape(self) -> None:
+    def action_stop(self) -> None:
+        if self._is_compacting:
+            self._host.cancel_compaction()
+        else:
+            self._host.interrupt()
+
+    async def action_back(self) -> None:
         if self._late is not None and self._late.is_offering:
             self.prompt.offer.dismiss()
             self._late.offer(self.prompt.offer)
@@ -288,10 +296,6 @@ class ChatScreen(Screen[None]):
             await find_bars.remove()
             self.transcript.find("")
             self.prompt.focus()
-        elif self._is_compacting:
-            self._host.cancel_compaction()
-        elif self._status.busy:
-            self._host.interrupt()
         else:
             self.remove_class("-drawer")
             self.prompt.focus()
@@ -307,9 +311,11 @@ class ChatScreen(Screen[None]):
 
     def show_question(self, panel: QuestionPanel) -> None:
         self._questions.show(panel, self._host.last_typed_at)
+        self._status.show_asking(True)
 
     def end_question(self, panel: QuestionPanel) -> None:
         self._questions.end(panel)
+        self._status.show_asking(False)
 
     # What commands ask for
 

@@ -33,9 +33,19 @@ class Questions:
         if had_focus:
             self._prompt.focus()
 
+    def _went_to_question(self) -> bool:
+        """From the prompt, unless Tab takes what is on offer there."""
+        panels = self._screen.query(QuestionPanel)
+        if not panels or self._prompt.follow_offer().is_open:
+            return False
+        panels.first().focus()
+        return True
+
     def took(self, event: Key | Paste) -> bool:
         """Whether a question took the key. What is typed where nothing can be written is turned to the prompt."""
         focused = self._screen.focused
+        if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
+            return self._went_to_question()
         if isinstance(focused, TextArea | Input):
             return False
         typed = isinstance(event, Paste) or event.is_printable

@@ -17,7 +17,7 @@ from co_tui.events import (
 )
 from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import Stage, stage_of, told_progress, told_result
+from co_tui.session.tool_wording import Stage, stage_of, told_progress, told_result, told_steps
 from co_tui.session.wording import told_compaction
 from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.delegation_lines import DelegationLines
@@ -67,8 +67,7 @@ class BlockBuilder:
         text = inert(told_progress(steps))
         if self._plan is None:
             self._plan = self.part("plan", text)
-            self._plan.folded = False
-        self._plan.text = text
+        self._plan.text, self._plan.result = text, inert(told_steps(steps))
         return self._plan
 
     def note(self, text: str, kind: Kind = "note", seq: int = 0) -> Block:
