@@ -3,7 +3,7 @@
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import policy_names, read_text
 from co_tui.settings.layers import COMMAND_LINE, DEBUG_VARIABLE, Loaded, Origin, load, project_wish, told_wish
-from co_tui.settings.rules import shown
+from co_tui.settings.rules import shown, told
 from co_tui.settings.values import Governing, Settings, SettingsError, check, rules, unknown_key
 from co_tui.settings.writing import caveat, write
 
@@ -24,6 +24,7 @@ __all__ = [
     "read_text",
     "rules",
     "shown",
+    "told",
     "told_wish",
     "unknown_key",
     "unused",

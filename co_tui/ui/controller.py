@@ -90,6 +90,7 @@ class SessionController:
             return
         if self.backend.trouble:
             self.chat.feed.note(self.backend.trouble, "error")
+        self.settings.show()
         await self._remember_prompts()
         if self._session_id:
             await self._open(self._session_id, self.launch.model)
@@ -256,6 +257,14 @@ class SessionController:
         if session_id == self._session_id:
             await self.switch_session("")
         await self.backend.delete(session_id)
+
+    def heeds_effort(self, model: str) -> bool:
+        """Known once the engine is loaded."""
+        if not self.backend.ready:
+            return False
+        from co_tui.agent.reasoning import ignores_effort
+
+        return not ignores_effort(model)
 
     def _require_engine(self) -> None:
         if not self.backend.ready:

@@ -25,6 +25,14 @@ async def test_a_command_shows_what_it_says_and_the_model_sees_it_next(home: Pat
         assert transcript_text(app) == shown
 
 
+async def test_a_sign_without_a_command_says_how_to_use_it(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.prompt.insert("! ")
+        await pilot.press("enter")
+        await until(pilot, lambda: "as in `!git status`" in transcript_text(app))
+        assert app.chat.prompt.text == "! " and app.controller.session is None, "it stays, and nothing was sent"
+
+
 async def test_esc_stops_it_while_it_speaks(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider, environ=PATH)) as (app, pilot):
         app.chat.prompt.insert("!echo begun; sleep 100")

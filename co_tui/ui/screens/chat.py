@@ -181,7 +181,8 @@ class ChatScreen(Screen[None]):
     def _show_title(self) -> None:
         state = self._state
         policy = state.policy or self._launch.settings.policy
-        effort = self._launch.settings.reasoning_effort
+        wanted = self._launch.settings.reasoning_effort
+        effort = wanted if wanted and self._host.heeds_effort(self._model) else ""
         facts = TitleFacts(state.title, self._model, policy, state.branch or self.branch, effort)
         self.query_one(TitleLine).show(facts, self._muted)
 

@@ -18,7 +18,7 @@ class TitleFacts(NamedTuple):
     policy: str = ""
     branch: str = ""
     effort: str = ""
-    """How much the model is asked to think."""
+    """How much the model is asked to think; empty for one that cannot be asked."""
 
 
 class TitleLine(Static):
@@ -42,7 +42,7 @@ def _line(facts: TitleFacts, room: int) -> Text:
     model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, which is not known before it is asked
         model = f"{model[:-1]} (first model of the server)"
-    effort = f"{facts.effort} effort" if facts.effort and facts.model != EMBEDDED else ""
+    effort = f"{facts.effort} effort" if facts.effort else ""
     right = " · ".join(filter(None, (one_line(model, 44), effort, facts.policy, one_line(facts.branch, 24))))
     line = Text(no_wrap=True)
     line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
