@@ -16,7 +16,8 @@ _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
 BETWEEN_STEPS: Final = " · "
-Stage: TypeAlias = Literal["started", "finished", "failed", "refused"]
+Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
+_STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
@@ -49,7 +50,7 @@ def told_call(tool: str, arguments: str) -> str:
 
 def stage_of(outcome: str) -> Stage:
     """How a call ended, by the outcome that stands in its return."""
-    return "refused" if outcome == "denied" else "finished" if outcome == "success" else "failed"
+    return _STAGES.get(outcome, "failed")
 
 
 def told_arguments(text: str) -> str:

@@ -154,5 +154,7 @@ def _wish(question: ApprovalQuestion) -> str:
     wish = "wants to run"
     if is_diff(question.what):
         added, taken = (sum(line.startswith(sign) for line in changes(question.what)) for sign in "+-")
-        wish = f"wants to change {one_line(str(question.arguments.get('path', '')), 40)} · +{added:,} −{taken:,}"
+        path = one_line(str(question.arguments.get("path", "")), 40)
+        new = question.what.startswith("--- new file\n")
+        wish = f"wants to create {path} · +{added:,}" if new else f"wants to change {path} · +{added:,} −{taken:,}"
     return f"{who}{one_line(question.tool, 40)} {wish}{place}"

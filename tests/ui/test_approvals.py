@@ -14,6 +14,7 @@ from co_tui.session import environment
 from co_tui.session.questions import ModelAnswer, ModelQuestion
 from co_tui.ui.app import CoTui
 from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.screens import questions
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.question import AskScreen
 from co_tui.ui.widgets.question import QuestionPanel
@@ -120,14 +121,14 @@ async def test_a_new_prompt_takes_the_question_away(home: Path, provider: Provid
 
 async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
-        questions = DialogQuestions(app, app.chat)
+        dialogs = DialogQuestions(app, app.chat)
         which = ModelQuestion(question="Which one?", options=("the [red] one", "the blue one"))
-        answer = asyncio.create_task(questions.ask(which))
+        answer = asyncio.create_task(dialogs.ask(which))
         await until(pilot, lambda: "2 the blue one" in screen_text(app) and "1 the [red] one" in screen_text(app))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("2")
         assert await answer == ModelAnswer(text="the blue one")
-        answer = asyncio.create_task(questions.ask(ModelQuestion(question="What is it called?")))
+        answer = asyncio.create_task(dialogs.ask(ModelQuestion(question="What is it called?")))
         await until(pilot, lambda: "What is it called?" in screen_text(app))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("w")
@@ -135,7 +136,7 @@ async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
         app.screen.query_one(Input).value = "Ishmael"
         await pilot.press("enter")
         assert await answer == ModelAnswer(text="Ishmael")
-        answer = asyncio.create_task(questions.ask(which))
+        answer = asyncio.create_task(dialogs.ask(which))
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("escape")
@@ -166,9 +167,36 @@ def test_no_key_is_parted_from_its_label() -> None:
     assert [row.plain for row in rows] == ["y once   n no", "r no, because…"]
 
 
+async def test_a_question_waits_for_whoever_writes_and_no_longer(
+    home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "QUIET_S", 0.5)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await pilot.press("a")
+        panel = await shown(app, pilot)
+        assert app.chat.prompt.has_focus and not panel.was_focused
+        await pilot.press("backspace")
+        await until(pilot, lambda: panel.has_focus)
+        await pilot.press("tab")
+        assert app.chat.prompt.has_focus
+        await asyncio.sleep(1)
+        assert app.chat.prompt.has_focus, "whoever leaves it is not brought back"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
+        await until(pilot, lambda: "src/a.py" in screen_text(app) and "stopped" in screen_text(app))
+        assert written == [], "and a call that nothing came of says so"
+
+
+async def shown(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    return app.chat.query_one(QuestionPanel)
+
+
 async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Provider, written: list[str]) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
-        await type_text(pilot, "write it\n")
+        app.send("write it")
+        app.chat.prompt.insert("half a thought")
         await until(pilot, lambda: app.chat.query(QuestionPanel) and "tab to answer" in screen_text(app))
         assert app.chat.prompt.has_focus and "◔ waiting for your answer" in screen_text(app)
         await pilot.press("tab", "y")

@@ -243,3 +243,12 @@ async def test_typing_goes_to_the_prompt_wherever_the_focus_is(home: Path, provi
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         assert app.chat.query_one(Timeline).has_focus, "back where one was"
+
+
+async def test_deleting_a_line_takes_all_of_it_however_it_is_wrapped(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(60, 20)) as (app, pilot):
+        app.chat.prompt.insert("first\n" + "many words " * 12)
+        await pilot.press("ctrl+u")
+        assert app.chat.prompt.text == "first\n"
+        await pilot.press("ctrl+u")
+        assert app.chat.prompt.text == "first", "then the line before it"

@@ -46,6 +46,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         plan("in_progress", "pending"),
         call("read_file", path="login.py"),
         call("edit_file", path="login.py", old_text="helo", new_text="hello"),
+        call("write_file", path="new.py", content="a = 1\nb = 2\n"),
         call("run_command", command="cat login.py && exit 3"),
         call("run_command", command="rm login.py"),
         plan("completed", "completed"),
@@ -60,6 +61,8 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         await pilot.press("escape")
         await asked(app, pilot, "edit_file wants to change")
         await pilot.press("y")
+        await asked(app, pilot, "write_file wants to create new.py · +2")
+        await pilot.press("n")
         seen = await asked(app, pilot, "run_command wants to run")
         assert "cat login.py && exit 3" in seen and "not sandboxed" in seen and "s always in this session" in seen
         assert "hello" in (folder / "login.py").read_text()

@@ -41,6 +41,7 @@ WIDE_COLUMNS = 110
 WELCOME = (
     "Ask anything; Enter sends, Ctrl+J makes a new line.\n"
     "Try:  Explain what a context window is\n"
+    "      What does @README.md say?     (@ names a file, !ls runs a command)\n"
     "      /model to choose who answers, /sessions to go back to earlier ones\n"
     "      /help for all keys and commands"
 )
@@ -92,7 +93,7 @@ class ChatScreen(Screen[None]):
         self.feed = Feed(self.transcript)
         self.prompt.cwd = self._launch.cwd
         self._status = PromptStatus(self.prompt)
-        self._questions = Questions(self, self.prompt)
+        self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         self._host.chat_mounted()
 
     async def complete(self) -> None:
@@ -311,7 +312,7 @@ class ChatScreen(Screen[None]):
         self.transcript.follow_end()
 
     def show_question(self, panel: QuestionPanel) -> None:
-        self._questions.show(panel, self._host.last_typed_at)
+        self._questions.show(panel)
         self._status.show_asking(True)
 
     def end_question(self, panel: QuestionPanel) -> None:

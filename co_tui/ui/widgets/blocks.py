@@ -1,5 +1,6 @@
 """What the transcript is made of: one block for each thing that was said or done."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from co_tui.events import (
@@ -23,6 +24,7 @@ from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
+_EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
 class BlockBuilder:
@@ -105,7 +107,9 @@ class BlockBuilder:
     def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
         """A command the user ran, open as long as what it said is short."""
         self._speaking = False
-        ended = "exit 0" if "exit code 0" in how else one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        exited = _EXITED.search(how)
+        told = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        ended = f"exit {exited[1]} · {exited[2]}" if exited else told
         long = output.count("\n") > LINES_LEFT_OPEN
         return self._append(
             Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
@@ -134,6 +138,10 @@ class BlockBuilder:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
             block.status = block.outcome or told_result(block.tool_name, block.text, block.result, stage)
         return block
+
+    def open_calls(self) -> list[Block]:
+        """The calls that have no result yet."""
+        return list(self._open_calls.values())
 
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:
         last: Block | None = None

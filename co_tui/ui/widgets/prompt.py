@@ -216,6 +216,21 @@ class Prompt(TextArea):
         else:
             self.delete((row, column - len(marker)), (row, column))
 
+    def action_delete_to_start_of_line(self) -> None:
+        """Of the line that was written, however it is wrapped."""
+        row, column = self.cursor_location
+        if column and self.selection.is_empty:
+            self._delete_via_keyboard((row, 0), (row, column))
+        else:
+            super().action_delete_to_start_of_line()
+
+    def action_delete_to_end_of_line(self) -> None:
+        row, column = self.cursor_location
+        if column < len(self.document[row]) and self.selection.is_empty:
+            self._delete_via_keyboard((row, column), (row, len(self.document[row])))
+        else:
+            super().action_delete_to_end_of_line()
+
     def action_open_pasted(self) -> None:
         row, column = self.cursor_location
         marker = self._pasted.marker_near(self.document[row], column)

@@ -53,6 +53,8 @@ class QuestionPanel(Widget, can_focus=True):
         self._opens = opens
         self.border_title = Text(title)
         self._text, self._answers, self._answered = text, dict(answers), answered
+        self.was_focused = False
+        """Whether its keys have counted at any time."""
         self._letter = ""
         self._timer: Timer | None = None
 
@@ -73,6 +75,7 @@ class QuestionPanel(Widget, can_focus=True):
             self.on_blur()
 
     def on_focus(self) -> None:
+        self.was_focused = True
         self.border_subtitle = ""
 
     def on_blur(self) -> None:

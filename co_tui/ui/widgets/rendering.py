@@ -172,11 +172,16 @@ def _with_present_step(progress: str, width: int) -> str:
 
 
 def _note(block: Block, look: Look, width: int) -> list[Strip]:
-    return [_prefixed(Segment("· ", look.muted), line) for line in look.plain(block.text, width - 2, look.muted)]
+    return _hanging(Segment("· ", look.muted), look.plain(block.text, width - 2, look.muted))
 
 
 def _error(block: Block, look: Look, width: int) -> list[Strip]:
-    return [_prefixed(Segment("✗ ", look.error), line) for line in look.plain(block.text, width - 2, look.error)]
+    return _hanging(Segment("✗ ", look.error), look.plain(block.text, width - 2, look.error))
+
+
+def _hanging(sign: Segment, lines: list[Strip]) -> list[Strip]:
+    """The sign once, and what follows under the words."""
+    return [_prefixed(sign if n == 0 else Segment(INDENT), line) for n, line in enumerate(lines)]
 
 
 _BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {

@@ -31,7 +31,7 @@ class TitleLine(Static):
         room = max(0, self.app.size.width - 2)
         line = _line(facts, room)
         if facts.model == EMBEDDED:
-            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
+            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). F6 chooses another.")
             told.truncate(room, overflow="ellipsis")
             line.append("\n")
             line.append(told.plain, muted)
