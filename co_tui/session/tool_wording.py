@@ -75,6 +75,9 @@ def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished
         return _ended(result)
     if tool == "write_plan":
         return ""
+    if tool == "ask_user_question" and (answers := arguments_of(result)):
+        given = [each for value in answers.values() for each in (value if isinstance(value, list) else [value])]
+        return one_line(", ".join(map(str, given)), STATUS_CHARS)
     if tool == "read_file" and (read := _READ.match(result)):
         return f"{int(read[1]):,} lines" if read[1] != "1" else "1 line"
     if tool in ("edit_file", "write_file") and (changed := diff_of(tool, arguments)):

@@ -12,6 +12,7 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
     UsageInfo,
+    agent_of,
 )
 from co_tui.events.messages import prompt_of
 from co_tui.inert import one_line
@@ -56,6 +57,8 @@ class Activity:
 
     def hear(self, fact: Fact, now: float) -> None:
         match fact:
+            case _ if agent_of(fact):
+                self._heard_at = now  # a delegate's, told in the fold of its own call
             case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
             case CommandOutput(command=command):

@@ -204,6 +204,7 @@ class SessionController:
     async def switch_session(self, session_id: str) -> None:
         """Leave this session for another; an empty id begins a new one."""
         await self.leave()
+        self._forget_draft()
         self.drafts.write(self._session_id, self.chat.prompt.whole)
         self.chat.prompt.text = ""
         self._session_id = session_id
@@ -240,9 +241,13 @@ class SessionController:
             self.chat.show_older(blocks)
 
     def draft_changed(self, text: str) -> None:
+        self._forget_draft()
+        self._draft_timer = self._host.set_timer(DRAFT_SAVE_S, lambda: self.drafts.write(self._session_id, text))
+
+    def _forget_draft(self) -> None:
+        """What was to be saved is saved otherwise, or no longer wanted."""
         if self._draft_timer is not None:
             self._draft_timer.stop()
-        self._draft_timer = self._host.set_timer(DRAFT_SAVE_S, lambda: self.drafts.write(self._session_id, text))
 
     async def rename_session(self, session_id: str, title: str) -> None:
         self._require_engine()

@@ -60,7 +60,10 @@ class DialogQuestions:
             case "p":
                 return Approval(approved=True, by=USER, scope="pattern", pattern=question.pattern)
             case "r":
-                return Approval(approved=False, by=USER, reason=await self._line("Why not? The model is told."))
+                reason = await self._line("Why not? The model is told.")
+                return (
+                    await self.approve(question) if reason is None else Approval(approved=False, by=USER, reason=reason)
+                )
             case _:
                 return Approval(approved=False, by=USER)
 
@@ -71,8 +74,9 @@ class DialogQuestions:
         answer = await self._ask_showing("The model asks", question.question, keys)
         if answer.isdecimal():
             return ModelAnswer(text=options[int(answer) - 1])
-        if answer == "w" and (text := await self._line("Your answer")):
-            return ModelAnswer(text=text)
+        if answer == "w":
+            text = await self._line("Your answer")
+            return ModelAnswer(text=text) if text else await self.ask(question)
         return ModelAnswer(declined=True, reason="The user gave no answer.")
 
     async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str]) -> str:
@@ -114,10 +118,12 @@ class DialogQuestions:
 
         return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
 
-    async def _line(self, title: str) -> str:
+    async def _line(self, title: str) -> str | None:
+        """What was written; None when whoever was asked went back."""
         from co_tui.ui.screens.question import AskScreen
 
-        return (await self._answer_of(AskScreen(title)) or "").strip()
+        written = await self._answer_of(AskScreen(title))
+        return written.strip() if written is not None else None
 
     async def _read(self, title: str, text: str) -> None:
         from co_tui.ui.screens.detail import TextScreen

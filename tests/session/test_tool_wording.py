@@ -22,6 +22,7 @@ from co_tui.session.tool_wording import diff_of, told_arguments, told_call, told
         ("edit_file", {"path": "a", "old_text": "x\ny", "new_text": "z"}, "Edited", "a · +1 −2"),
         ("write_file", {"content": "x\ny\n", "path": "a"}, "Wrote", "a · +2"),
         ("search_files", {"path": "src", "pattern": "def"}, "a\nb", "def src · 2 lines"),
+        ("ask_user_question", {"questions": [{"question": "Which?"}]}, '{"Tag": ["v1"], "W": "x"}', "Which? · v1, x"),
         ("recall", {"query": "login", "page": 2}, "Nothing", "login 2 · Nothing"),
     ],
 )  # fmt: skip

@@ -81,6 +81,11 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await asked(app, pilot)
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await pilot.press("escape")
+        await asked(app, pilot)
+        assert app.controller.state.pending, "back is back to the question"
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
         app.screen.query_one(Input).value = "not this file"
         await pilot.press("enter")
         await until(pilot, lambda: app.controller.idle)
