@@ -62,9 +62,17 @@ def told_arguments(text: str) -> str:
 
 
 def _as_written(value: object) -> str:
+    if isinstance(value, list):
+        return "".join(f"\n  - {_in_a_line(each)}" for each in value)
     if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return _in_a_line(value)
     return f"\n{indent(value, '  ')}" if "\n" in value else value
+
+
+def _in_a_line(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_in_a_line(each)}" for name, each in value.items())
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:

@@ -56,6 +56,6 @@ def test_no_arguments_and_no_result_break_it(tool: str, arguments: str, result: 
 
 
 def test_a_call_opened_is_told_in_lines() -> None:
-    written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny"})
-    assert told_arguments(written) == 'command: make\nenv: {"A": 1}\ncontent: \n  x\n  y'
+    written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny", "items": [{"do": "it", "n": 2}, 3]})
+    assert told_arguments(written) == "command: make\nenv: A: 1\ncontent: \n  x\n  y\nitems: \n  - do: it, n: 2\n  - 3"
     assert told_arguments('{"command": "ma') == '{"command": "ma' and told_arguments("{}") == ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import OptionList
 
 from co_tui.events import (
     DelegationEnd,
@@ -18,10 +19,13 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
+from co_tui.events.messages import ATTACHED, COMMAND
 from co_tui.session.questions import ApprovalQuestion, ModelQuestion
 from co_tui.session.state.replay import replay
 from co_tui.ui.app import CoTui
 from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.model_list import ModelEntry
+from co_tui.ui.screens.models import ModelScreen, ModelsKnown
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.question import QuestionPanel
@@ -55,13 +59,30 @@ def returns(*returned: tuple[str, str, str], outcome: str = "success", agent: st
 
 def work_so_far() -> list[Event]:
     """An hour of work, as the log has it."""
-    prompt = {"part_kind": "user-prompt", "content": "Mend the flaky login test. The notes are in @notes.md."}
+    notes = {"content": "notes.md\n```\nIt fails on CI only.\nSince Monday.\n```", "metadata": {ATTACHED: "notes.md"}}
+    words = "Mend the flaky login test. The notes are in @notes.md."
+    prompt = {"part_kind": "user-prompt", "content": [words, notes]}
+    ran = Message(
+        turn=1,
+        message={
+            "kind": "request",
+            "metadata": {COMMAND: "git status --short"},
+            "parts": [
+                {
+                    "part_kind": "user-prompt",
+                    "content": "[The user ran a command in ~/shop. It ended with exit code 0 after 0.1 s.]\n"
+                    "git status --short\n\n```\n M tests/test_login.py\n```",
+                }
+            ],
+        },
+    )
     usage = UsageInfo(
         token_limit=200_000, current_tokens=52_000, messages_count=14, system_tokens=3_100, conversation_tokens=37_900,
         tool_definition_tokens=11_000, limit_known=True, measured="provider", cost=0.19,
     )  # fmt: skip
     facts = [
         SessionStart(model="anthropic:claude-sonnet-5", policy="balanced", branch="main"),
+        ran,
         said("request", prompt),
         calls(("p", "write_plan", {"items": [{"content": text} for text in STEPS]})),
         PlanChanged(steps=tuple({"text": text, "state": state} for text, state in zip(STEPS, STATES, strict=True))),
@@ -124,7 +145,7 @@ DIFF = "\n".join(
     )
 )
 CHANGE = ApprovalQuestion(tool="edit_file", arguments={"path": "tests/test_login.py"}, what=DIFF, pattern="tests/*")
-COMMAND = ApprovalQuestion(
+TESTS = ApprovalQuestion(
     tool="run_command",
     arguments={"command": "uv run pytest -k login"},
     what="uv run pytest -k login\n\nin ~/shop, not sandboxed",
@@ -178,13 +199,36 @@ async def files_offered(pilot: Any) -> None:
     await until(pilot, lambda: app.chat.query_one(Completions).display)
 
 
+async def models_offered(pilot: Any) -> None:
+    app = pilot.app
+    await until(pilot, lambda: app.controller.state.turn)
+    here = [
+        ModelEntry(model="openai-chat:llama3.2:latest@http://127.0.0.1:11434/v1", note="Ollama", most_tokens=131_072),
+        ModelEntry(model="openai-chat:qwen3-8b@http://127.0.0.1:1234/v1", note="LM Studio", window_tokens=16_384),
+    ]
+    known = [
+        ModelEntry(model="anthropic:claude-sonnet-5", window_tokens=1_000_000, input_price=3, output_price=15),
+        ModelEntry(model="openai:gpt-6-sol", window_tokens=400_000, input_price=1.25, output_price=10),
+        ModelEntry(model="groq:openai/gpt-oss-120b", window_tokens=131_072, input_price=0.15, output_price=0.6),
+    ]
+    environ = {"ANTHROPIC_API_KEY": "sk-ant-test"}
+    screen = ModelScreen(ModelsKnown(environ=environ, present="anthropic:claude-sonnet-5", recent=["openai:gpt-6-sol"]))
+    # Nothing is looked up, so that every picture is the same.
+    screen._load_catalogue = screen._look_around = lambda: None
+    screen._models.learn_catalogue(known)
+    screen._models.learn_here(here)
+    await app.push_screen(screen)
+    await until(pilot, lambda: screen.query_one(OptionList).option_count > 6)
+
+
 SCENES: dict[str, Scene] = {
     "change": asked(CHANGE),
-    "command": asked(COMMAND),
+    "command": asked(TESTS),
     "every time": asked(FORCED),
     "question": asked(WHICH),
     "opened": opened,
     "files": files_offered,
+    "models": models_offered,
 }
 
 
