@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 
 from co_tui.events import (
     DelegationEnd,
@@ -218,6 +218,7 @@ async def models_offered(pilot: Any) -> None:
     screen._models.learn_catalogue(known)
     screen._models.learn_here(here)
     await app.push_screen(screen)
+    screen.query_one(Input).cursor_blink = False
     await until(pilot, lambda: screen.query_one(OptionList).option_count > 6)
 
 

@@ -159,7 +159,7 @@ def _nearby() -> "ModuleType":
 
 
 def _heading(words: str) -> Option:
-    return Option(Text(words, "dim italic"), disabled=True)
+    return Option(Text(words, "italic"), disabled=True)  # disabled ones are dimmed
 
 
 def _label(entry: ModelEntry) -> str:
