@@ -99,7 +99,8 @@ class BlockBuilder:
         _, _, body = text.partition("\n")
         lines = _unfenced(body).count("\n") + 1
         told = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: that it was cut, or is an image
-        size = one_line(body.partition("\n")[0].strip("()"), 72) if body.startswith("(") else told
+        note = body.partition("\n")[0].strip("()").removeprefix("only its ").replace("; the file has", " of")
+        size = one_line(note, 72) if body.startswith("(") else told
         block = Block("tool", inert(name), folded=True, tool_name="attached", result=inert(text), status=size, seq=seq)
         self._append(block).tight = True
         return block
