@@ -114,7 +114,7 @@ class ProsePrinter:
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""
         tool, arguments = ended.tool_name, self._calls.pop((ended.agent, ended.tool_call_id), "")
-        status = told_result(tool, arguments, ended.text, failed=ended.stage == "failed")
+        status = told_result(tool, arguments, ended.text, ended.stage)
         told = f"{one_line(tool, 40)} {told_call(tool, arguments)}".rstrip()
         who = f"{one_line(ended.agent, 60)}: " if ended.agent else ""
         return f"{who}{told} · {status}" if status else who + told

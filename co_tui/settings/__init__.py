@@ -15,7 +15,7 @@ from co_tui.settings.layers import (
     told_waiting,
     told_wish,
 )
-from co_tui.settings.rules import shown
+from co_tui.settings.rules import shown, told
 from co_tui.settings.values import Governing, Settings, SettingsError, check, rules, unknown_key
 from co_tui.settings.writing import caveat, write
 
@@ -39,6 +39,7 @@ __all__ = [
     "read_text",
     "rules",
     "shown",
+    "told",
     "told_agents",
     "told_waiting",
     "told_wish",

@@ -61,6 +61,15 @@ def shown(value: object) -> str:
         return f"a value too large to show ({type(value).__name__})"
 
 
+def told(value: object) -> str:
+    """A value as people write it."""
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return json.dumps(value, default=str) if value else "none"
+    return str(value) if value != "" else "(empty)"
+
+
 def whole_number(minimum: int, maximum: int, meaning_of_zero: str = "") -> Rule:
     def read(value: object) -> object:
         if isinstance(value, str):

@@ -2,7 +2,6 @@
 
 from co_tui.events import (
     ApprovalDecided,
-    ApprovalRequested,
     CommandOutput,
     CompactionComplete,
     CompactionStart,
@@ -49,7 +48,6 @@ class Activity:
         self._chars = 0
         self._thinking = False
         self._tools: dict[str, tuple[str, float]] = {}
-        self._asked: set[str] = set()
         self._retry_at: float | None = None
         self._compacting = False
         self._stopping = False
@@ -81,10 +79,7 @@ class Activity:
             case ToolActivity(tool_call_id=call):
                 self._tools.pop(call, None)
                 self._heard_at = now
-            case ApprovalRequested(call_id=call):
-                self._asked.add(call)
-            case ApprovalDecided(call_id=call):
-                self._asked.discard(call)
+            case ApprovalDecided():
                 self._heard_at = now
             case SessionError(retry_in_s=float() as delay):
                 self._retry_at = now + delay
@@ -105,8 +100,6 @@ class Activity:
         elapsed, silent = now - self._began, now - self._heard_at
         if self._stopping:
             return f"stopping · {elapsed:.0f} s"
-        if self._asked:
-            return f"waiting for your answer · {elapsed:.0f} s"
         if self._tools:
             name, since = next(reversed(self._tools.values()))
             more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""

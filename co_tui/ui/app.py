@@ -159,6 +159,9 @@ class CoTui(App[None]):
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
 
+    def heeds_effort(self, model: str) -> bool:
+        return self.controller.heeds_effort(model)
+
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 

@@ -128,6 +128,7 @@ class Backend:
         store = self.launch.store
         with store.claim(session_id):
             await asyncio.wrap_future(store.writing().delete(session_id))
+            store.prompt_drafts.write(session_id, "")
             # Its checkpoints tell what was said, too.
             await asyncio.to_thread(shutil.rmtree, self.launch.paths.session(session_id), ignore_errors=True)
 

@@ -108,8 +108,8 @@ def called(text: str) -> Called | None:
 def unknown(name: str) -> str:
     """The sentence for a command that does not exist."""
     close = get_close_matches(name, _BY_NAME, n=1, cutoff=0.5)
-    hint = f"did you mean /{close[0]}?" if close else "/help lists them."
-    return f"There is no command /{name}; {hint}"
+    hint = f"did you mean /{close[0]}?" if close else "/help lists them all."
+    return f"There is no command /{name}; {hint} ↑ brings back what you wrote."
 
 
 def bindings() -> list[Binding]:

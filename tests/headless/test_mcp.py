@@ -73,6 +73,12 @@ def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path)
     assert states["off"].endswith("off") and states["theirs"] == "not trusted: waits until you trust this folder"
 
 
+def test_config_shows_what_is_set_without_keys(config: Path, served_here: Here) -> None:
+    config.write_text('[mcp_servers.docs]\nurl = "https://docs.example/mcp"\nheaders = { Authorization = "sk-1" }\n')
+    done = served_here("config", "mcp_servers")
+    assert done.code == 0 and '{"docs": "https://docs.example/mcp"}' in done.out and "sk-1" not in done.out
+
+
 def test_a_bad_server_is_wrong_usage_and_named(config: Path, served_here: Here) -> None:
     config.write_text('[mcp_servers.odd]\ncommand = "x"\nargs = "y"\n')
     done = served_here("run", "-p", "hello")

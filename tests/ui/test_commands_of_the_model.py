@@ -36,6 +36,35 @@ async def test_what_a_command_says_is_seen_while_it_runs_and_is_inert(
         assert has_line(app, "three") and "… ␛" not in screen_text(app)
 
 
+async def test_what_a_delegates_command_says_stands_beside_its_delegation(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    said = "printf 'one\\n\\033[2Jtwo\\n'; until test -e go; do sleep 0.01; done; echo three"
+    provider.script = [
+        call("delegate_task", agent_name="self", task="Try it"),
+        call("run_command", command=said),
+        Reply(text="It went well."),
+    ]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("have it tried")
+        await asked(app, pilot, "self 1: run_command wants to run")
+        await pilot.press("y")
+        await until(pilot, lambda: re.search(r"delegate_task .* … ␛\[2Jtwo", screen_text(app)))
+        (folder / "go").touch()
+        await until(pilot, lambda: app.controller.idle and re.search(r"done · 1 call", screen_text(app)))
+        assert "… ␛" not in screen_text(app)
+
+
+async def test_where_a_command_runs_is_seen_however_long_it_is(home: Path, provider: Provider, folder: Path) -> None:
+    provider.script = [call("run_command", command="\n".join(f"touch {n}" for n in range(30)))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("go")
+        seen = await asked(app, pilot, "run_command wants to run")
+        assert "touch 0" in seen and "more lines" in seen and f"in {folder}"[:50] in seen and "not sandboxed" in seen
+        await pilot.press("n")
+        await until(pilot, lambda: app.controller.idle)
+
+
 def has_line(app: Any, words: str) -> bool:
     """Whether a line of the screen, or of a box on it, begins with these words and has no others beside them."""
     return re.search(rf"^[\s│┃▌▏]*{re.escape(words)}(\s\s|\s*$)", screen_text(app), re.MULTILINE) is not None
@@ -80,7 +109,7 @@ async def test_what_is_always_allowed_is_listed_and_taken_back(home: Path, provi
         app.send("go")
         await asked(app, pilot, "touch a")
         await pilot.press("p")
-        await asked(app, pilot, "write_file wants to change")
+        await asked(app, pilot, "write_file wants to create b")
         await pilot.press("s")
         await until(pilot, lambda: "Both done." in screen_text(app) and app.controller.idle)
         app.run_command("approvals", "")

@@ -44,7 +44,7 @@ class ToolActivity(Announced):
     turn: int
     tool_name: str
     tool_call_id: str
-    stage: Literal["started", "finished", "failed"]
+    stage: Literal["started", "finished", "failed", "refused", "stopped"]
     text: str = ""
     agent: str = ""
 

@@ -12,11 +12,12 @@ from co_tui.events import (
     Json,
     SessionError,
     ToolActivity,
+    ToolOutput,
     UsageInfo,
 )
 from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import told_call
+from co_tui.session.tool_wording import told_call, told_output
 from co_tui.session.wording import money, told_compaction
 from co_tui.ui.formatting import counted, tokens
 from co_tui.ui.widgets.block import Block
@@ -91,6 +92,10 @@ class DelegationLines:
             followed = self._followed.get(fact.agent)
             return followed.block if followed is not None else None
         return self._shows(fact.agent, f"{fact.tool_name} {told_call(fact.tool_name, fact.text)}")
+
+    def says(self, fact: ToolOutput) -> Block | None:
+        """What its command says, while that runs."""
+        return self._shows(fact.agent, told_output(fact.text))
 
     def measured(self, fact: UsageInfo) -> Block | None:
         """How full its own context is."""
