@@ -23,7 +23,8 @@ from co_tui.ui.formatting import counted, tokens
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 
-GIST_CHARS = 44
+GIST_CHARS = 30
+"""Beside it, 80 columns have room for the call and for how full its context is."""
 LINE_CHARS = 200
 INDENT = "    "
 

@@ -49,10 +49,12 @@ def _beginning_and_last(text: str, width: int, rows: int) -> ShownText:
     before, _, last = text.rpartition("\n\n")
     if shown.whole or not before.strip() or "\n" in last:
         return shown
-    apart = Content(last[-width * rows :]).wrap(width - cell_len(MORE))
-    if (left_out := len(apart) - (rows - 2)) > 0:
-        apart = [Content(MORE) + apart[left_out], *apart[left_out + 1 :]]
-    return ShownText([*_cut(lines[:-1], width, rows - len(apart)).rows, *apart], whole=False)
+    apart = Content(last[-width * rows :])
+    kept = apart.wrap(width)
+    if len(kept) > rows - 2:
+        first, *others = apart.wrap(width - cell_len(MORE))[2 - rows :]
+        kept = [Content(MORE) + first, *others]
+    return ShownText([*_cut(lines[:-1], width, rows - len(kept)).rows, *kept], whole=False)
 
 
 def _cut(lines: Sequence[Content], width: int, rows: int) -> ShownText:
