@@ -154,7 +154,7 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
         case "doctor":
             from co_tui.headless.doctor import doctor
 
-            return doctor(context, environ)
+            return doctor(context, environ, cwd)
         case "trust":
             from co_tui.headless.trust import trust
 

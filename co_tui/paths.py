@@ -41,6 +41,10 @@ class Paths(Record):
         """A session's own folder: its checkpoints."""
         return self.data / "sessions" / session_id
 
+    def commands(self, session_id: str) -> Path:
+        """What the background commands of a session that runs write; nothing is left of it afterwards."""
+        return self.state / "commands" / session_id
+
     @property
     def config_file(self) -> Path:
         return self.config / "config.toml"
@@ -59,6 +63,11 @@ class Paths(Record):
     def skills(self) -> Path:
         """Skills the user wrote or fetched, for every folder."""
         return self.config / "skills"
+
+    @property
+    def agents(self) -> Path:
+        """Agents the user defined, for every folder."""
+        return self.config / "agents"
 
     @property
     def models(self) -> Path:

@@ -13,13 +13,23 @@ from co_tui.paths import path_text, read_small_text, write_atomically
 from co_tui.record import Record
 
 LIMIT_BYTES = 1_000_000
+AGENTS = "agents"
+"""Among what is wanted: that work is given to the agents of a folder."""
 
 
 class Wish(Record):
-    """What a folder's file wants that needs trust."""
+    """What a folder wants that needs trust: settings of its file, and that work is given to agents it defines."""
 
     file: Path
     wanted: Mapping[str, object]
+    agents: tuple[str, ...] = ()
+    """Whom it defines, and on which model they shall work."""
+    agent_files: tuple[Path, ...] = ()
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """What its file wants to set."""
+        return {key: value for key, value in self.wanted.items() if key != AGENTS}
 
     @property
     def folder(self) -> str:

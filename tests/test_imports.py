@@ -19,6 +19,8 @@ HEAVY = (
     "sqlite_utils",
     "textual",
     "tomlkit",
+    "mcp",
+    "fastmcp",
 )
 
 
@@ -81,6 +83,10 @@ def test_the_engine_knows_no_screen(module: str) -> None:
 
 def test_the_engine_loads_no_provider_before_one_is_chosen() -> None:
     assert loaded_by("co_tui.session.session").isdisjoint({"openai", "anthropic", "google", "xllamacpp"})
+
+
+def test_the_engine_loads_nothing_of_mcp_before_a_server_is_started() -> None:
+    assert loaded_by("co_tui.session.session").isdisjoint({"mcp", "mcp_types", "fastmcp"})
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

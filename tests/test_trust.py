@@ -114,3 +114,25 @@ def test_numbers_of_any_length_have_a_digest(paths: Paths, project: Path) -> Non
     one = loaded(paths, project, "max_retries = 0x" + "f" * 5_000).withheld
     other = loaded(paths, project, "max_retries = 0x" + "e" * 5_000).withheld
     assert one is not None and other is not None and one.digest != other.digest
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted", "result"),
+    [
+        ("bwrap", "off", "bwrap"),
+        ("bwrap", "bwrap+network", "bwrap"),
+        ("bwrap+network", "bwrap", "bwrap"),
+        ("off", "bwrap+network", "bwrap+network"),
+    ],
+)
+def test_a_trusted_project_makes_the_sandbox_stricter_and_never_freer(
+    paths: Paths, project: Path, own: str, wanted: str, result: str
+) -> None:
+    paths.config_file.parent.mkdir(parents=True)
+    paths.config_file.write_text(f'command_sandbox = "{own}"\n')
+    before = loaded(paths, project, f'command_sandbox = "{wanted}"\n')
+    assert before.settings.command_sandbox == own and before.withheld is not None
+    Trust(paths.trust_file).remember(before.withheld, trusted=True)
+    after = loaded(paths, project)
+    assert after.settings.command_sandbox == result and after.withheld is None
+    assert any("yours is stricter" in warning for warning in after.warnings) == (result == own)

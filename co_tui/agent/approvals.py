@@ -14,6 +14,9 @@ FREE_TOOLS: Final = frozenset(
 )  # fmt: skip
 """Tools of the working directory that change nothing there, or end what was allowed to begin."""
 COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
+MCP_TOOLS: Final = "mcp__"
+"""What the tools of MCP servers are called begins with this. They always ask: what a server says of them is its own
+word."""
 CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "create_directory"))
 
 _STEERS = r";&|<>$`(){}\\\n\r"
@@ -32,7 +35,17 @@ def asks_first(tool: str, arguments: Mapping[str, Any], folder: Path) -> bool:
     """Whether a call of a tool of the working directory has to be allowed. Reading inside of the folder is free."""
     if tool == "run_command":
         return not only_reads(str(arguments.get("command", "")), folder)
-    return tool in CHANGING_TOOLS or tool in COMMAND_TOOLS
+    return tool in CHANGING_TOOLS or tool in COMMAND_TOOLS or tool.startswith(MCP_TOOLS)
+
+
+def mcp_tool_name(server: str, tool: str) -> str:
+    return f"{MCP_TOOLS}{server}__{tool}"
+
+
+def mcp_server_and_tool(name: str) -> tuple[str, str]:
+    """Whose tool it is, and what its server calls it; no server's name has two `_` in a row."""
+    server, _, tool = name.removeprefix(MCP_TOOLS).partition("__")
+    return server, tool
 
 
 def rule_from(tool: str, decided: ApprovalDecided) -> AllowedCalls | None:
@@ -48,7 +61,8 @@ def is_allowed(rules: Iterable[AllowedCalls], tool: str, arguments: Mapping[str,
     if asks_every_time(arguments):
         return False
     return any(
-        rule.tool == tool and (not rule.pattern or _matches(rule.pattern, subject_of(arguments))) for rule in rules
+        rule.tool == tool and (not rule.pattern or _matches(rule.pattern, subject_of(arguments, tool)))
+        for rule in rules
     )
 
 
@@ -58,16 +72,23 @@ def asks_every_time(arguments: Mapping[str, Any]) -> bool:
     return isinstance(command, str) and is_asked_every_time(command)
 
 
-def subject_of(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: its command or its path. A call with neither can only be allowed as a whole."""
+def subject_of(arguments: Mapping[str, Any], tool: str = "") -> str:
+    """What a call is about: its command or its path. A call with neither can only be allowed as a whole.
+
+    What the arguments of a server's tool mean, nobody but the server knows.
+    """
+    if tool.startswith(MCP_TOOLS):
+        return tool
     for name in ("command", "path"):
         if isinstance(value := arguments.get(name), str):
             return value
     return ""
 
 
-def pattern_for(arguments: Mapping[str, Any]) -> str:
-    """A pattern for calls like this one: the same program, or the same folder; empty when none would be narrower."""
+def pattern_for(arguments: Mapping[str, Any], tool: str = "") -> str:
+    """A pattern for calls like this one: the same program, folder or server's tool; empty when none is narrower."""
+    if tool.startswith(MCP_TOOLS):
+        return tool
     subject = subject_of(arguments).strip()
     if not subject or re.search(f"[{_STEERS}*]", subject):
         return ""

@@ -16,8 +16,9 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
 from co_tui.agent.gguf import gguf_weights
 from co_tui.agent.model_handle import ModelConfig, request_settings
+from co_tui.agent.native_answers import ASK_SERVER_TIMEOUT_S
 from co_tui.agent.redact import without_secrets
-from co_tui.agent.served_models import ASK_SERVER_TIMEOUT_S, window_from_server
+from co_tui.agent.served_models import window_from_server
 from co_tui.agent.weights_server import Weights, WeightsServer
 from co_tui.agent.wire import NoAnswer, ask
 from co_tui.settings.rules import GGUF

@@ -3,8 +3,9 @@
 import contextlib
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -27,17 +28,10 @@ from co_tui.agent.model_handle import ModelConfig as ModelConfig
 from co_tui.agent.model_handle import ModelHandle as ModelHandle
 from co_tui.agent.model_handle import config_for as config_for
 from co_tui.agent.model_handle import request_settings
+from co_tui.agent.native_answers import NativeAnswer, believed_window, load, native_answer
 from co_tui.agent.prices import is_published
 from co_tui.agent.redact import KEY_VARIABLES, redact
-from co_tui.agent.served_models import (
-    believed_window,
-    first_model,
-    list_models,
-    name_of,
-    told_silent,
-    window_from_server,
-    window_in_use,
-)
+from co_tui.agent.served_models import first_model, list_models, name_of, told_silent, window_from_server
 from co_tui.agent.wire import NoAnswer, new_client
 from co_tui.inert import one_line
 
@@ -96,11 +90,16 @@ class ProviderModel:
     """Only for a server the user named: a public provider would be told what was not meant for it yet."""
     takes_tools: bool = True
     one_seat: bool = False
+    window_when_loaded: Callable[[], Awaitable[int | None]] | None = None
+    """Has its server load it and tell the window it then has; for one whose window nobody knows before."""
 
     async def model(self) -> Model:
         return self.connected.model
 
     async def window_tokens(self) -> int | None:
+        find_out, self.window_when_loaded = self.window_when_loaded, None
+        if find_out is not None:
+            self.known_window_tokens = await find_out()
         return self.known_window_tokens
 
     async def count_tokens(self, text: str) -> int | None:
@@ -114,7 +113,7 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     provider = provider_of(name)
     if provider is not None and not provider.has_key(config.environ):
         variables = " or ".join(provider.key_variables)
-        raise ModelUnusable(f"{name} needs a key: set {variables}, or choose another model with --model.")
+        raise ModelUnusable(f"{name} needs a key: set {variables}, or choose another model with F6 or --model.")
     client = new_client()
     try:
         model = infer_model(name, lambda prefix: _provider(prefix, client))
@@ -154,19 +153,26 @@ async def _open_served(wanted: Served, config: ModelConfig) -> ProviderModel:
     if not wanted.name:
         wanted = wanted._replace(name=await first_model(base_url, key))
     connected = connect_compatible(wanted.name, base_url, key)
-    window = await window_from_server(base_url, wanted.name, key)
+    window, native = await window_from_server(base_url, wanted.name, key), NativeAnswer()
     if window is None and is_published(base_url):
         window = believed_window(connected.model.context_window)
     elif window is None:
-        window = await window_in_use(base_url, wanted.name, key)
+        native = await native_answer(base_url, wanted.name, key)
     return ProviderModel(
         name=wanted.model,
         settings=request_settings(config, caches=_knows_caches("openai", base_url)),
         asked=Asked(wanted.model, base_url, _secrets(config)),
         connected=connected,
-        known_window_tokens=window,
+        known_window_tokens=window or native.window_tokens,
         counter=TokenCounter(base_url, wanted.name, key),
+        takes_tools=native.takes_tools,
+        window_when_loaded=partial(_load_and_ask, base_url, wanted.name, key) if native.sized_when_loaded else None,
     )
+
+
+async def _load_and_ask(base_url: str, name: str, key: str) -> int | None:
+    await load(base_url, name, key)
+    return (await native_answer(base_url, name, key)).window_tokens
 
 
 def _server_of(wanted: Served, config: ModelConfig) -> tuple[str, str]:

@@ -1,9 +1,11 @@
 """Servers of models that run on this machine, found at the ports they usually have."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from co_tui.agent.catalogue import Served
+from co_tui.agent.catalogue import Served, served
+from co_tui.agent.native_answers import LLAMA_CPP, LM_STUDIO, OLLAMA, native_answer
 from co_tui.agent.served_models import list_models, name_of, window_of
 from co_tui.agent.wire import NoAnswer
 from co_tui.record import Record
@@ -11,6 +13,9 @@ from co_tui.record import Record
 TIMEOUT_S: Final = 1.0
 """This machine answers at once or not at all."""
 MOST_MODELS: Final = 200
+MOST_LOOKED_INTO: Final = 24
+"""Each is a question of its own; of further ones only the names are told."""
+VLLM: Final = "vLLM"
 
 
 class UsualServer(NamedTuple):
@@ -25,10 +30,10 @@ class UsualServer(NamedTuple):
 
 
 USUAL_SERVERS: Final = (
-    UsualServer("Ollama", 11434),
-    UsualServer("LM Studio", 1234),
-    UsualServer("llama.cpp", 8080),
-    UsualServer("vLLM", 8000),
+    UsualServer(OLLAMA, 11434),
+    UsualServer(LM_STUDIO, 1234),
+    UsualServer(LLAMA_CPP, 8080),
+    UsualServer(VLLM, 8000),
 )
 
 
@@ -40,6 +45,8 @@ class FoundModel(Record):
     server: str
     """Who serves it, for people."""
     window_tokens: int | None = None
+    most_tokens: int | None = None
+    """What it was made for, when nobody knows yet what its server will give it."""
 
 
 async def models_at(server: UsualServer) -> list[FoundModel]:
@@ -48,7 +55,18 @@ async def models_at(server: UsualServer) -> list[FoundModel]:
         entries = await list_models(server.address, "", timeout_s=TIMEOUT_S)
     except NoAnswer:
         return []
-    return _found(entries, server.program, server.address)
+    found = _found(entries, server.program, server.address)
+    looked_into = await asyncio.gather(*map(_looked_into, found[:MOST_LOOKED_INTO]))
+    return [*(each for each in looked_into if each is not None), *found[MOST_LOOKED_INTO:]]
+
+
+async def _looked_into(found: FoundModel) -> FoundModel | None:
+    """With what its server tells of it alone; None for one that makes no replies."""
+    at = served(found.model)
+    if found.window_tokens is not None or at is None or found.server == VLLM:
+        return found
+    told = await native_answer(at.address, at.name, program=found.server, timeout_s=TIMEOUT_S)
+    return found.but(window_tokens=told.window_tokens, most_tokens=told.most_tokens) if told.makes_replies else None
 
 
 async def models_of(base_url: str, key: str) -> list[FoundModel]:

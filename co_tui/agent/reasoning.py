@@ -1,5 +1,6 @@
 """How much a model shall think before it answers."""
 
+from functools import cache
 from typing import cast
 
 from pydantic_ai.providers import infer_provider_class
@@ -13,6 +14,7 @@ def with_effort(settings: ModelSettings, effort: str) -> ModelSettings:
     return ModelSettings(**settings, thinking=cast(ThinkingEffort, effort)) if effort else settings
 
 
+@cache
 def ignores_effort(model: str) -> bool:
     """Whether a model takes no such wish, as far as the provider library knows."""
     if model == EMBEDDED or is_file(model):

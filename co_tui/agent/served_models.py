@@ -1,17 +1,14 @@
 """What a server that speaks like OpenAI's tells about its models."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.native_answers import ASK_SERVER_TIMEOUT_S, believed_window
 from co_tui.agent.redact import redact
 from co_tui.agent.told_limits import told_window
 from co_tui.agent.wire import NoAnswer, ask
-from co_tui.events.storable import storable_text, whole
-
-ASK_SERVER_TIMEOUT_S: Final = 3.0
-SMALLEST_WINDOW, LARGEST_WINDOW = 64, 50_000_000
-"""Tokens. A window outside of this is a mistake, and is not believed."""
+from co_tui.events.storable import storable_text
 
 
 async def list_models(base_url: str, key: str, *, timeout_s: float = ASK_SERVER_TIMEOUT_S) -> list[Mapping[str, Any]]:
@@ -42,19 +39,6 @@ async def window_from_server(base_url: str, name: str, key: str) -> int | None:
     return window_of(entry) if entry is not None else None
 
 
-async def window_in_use(base_url: str, name: str, key: str) -> int | None:
-    """What Ollama gave a model when it loaded it: often less than the model has, and more is cut silently.
-
-    None for a model that is not loaded, and for other servers."""
-    try:
-        told = await ask(f"{base_url.rstrip('/').removesuffix('/v1')}/api/ps", key, timeout_s=ASK_SERVER_TIMEOUT_S)
-    except NoAnswer:
-        return None
-    loaded = told.get("models") if isinstance(told, dict) else None
-    found = [each for each in loaded if isinstance(each, dict)] if isinstance(loaded, list) else []
-    return next((believed_window(each.get("context_length")) for each in found if each.get("model") == name), None)
-
-
 def name_of(entry: Mapping[str, Any]) -> str:
     """How to ask for a model of the list; empty for an entry without a name."""
     name = entry.get("id")
@@ -63,12 +47,6 @@ def name_of(entry: Mapping[str, Any]) -> str:
 
 def window_of(entry: Mapping[str, Any]) -> int | None:
     return believed_window(told_window(entry))
-
-
-def believed_window(tokens: object) -> int | None:
-    """A window as somebody told it, when it can be one."""
-    counted = whole(tokens, LARGEST_WINDOW)
-    return counted if counted is not None and counted >= SMALLEST_WINDOW else None
 
 
 def told_silent(base_url: str, key: str, why: NoAnswer) -> str:

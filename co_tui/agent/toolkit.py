@@ -15,6 +15,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from co_tui.agent.delegates import Delegate, delegation
+
+_Agent: TypeAlias = Agent[None, str]
 AsksFirst: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
 """Whether a call, by its tool and its arguments, has to be allowed before it runs."""
 What: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
@@ -38,21 +41,26 @@ async def says_nothing(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 class Equipment(NamedTuple):
-    """What an agent has for one turn."""
+    """What an agent has for one turn, and so have all that it gives work to."""
 
     instructions: str
     toolsets: Sequence[AbstractToolset[Any]]
     capabilities: Sequence[AbstractCapability[Any]]
+    delegates: Sequence[Delegate] | None = None
+    """Whom it can give work to, beside a fresh run of itself; None when it cannot give any."""
 
     def agent(self, model: Model, settings: ModelSettings) -> Agent[None, str]:
-        return Agent(
-            model,
-            instructions=self.instructions or None,
-            toolsets=self.toolsets,
-            capabilities=self.capabilities,
-            model_settings=settings,
-            retries={"tools": TOOL_RETRIES},
-        )
+        def new(instructions: str, more: Sequence[AbstractCapability[Any]], asks: Model | None = None) -> _Agent:
+            return Agent(
+                asks,  # without one of its own it takes that of the run that asks it
+                instructions="\n\n".join(filter(None, (self.instructions, instructions))) or None,
+                toolsets=self.toolsets,
+                capabilities=(*more, *self.capabilities),
+                model_settings=settings,
+                retries={"tools": TOOL_RETRIES},
+            )
+
+        return new("", [delegation(self.delegates, new)] if self.delegates is not None else (), model)
 
 
 class Toolkit:
@@ -64,10 +72,14 @@ class Toolkit:
         capabilities: Sequence[AbstractCapability[Any]] = (),
         asks_first: AsksFirst = never_asks,
         what: What = says_nothing,
+        delegates: Callable[[], Sequence[Delegate]] | None = None,
     ) -> None:
+        """`delegates` gives whom work can be given to, beside a fresh run of the same agent; None for nobody."""
         self._tools = tools
+        self._delegates = delegates
         self._capabilities = capabilities
         self._asking = _AskFirst(asks_first, what)
+        self.what = what
 
     def for_turn(
         self, instructions: str, *, takes_tools: bool, approve: Approve, hook: AbstractCapability[Any]
@@ -76,7 +88,8 @@ class Toolkit:
         if not takes_tools:
             return Equipment(instructions, (), (hook,))
         asking = (self._asking, _handler(approve))
-        return Equipment(instructions, self._tools(), (*self._capabilities, *asking, hook))
+        delegates = self._delegates() if self._delegates is not None else None
+        return Equipment(instructions, self._tools(), (*self._capabilities, *asking, hook), delegates)
 
 
 class _AskFirst(AbstractCapability[Any]):

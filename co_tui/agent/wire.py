@@ -43,13 +43,21 @@ exchange: Final[ContextVar[Exchange | None]] = ContextVar("exchange", default=No
 """Set while a reply is being opened, by whoever wants to know."""
 
 
-def new_client(address: str = "") -> httpx2.AsyncClient:
+def new_client(address: str = "", *, most_bytes: int | None = None) -> httpx2.AsyncClient:
     """A client for a provider's library, for the server at an address or wherever the library goes by itself.
 
-    It follows no redirect: the next host may not be meant to have the key.
+    It follows no redirect: the next host may not be meant to have the key. Of a reply it reads `most_bytes`,
+    as many as a streamed one may have when nothing else is said.
     """
+
+    async def bound(response: httpx2.Response) -> None:
+        """Let the body be read only so far; unpacked here, since a small body can unpack to any size."""
+        body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+        response.headers.pop("content-encoding", None)
+        response.stream = _Bounded(body, exchange.get(), most_bytes)
+
     client = create_async_httpx2_client(transport=_direct() if _is_here(address) else None)
-    client.event_hooks = {**client.event_hooks, "response": [_bound]}
+    client.event_hooks = {**client.event_hooks, "response": [bound]}
     return client
 
 
@@ -66,22 +74,17 @@ def _direct() -> httpx2.AsyncHTTPTransport:
     return httpx2.AsyncHTTPTransport(verify=_trusted())
 
 
-async def _bound(response: httpx2.Response) -> None:
-    """Let the body be read only so far; unpacked here, since a small body can unpack to any size."""
-    body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
-    response.headers.pop("content-encoding", None)
-    response.stream = _Bounded(body, exchange.get())
-
-
 class _Bounded(httpx2.AsyncByteStream):
     """A body up to a limit: beyond it a failure's body just ends, a reply is an error."""
 
-    def __init__(self, body: httpx2.Response, seen: Exchange | None) -> None:
+    def __init__(self, body: httpx2.Response, seen: Exchange | None, most_bytes: int | None) -> None:
         self._body = body
+        self._most_bytes = most_bytes
         self._seen = seen or Exchange()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MOST_REPLY_BYTES if self._body.is_success else MOST_ERROR_BYTES
+        most = self._most_bytes if self._most_bytes is not None else MOST_REPLY_BYTES
+        left = most if self._body.is_success else MOST_ERROR_BYTES
         tail = b""
         async for chunk in self._unpacked():
             tail = (tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
@@ -89,7 +92,7 @@ class _Bounded(httpx2.AsyncByteStream):
             yield chunk[:left]
             left -= len(chunk)
             if left < 0 and self._body.is_success:
-                raise ReplyTooLong(f"{MOST_REPLY_BYTES // 1024**2} MB")
+                raise ReplyTooLong(f"{most // 1024**2} MB")
             if left < 0:
                 return
 

@@ -21,7 +21,7 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
         say(str(error))
         return WRONG_USAGE
     caveat = settings.caveat(key, context.loaded, context.paths)
-    say(f"{key} = {_shown(kept)} written to {context.paths.config_file}.{caveat}")
+    say(f"{key} = {settings.told(kept)} written to {context.paths.config_file}.{caveat}")
     return DONE
 
 
@@ -31,8 +31,4 @@ def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
         f"; {wish.file} wants {settings.shown(wish.wanted[key])}, not trusted" if wish and key in wish.wanted else ""
     )
     idle = settings.unused(loaded.settings).get(key)
-    return key, _shown(origin.value), origin.source + withheld + (f"; {idle}" if idle else "")
-
-
-def _shown(value: object) -> str:
-    return str(value) if value != "" else "(empty)"
+    return key, settings.told(origin.value), origin.source + withheld + (f"; {idle}" if idle else "")

@@ -6,19 +6,23 @@ import sqlite3
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from co_tui import __version__
 from co_tui.agent import embedded
 from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.sandbox import sandbox_trouble, told_sandbox
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 
+SERVERS_S = 15.0
+"""How long MCP servers are waited for."""
 _PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
 
 
-def doctor(context: CommandContext, environ: Mapping[str, str]) -> int:
+def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
     """Prints a report; fails when something keeps co-tui from working."""
     troubles = list(context.loaded.problems)
     settings = context.loaded.settings
@@ -31,7 +35,9 @@ def doctor(context: CommandContext, environ: Mapping[str, str]) -> int:
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
         ("keys present", ", ".join(_keys(environ)) or "none"),
         ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
+        ("commands", f"{told_sandbox(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
         *_project(context.loaded),
+        *asyncio.run(_servers(context.loaded, environ, cwd)),
         ("data", str(context.paths.data)),
         ("config", str(context.paths.config_file)),
         ("state", str(context.paths.state)),
@@ -44,6 +50,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str]) -> int:
         troubles += _offer_to_fetch(context)
     else:
         troubles += asyncio.run(_unusable(choice.model, context, environ))
+    troubles += filter(None, (asyncio.run(sandbox_trouble(settings.command_sandbox)),))
     for trouble in troubles:
         say(trouble)
     return FAILED if troubles else DONE
@@ -60,9 +67,26 @@ async def _unusable(model: str, context: CommandContext, environ: Mapping[str, s
     return []
 
 
+async def _servers(loaded: Loaded, environ: Mapping[str, str], cwd: Path) -> list[tuple[str, str]]:
+    """How the MCP servers are, each started to see."""
+    from co_tui.agent.mcp.servers import McpServers
+    from co_tui.agent.mcp.wording import told_servers
+
+    servers = McpServers()
+    try:
+        if "mcp" in loaded.settings.tools:
+            servers.use(loaded.settings.mcp_servers, cwd, environ)
+        await servers.settle(SERVERS_S)
+        return [(f"mcp server {name}", state) for name, state in told_servers(loaded, servers.reports)]
+    finally:
+        await servers.close()
+
+
 def _project(loaded: Loaded) -> list[tuple[str, str]]:
     wish = loaded.withheld
-    return [("project", f"{wish.file} is not trusted with {', '.join(wish.wanted)}")] if wish else []
+    if wish is None:
+        return []
+    return [("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.wanted)}")]
 
 
 def _installed(package: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models import ModelHandle, config_for, open_model
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import Show, print_events
@@ -141,7 +142,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
     async def open_(name: str) -> ModelHandle:
         return await open_model(name, config)
 
-    store = context.store
+    store, servers = context.store, McpServers()
     try:
         store.writing()  # what cannot be written is said before a model is opened
         environment = Environment(
@@ -154,6 +155,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
             questions=opening.questions,
             works_in_folder=opening.works_in_folder,
             read_only=opening.read_only,
+            mcp_servers=servers,
         )
         listener = Listener()
         if opening.session_id:
@@ -165,4 +167,5 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
         await stop.spares(session)
         yield await session, listener
     finally:
+        await servers.close()
         await asyncio.to_thread(store.close)

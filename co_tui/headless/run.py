@@ -74,19 +74,21 @@ class ProsePrinter:
 
     def __init__(self) -> None:
         self._line_open = False
-        self._calls: dict[str, str] = {}
-        """The arguments of calls that have not ended yet."""
+        self._calls: dict[tuple[str, str], str] = {}
+        """The arguments of calls that have not ended yet, by agent and call."""
 
     def show(self, event: Event) -> Sequence[PrintedPiece]:
         return list(self._pieces(event))
 
     def _pieces(self, event: Event) -> Iterator[PrintedPiece]:
         match event.fact:
+            case StreamDelta(agent=agent) if agent:
+                pass  # what a delegate says is for the agent that asked it
             case StreamDelta(kind="text", text=text):
                 self._line_open = not text.endswith("\n")
                 yield PrintedPiece(inert(text))
-            case ToolActivity(stage="started", tool_call_id=call_id, text=text):
-                self._calls[call_id] = text
+            case ToolActivity(stage="started", tool_call_id=call_id, text=text, agent=agent):
+                self._calls[agent, call_id] = text
             case ToolActivity(tool_name="write_plan", stage="finished"):
                 pass  # the plan itself is told
             case ToolActivity() as ended:
@@ -98,9 +100,9 @@ class ProsePrinter:
             case PlanChanged(steps=steps):
                 yield from self._end_line()
                 yield word(f"plan {one_line(told_progress(steps), GIST_CHARS)}")
-            case SessionError(what=what, outcome=outcome):
+            case SessionError(what=what, outcome=outcome, agent=agent):
                 yield from self._end_line()
-                yield word(f"{what} ({outcome})")
+                yield word(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
             case CompactionComplete() as done:
                 yield from self._end_line()
                 yield word(told_compaction(done))
@@ -111,10 +113,11 @@ class ProsePrinter:
 
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""
-        tool, arguments = ended.tool_name, self._calls.pop(ended.tool_call_id, "")
-        status = told_result(tool, arguments, ended.text, failed=ended.stage == "failed")
+        tool, arguments = ended.tool_name, self._calls.pop((ended.agent, ended.tool_call_id), "")
+        status = told_result(tool, arguments, ended.text, ended.stage)
         told = f"{one_line(tool, 40)} {told_call(tool, arguments)}".rstrip()
-        return f"{told} · {status}" if status else told
+        who = f"{one_line(ended.agent, 60)}: " if ended.agent else ""
+        return f"{who}{told} · {status}" if status else who + told
 
     def _end_line(self) -> Iterator[PrintedPiece]:
         if self._line_open:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 
-from co_tui.agent.approvals import AllowedCalls, asks_every_time, is_allowed, pattern_for, rule_from
-from co_tui.agent.toolkit import WHAT
+from co_tui.agent.approvals import CHANGING_TOOLS, AllowedCalls, asks_every_time, is_allowed, pattern_for, rule_from
+from co_tui.agent.toolkit import WHAT, What, says_nothing
 from co_tui.context.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested
 from co_tui.events.messages import text_of
@@ -18,7 +19,17 @@ from co_tui.session.questions import USER, Approval, ApprovalQuestion, Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
 
+CHANGED_SINCE = "The file changed since this was asked first: this is the change as it would be now."
+MOST_ASKED_AGAIN = 20
+KEEPS_CHANGING = "Not allowed: the file changes each time the user has seen what would become of it."
 NOT_ANSWERED = "Not allowed: the user did not answer, and said something else instead."
+
+
+class _Change(NamedTuple):
+    """What a call would do now, and why it would not."""
+
+    what: str
+    note: str = ""
 
 
 class StoppedWhileAsking(Exception):
@@ -35,12 +46,15 @@ class Approvals:
         turn: int,
         kept: KeptApprovals | None = None,
         *,
+        what: What = says_nothing,
         agent: str = "",
     ) -> None:
+        """`what` tells what a call would do now."""
         self._recorder = recorder
         self._questions = questions
         self._turn = turn
         self._kept = kept
+        self._what = what
         self._agent = agent
 
     def _rules(self) -> list[AllowedCalls]:
@@ -69,7 +83,7 @@ class Approvals:
             if is_allowed(rules, each.tool, each.arguments):
                 answer = Approval(approved=True, by="an earlier answer")
             else:
-                answer = await self._questions.approve(_question(each, number, len(asked)))
+                answer = await self._answer(each, number, len(asked))
             decided.append(_decided(each, answer))
             if (rule := rule_from(each.tool, decided[-1])) is not None:
                 rules.append(rule)
@@ -77,6 +91,31 @@ class Approvals:
             await self._recorder.record(*decided)
             self._keep(asked, decided)
         return {each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(each)) for each in decided}
+
+    async def _answer(self, asked: ApprovalRequested, number: int, of: int) -> Approval:
+        """What the person says of a change as it would be made now: files may change while a question waits."""
+        shown = await self._now(asked)
+        for _ in range(MOST_ASKED_AGAIN):
+            note = shown.note
+            if shown.what != asked.what:
+                asked, note = asked.but(what=shown.what), CHANGED_SINCE
+                await self._recorder.record(asked)
+            answer = await self._questions.approve(_question(asked, number, of).but(note=note))
+            now = await self._now(asked)
+            if not answer.approved or now.note or now.what == asked.what:
+                return answer
+            shown = now
+        return _unanswered(KEEPS_CHANGING)
+
+    async def _now(self, asked: ApprovalRequested) -> "_Change":
+        if asked.tool not in CHANGING_TOOLS:
+            return _Change(asked.what)
+        try:
+            return _Change(storable_text(await self._what(asked.tool, asked.arguments) or asked.what))
+        except (ModelRetry, ToolFailed) as error:
+            return _Change(asked.what, f"It can no longer be made: {error}")
+        except Exception:  # arguments that its tool refuses for another reason, which it tells by itself
+            return _Change(asked.what)
 
     def _keep(self, asked: Sequence[ApprovalRequested], decided: Sequence[ApprovalDecided]) -> None:
         for question, answer in zip(asked, decided, strict=True):
@@ -149,7 +188,7 @@ def _question(asked: ApprovalRequested, number: int, of: int) -> ApprovalQuestio
         tool=asked.tool,
         arguments=asked.arguments,
         what=asked.what,
-        pattern=pattern_for(asked.arguments),
+        pattern=pattern_for(asked.arguments, asked.tool),
         every_time=asks_every_time(asked.arguments),
         agent=asked.agent,
         number=number,
@@ -165,6 +204,7 @@ def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:
         scope=answer.scope,
         pattern=storable_text(answer.pattern),
         reason=storable_text(answer.reason),
+        agent=asked.agent,
     )
 
 

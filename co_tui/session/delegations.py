@@ -1,20 +1,29 @@
 """Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic_ai.exceptions import RunCancelled
+from pydantic_ai.exceptions import ModelRetry, RunCancelled, ToolRetryError
 from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
+from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
+from co_tui.agent.reasoning import with_effort
 from co_tui.context.count import Scaffold
 from co_tui.events import DelegationEnd, DelegationStart
+from co_tui.events.facts.agents import PATH_SIGN
 from co_tui.events.storable import storable_text
+from co_tui.inert import one_line
 from co_tui.session.approvals import Approvals
+from co_tui.session.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
+from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_log import RunLog
@@ -24,32 +33,64 @@ from co_tui.session.streaming import Streaming
 from co_tui.session.to_the_end import to_the_end
 
 T = TypeVar("T")
-DELEGATE_TOOL = "delegate_task"
 STOPPED = "the turn was stopped"
+MOST_IN_A_TURN = 100
+TOO_MANY = f"Work was given to {MOST_IN_A_TURN} agents in this turn, as many as may be: do the rest yourself."
+NAME_CHARS = 60
 
 
-class TooManySteps(Exception):
-    """A delegation took as many steps as it may."""
+class StepBudget:
+    """The steps that a delegation may take, together with those it gives work to in turn."""
 
-    def __init__(self, steps: int) -> None:
-        super().__init__(f"It stopped after {steps:,} steps, as many as `agent_max_steps` allows.")
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.taken = 0
+
+    def check(self) -> None:
+        if self.taken >= self._most:
+            raise StepsUsedUp(f"It stopped after {self.taken:,} steps, as many as `agent_max_steps` allows.")
 
 
 class DelegatedRun:
     """What a turn is to the main agent, for one delegation."""
 
-    def __init__(self, on: Compactable, compactor: Compactor, runtime: Runtime, turn: int) -> None:
+    def __init__(
+        self,
+        on: Compactable,
+        compactor: Compactor,
+        new_recovery: Callable[[], Recovery],
+        runtime: Runtime,
+        turn: int,
+        own_model: ModelHandle | None = None,
+    ) -> None:
+        """`own_model` when it does not work on the runtime's."""
         self._on = on
+        self._own_model = own_model
+        self._effort = runtime.settings.reasoning_effort
         self._history = on.history
         self._compactor = compactor
-        self._most_steps = runtime.settings.agent_max_steps
+        self._steps = StepBudget(runtime.settings.agent_max_steps)
         self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
         self._log = RunLog(self._history, turn, self._live)
-        self._log.begin(0)
-        self._approvals = Approvals(
-            self._history.recorder, runtime.questions, turn, runtime.kept_approvals, agent=self._history.agent
+        self._task_is_logged = False
+        self._attempts = Attempts(
+            history=self._history,
+            live=self._live,
+            keep_results=self._keep_results,
+            new_recovery=new_recovery,
+            stopped=asyncio.Event(),  # it is stopped with the run that asked for it
+            where=f"turn {turn}",
+            max_retries=runtime.settings.max_retries,
+            first_backoff_s=runtime.first_backoff_s,
         )
-        self._steps = 0
+        self._approvals = Approvals(
+            self._history.recorder,
+            runtime.questions,
+            turn,
+            runtime.kept_approvals,
+            what=runtime.toolkit.what,
+            agent=self._history.agent,
+        )
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self._cost: float | None = None
 
@@ -57,16 +98,46 @@ class DelegatedRun:
     def agent(self) -> str:
         return self._history.agent
 
+    def share_steps(self, asking: "DelegatedRun") -> None:
+        """It works for another delegation, out of the same budget."""
+        self._steps = asking._steps
+
+    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Have the work done. Raises `GivenUp` when it cannot be, and what stops it."""
+
+        async def ask() -> T:
+            # What is in the log is sent: each attempt goes on from there.
+            self._log.begin(1 if self._task_is_logged else 0)
+            try:
+                return await work()
+            except (ModelRetry, ToolRetryError) as error:
+                raise _cause_of(error) from None
+
+        return await self._attempts.until_answered(ask)
+
+    async def choose_model(self, request: ModelRequestContext) -> None:
+        """Let its own model answer, with what that one can do."""
+        if (own := self._own_model) is None:
+            return
+        request.model = await own.model()
+        request.model_settings = with_effort(own.settings, self._effort)
+        if not own.takes_tools:
+            request.model_request_parameters = replace(request.model_request_parameters, function_tools=[])
+
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)
-        if self._steps >= self._most_steps:
-            raise TooManySteps(self._steps)
+        self._task_is_logged = True
+        self._steps.check()
         self._history.scaffold = scaffold
         measured = await self._compactor.before_request(self._on)
-        return (await self._history.fit(measured)).messages
+        prepared = await self._history.fit(measured)
+        if prepared.overshoot_tokens and self._history.policy.truncates:
+            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, "The task")
+        return prepared.messages
 
     async def after_response(self, response: ModelResponse) -> None:
-        self._steps += 1
+        self._steps.taken += 1
+        self._attempts.kept += bool(response.parts)
         self._usage["requests"] += 1
         self._usage["input_tokens"] += response.usage.input_tokens
         self._usage["output_tokens"] += response.usage.output_tokens
@@ -82,6 +153,12 @@ class DelegatedRun:
         await self._log.keep_results()
         return await self._approvals.request(requests)
 
+    async def _keep_results(self) -> None:
+        if (results := self._live.results()) is not None:
+            await self._approvals.withdraw("its run failed")
+            await self._log.close([results])
+            self._live.begin()
+
     async def end(self, outcome: str, error: str = "") -> None:
         """Log what came beyond the log, and how it ended; whatever it still asked is not allowed."""
         await self._compactor.close()
@@ -93,8 +170,19 @@ class DelegatedRun:
         )
 
 
-NewRun = Callable[[str], DelegatedRun]
-"""What governs a delegation of that name."""
+class DelegatedTask(NamedTuple):
+    """A part of the work that is given to another agent."""
+
+    agent: str
+    """The name of this delegation, under which it is logged."""
+    name: str
+    """Who was asked."""
+    task: str
+    call_id: str
+
+
+NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
+"""Makes what governs a delegation."""
 
 
 class Delegations:
@@ -110,14 +198,18 @@ class Delegations:
         """The delegation whose run is asking; None for the main agent's."""
         return self._running.get(CURRENT_AGENT.get())
 
-    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T:
-        """Do the work of a call that delegates."""
-        name, task = str(arguments.get("agent_name", "")), str(arguments.get("task", ""))
-        run = await self._begin(name, task, call.tool_call_id)
+    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
+        """Do the work of a call that delegates; or say that it is too much."""
+        if len(self._names) >= MOST_IN_A_TURN:
+            return TOO_MANY
+        run = await self._begin(str(arguments.get("agent_name", "")), str(arguments.get("task", "")), call.tool_call_id)
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
         try:
-            result = await work()
+            result = await run.do(work)
+        except GivenUp as given_up:
+            await to_the_end(run.end("failed", str(given_up)))
+            raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
         except BaseException as error:
             await to_the_end(run.end(*_ended_by(error)))
             raise
@@ -129,15 +221,33 @@ class Delegations:
 
     async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
         name, task, call_id = map(storable_text, (name, task, call_id))
-        agent = _name_for(name or "agent", {*self._recorder.state.delegations, *self._names})
+        asking = self.current()
+        agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several begin at once, before any is in the log
         await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
-        return self._new_run(agent)
+        try:
+            run = await self._new_run(DelegatedTask(agent, name, task, call_id))
+        except BaseException as error:
+            outcome, why = _ended_by(error)
+            await to_the_end(self._recorder.record(DelegationEnd(agent=agent, outcome=outcome, error=why)))
+            raise
+        if asking is not None:
+            run.share_steps(asking)
+        return run
 
 
-def _name_for(name: str, known: Collection[str]) -> str:
-    """Who was asked, with a number: each delegation has a name of its own."""
-    return next(each for number in count(1) if (each := f"{name} {number}") not in known)
+def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) -> str:
+    """Who was asked, with a number, behind the delegation that asks: each has a name of its own, which is its path."""
+    name = one_line(name.replace(PATH_SIGN, "_"), NAME_CHARS) or "agent"
+    path = f"{asking.agent}{PATH_SIGN}{name}" if asking is not None else name
+    return next(each for number in count(1) if (each := f"{path} {number}") not in known)
+
+
+def _cause_of(error: Exception) -> Exception:
+    """What the library made a request to try again of."""
+    while isinstance(error, ModelRetry | ToolRetryError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
 
 
 def _ended_by(error: BaseException) -> tuple[str, str]:

@@ -11,12 +11,12 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
+from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
-from co_tui.session.checkout import repository_of
-from co_tui.session.kept_approvals import KeptApprovals
+from co_tui.session.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.limits import Limits
 from co_tui.session.questions import Questions, Unattended
 from co_tui.session.ratios import Ratios
@@ -56,6 +56,8 @@ class Environment:
     """Who answers what sessions ask."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """What the user's own commands get, but for keys."""
+    mcp_servers: McpServers = field(default_factory=McpServers)
+    """Those that run; whoever made the environment closes them."""
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
         """What a session's log adds up to, at its end or at a seq; read beside what else is going on."""
@@ -77,8 +79,7 @@ class Environment:
     @property
     def kept_approvals(self) -> KeptApprovals:
         """What the user allowed for the project around the working directory."""
-        repository, _ = repository_of(self.cwd)
-        return KeptApprovals(self.paths.state / "approvals.json", Path(repository) if repository else self.cwd)
+        return kept_for(self.paths, self.cwd)
 
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:
         """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""

@@ -9,6 +9,7 @@ from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 
+LEAST_RESTORED_TURNS = 3
 Settle = Callable[[str], Awaitable[None]]
 """Stops whatever works on the history, for a reason that is told: nothing may be under way while it is rewritten."""
 StateAt = Callable[[int], Awaitable[SessionState]]
@@ -22,6 +23,14 @@ class HistoryEditor:
         self._keeping = keeping
         self._settle = settle
         self._state_at = state_at
+
+    async def restore(self, history: GovernedHistory) -> None:
+        """Begin with as much as the policy restores."""
+        policy, state = history.policy, history.state
+        if policy.restores_texts_only and not state.pending:  # a call that waits would be left behind
+            turns = max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6)
+            if (fact := history_edits.restored(state, turns)) is not None:
+                await history.recorder.record(fact)
 
     async def clear(self, history: GovernedHistory) -> None:
         await self._settle("the context was cleared")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.agent.approvals import AllowedCalls
-from co_tui.paths import path_text, read_small_text, write_atomically
+from co_tui.paths import Paths, path_text, read_small_text, write_atomically
+from co_tui.session.checkout import repository_of
 
 LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200
@@ -22,16 +23,29 @@ class KeptApprovals:
 
     def rules(self) -> list[AllowedCalls]:
         """A file that cannot be read allows nothing."""
-        kept = self._read().get(self._project)
-        entries = kept if isinstance(kept, list) else []
-        return [AllowedCalls(each["tool"], each["pattern"]) for each in entries if _is_rule(each)]
+        return _rules(self._read().get(self._project))
+
+    def everywhere(self) -> dict[str, list[AllowedCalls]]:
+        """Those of every project that has some."""
+        return {project: rules for project, kept in sorted(self._read().items()) if (rules := _rules(kept))}
 
     def add(self, rule: AllowedCalls) -> None:
         """Keep it from now on; one that cannot be written holds for its session only."""
         others = [each for each in self.rules() if each != rule]
         entries = [each._asdict() for each in (*others, rule)][-MOST_RULES:]
         with contextlib.suppress(OSError):
-            write_atomically(self._file, json.dumps({**self._read(), self._project: entries}, indent=1, sort_keys=True))
+            self._write(entries)
+
+    def remove(self, rule: AllowedCalls) -> None:
+        """Keep it no longer. Raises OSError when that cannot be written."""
+        self._write([each._asdict() for each in self.rules() if each != rule])
+
+    def remove_all(self) -> None:
+        """The same for all of this project's."""
+        self._write([])
+
+    def _write(self, entries: list[dict[str, Any]]) -> None:
+        write_atomically(self._file, json.dumps({**self._read(), self._project: entries}, indent=1, sort_keys=True))
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -39,6 +53,17 @@ class KeptApprovals:
         except (OSError, ValueError, RecursionError):
             return {}
         return known if isinstance(known, dict) else {}
+
+
+def kept_for(paths: Paths, cwd: Path) -> KeptApprovals:
+    """Those of the project around a folder."""
+    repository, _ = repository_of(cwd)
+    return KeptApprovals(paths.state / "approvals.json", Path(repository) if repository else cwd)
+
+
+def _rules(kept: object) -> list[AllowedCalls]:
+    entries = kept if isinstance(kept, list) else []
+    return [AllowedCalls(each["tool"], each["pattern"]) for each in entries if _is_rule(each)]
 
 
 def _is_rule(entry: object) -> bool:

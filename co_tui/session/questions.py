@@ -36,6 +36,8 @@ class ApprovalQuestion(Record):
     """What it would do, in words or as a diff."""
     pattern: str = ""
     """A pattern for calls like this one, which the answer may allow as well; empty when there is none."""
+    note: str = ""
+    """What became of it since it was asked first."""
     every_time: bool = False
     """Whether it is asked about each time, whatever was allowed before: it cannot be taken back."""
     agent: str = ""

@@ -8,8 +8,9 @@ from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, 
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 
+from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.count import Scaffold
-from co_tui.session.delegations import DELEGATE_TOOL, Delegations
+from co_tui.session.delegations import Delegations
 
 
 class GovernedTurn(Protocol):
@@ -31,6 +32,8 @@ class RequestHook(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
+        if (delegated := self._delegations.current()) is not None:
+            await delegated.choose_model(request_context)
         request_context.messages = await self._governing.before_request(ctx.messages, _scaffold(request_context))
         return request_context
 

@@ -1,39 +1,48 @@
 """Puts together what a session works with, for each model and policy it has."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.failures import Asked
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models import ModelHandle
+from co_tui.agent.sandbox import Sandbox, told_sandbox
 from co_tui.agent.toolkit import Toolkit
 from co_tui.context.count import Window
 from co_tui.context.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
+from co_tui.events import SessionError
 from co_tui.paths import path_text
+from co_tui.session.agent_roster import AgentRoster
+from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.hooks import Hooks
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
-from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.delegations import DelegatedRun
+from co_tui.session.compaction.recovery import DelegatedRecovery, Recovery
+from co_tui.session.delegations import DelegatedRun, DelegatedTask
 from co_tui.session.environment import Environment
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
-from co_tui.session.tools.commands import BackgroundCommands
+from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
+from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.settings import Settings
+from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.daily_memory import DailyMemory
 
@@ -49,8 +58,10 @@ class RuntimeFactory:
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         self._summary_models = SummaryModels(environment.open_model)
-        self._background = BackgroundCommands()
+        self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
+        self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
         paths = environment.paths
+        self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
         self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
@@ -82,16 +93,38 @@ class RuntimeFactory:
         """The steps that are left to try in a turn whose request is refused as too long."""
         return Recovery(runtime.compactable, self.compactor, self.keeping, self._environment.limits)
 
-    def new_delegated_run(self, runtime: Runtime, agent: str, turn: int) -> DelegatedRun:
-        """What governs a part of the work that the runtime's model does in a run of its own."""
-        main = runtime.history
-        meter = Meter(main.governor.meter.ratio, provider=main.model.partition(":")[0])
-        governor = Governor(main.policy.for_delegation(), main.governor.window, meter=meter)
-        history = GovernedHistory(self._recorder, ParsedMessages(), governor, main.asked, agent=agent)
+    async def new_delegated_run(self, runtime: Runtime, asked: DelegatedTask, turn: int) -> DelegatedRun:
+        """What governs a part of the work that is done in a run of its own, by the runtime's model or another."""
+        own, window = await self._own_model(asked, runtime)
+        handle, main = own or runtime.model_handle, runtime.history
+        ratio = main.governor.meter.ratio if own is None else self._environment.ratios.of(handle.name)
+        meter = Meter(ratio, provider=handle.name.partition(":")[0])
+        governor = Governor(main.policy.for_delegation(), window, meter=meter)
+        history = GovernedHistory(self._recorder, ParsedMessages(), governor, handle.asked, agent=asked.agent)
         history.in_turn = True
-        compactor = Compactor(Applier(Keeping(self._recorder, None, None)), runtime.questions)
-        on = runtime.compactable._replace(history=history)
-        return DelegatedRun(on, compactor, runtime, turn)
+        keeping = Keeping(self._recorder, None, None)
+        compactor = Compactor(Applier(keeping), runtime.questions)
+        on = runtime.compactable._replace(history=history, summaries=self._summaries(handle, runtime.settings))
+
+        def new_recovery() -> Recovery:
+            return DelegatedRecovery(on, compactor, keeping, self._environment.limits)
+
+        return DelegatedRun(on, compactor, new_recovery, runtime, turn, own)
+
+    async def _own_model(self, asked: DelegatedTask, runtime: Runtime) -> tuple[ModelHandle | None, Window]:
+        """The model that the file of an agent names, when it is another one and can be had; and the window it has."""
+        wanted = self._roster.model_of(asked.name)
+        if wanted not in ("", runtime.model_handle.name):
+            try:
+                own = await self._roster.model(wanted)
+                return own, await self._environment.window(own)
+            except ModelUnusable as unusable:
+                trouble = str(unusable)
+            except Exception as error:
+                trouble = classify(error, Asked(wanted))[0].sentence
+            instead = f"{asked.name} works on {runtime.model_handle.name} instead"
+            await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
+        return None, runtime.history.governor.window
 
     def _toolkit(self, history: GovernedHistory, works: WorkingTools | None) -> Toolkit:
         environment = self._environment
@@ -105,7 +138,8 @@ class RuntimeFactory:
         def asks_first(tool: str, arguments: Mapping[str, Any]) -> bool:
             return works.asks_first(tool, arguments) or environment.asks_first(tool, arguments)
 
-        return Toolkit(own, (*environment.capabilities, *works.capabilities()), asks_first, works.what)
+        delegates = self._roster.read if works.delegates else None
+        return Toolkit(own, (*environment.capabilities, *works.capabilities()), asks_first, works.what, delegates)
 
     def _working_tools(self, settings: Settings, window: Window) -> WorkingTools | None:
         environment = self._environment
@@ -117,8 +151,12 @@ class RuntimeFactory:
             window.tokens,
             questions=environment.questions,
             plan=SessionPlan(self._recorder),
-            background=self._background,
+            commands=self.commands,
+            sandbox=Sandbox(
+                kind=settings.command_sandbox, folder=environment.cwd, home=Path.home(), paths=environment.paths
+            ),
             user_skills=environment.paths.skills,
+            mcp=self._mcp,
             read_only=environment.read_only,
         )
 
@@ -126,7 +164,8 @@ class RuntimeFactory:
         if not works:
             return INSTRUCTIONS
         place, read_only = path_text(self._environment.cwd), self._environment.read_only
-        return working_instructions(place, settings.command_timeout_s, read_only=read_only)
+        sandbox = "" if settings.command_sandbox == SANDBOX_OFF else told_sandbox(settings.command_sandbox)
+        return working_instructions(place, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
 
     def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:
         return ModelSummaries(
@@ -150,6 +189,7 @@ class RuntimeFactory:
 
     async def close(self) -> None:
         """Stop compactions and commands, and let go of the models opened for summaries."""
-        await self._background.stop_all()
+        await self.commands.close()
         await self.compactor.close()
         await self._summary_models.close()
+        await self._roster.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic_ai.messages import ModelRequest
@@ -34,15 +35,14 @@ from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.runtime_switcher import RuntimeSwitcher
-from co_tui.session.state import history_edits
+from co_tui.session.standing_approvals import StandingApprovals
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turn import Outcome, Turn
 from co_tui.session.user_command import CommandRefused, UserCommand
-from co_tui.session.user_messages import PromptContent, content_of, prompt_message
+from co_tui.session.user_messages import content_of, prompt_message
 from co_tui.settings import Settings
 from co_tui.store.port import SessionLock
-
-LEAST_RESTORED_TURNS = 3
 
 
 class Session:
@@ -63,7 +63,8 @@ class Session:
         self._stop_next = False
         self._compactor = self._factory.compactor
         self._relief = MemoryRelief(self._compactor)
-        self._editor = HistoryEditor(self._factory.keeping, self._settle_history, self._state_at)
+        state_at = partial(environment.stored_state, recorder.session_id)
+        self._editor = HistoryEditor(self._factory.keeping, self._settle_history, state_at)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
@@ -107,28 +108,18 @@ class Session:
             if listener is not None:
                 recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
-            await asyncio.to_thread(
-                session._factory.parsed.messages, state.history
-            )  # a long one takes a while to parse
+            # A long one takes a while to parse.
+            await asyncio.to_thread(session._factory.parsed.messages, state.history)
             before = state.usage.token_limit if state.usage else None
-            place = {**session._place(), "model": state.model}
-            await session._recorder.record(SessionResume(**place))
+            await session._recorder.record(SessionResume(**{**session._place(), "model": state.model}))
             await session._switcher.record_model_change(state.model, before)
-            await session._restore()
+            await session._editor.restore(session._runtime.history)
         except BaseException:
             lock.release()
             if model_handle is not None:
                 await model_handle.close()
             raise
         return session
-
-    async def _restore(self) -> None:
-        """Begin with as much as the policy restores."""
-        policy = self._runtime.history.policy
-        if policy.restores_texts_only and not self.state.pending:  # a call that waits would be left behind
-            turns = max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6)
-            if (fact := history_edits.restored(self.state, turns)) is not None:
-                await self._recorder.record(fact)
 
     async def fork(self, upto: int | None = None) -> str:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
@@ -158,6 +149,16 @@ class Session:
         return self._runtime.history.scaffold
 
     @property
+    def commands(self) -> RunningCommands:
+        """Those of the model, while they run."""
+        return self._factory.commands
+
+    @property
+    def approvals(self) -> StandingApprovals:
+        """What is not asked about again."""
+        return StandingApprovals(self._recorder, self._environment.kept_approvals)
+
+    @property
     def busy(self) -> bool:
         return self._queue.busy
 
@@ -184,7 +185,7 @@ class Session:
         if self._turn is not None:
             self._turn.pass_over()
         steering = prompt_message(content) if steer and self._turn is not None else None
-        outcome: Outcome = await self._in_turn(lambda: self._one_turn(content), prompt, steering)
+        outcome: Outcome = await self._in_turn(lambda: self._run_turn(prompt_message(content)), prompt, steering)
         return outcome
 
     async def run_command(self, command: str) -> Outcome:
@@ -287,9 +288,6 @@ class Session:
         await self._stop_turns()
         await self._compactor.discard(reason)
 
-    async def _state_at(self, seq: int) -> SessionState:
-        return await self._environment.stored_state(self.id, seq)
-
     async def rename(self, title: str) -> None:
         await self._recorder.record(SessionRename(title=title, **self._place()))
 
@@ -330,13 +328,10 @@ class Session:
             self._lock.release()
         return unsaid
 
-    async def _one_turn(self, content: PromptContent) -> Outcome:
-        return await self._run_turn(self.state.turn + 1, prompt_message(content))
-
     async def _one_command(self, command: str) -> Outcome:
         if self.state.pending:
             raise CommandRefused("A question waits for its answer; the command can run after that.")
-        self._command = UserCommand(self._environment, self._runtime, command)
+        self._command = UserCommand(self._environment, self._runtime, self.commands.guard, command)
         self._stop_if_asked(self._command)
         try:
             outcome = await self._command.run()
@@ -352,18 +347,18 @@ class Session:
 
     async def _go_on(self) -> Outcome | None:
         # A prompt that waits already is no answer, and is said instead.
-        return await self._run_turn(self.state.turn) if self.state.pending and not self.waiting else None
+        return await self._run_turn() if self.state.pending and not self.waiting else None
 
-    async def _run_turn(self, number: int, prompt: ModelRequest | None = None) -> Outcome:
+    async def _run_turn(self, prompt: ModelRequest | None = None) -> Outcome:
         """A turn from its prompt on; without one, from the questions at which it was left."""
-        runtime = self._runtime
+        runtime, number = self._runtime, self.state.turn + (prompt is not None)
         # Made before the prompt is logged, so that it can be stopped from the first moment on.
         self._turn = Turn(
             runtime,
             self._compactor,
             lambda: self._factory.new_recovery(runtime),
             number,
-            lambda agent, turn: self._factory.new_delegated_run(runtime, agent, turn),
+            lambda asked: self._factory.new_delegated_run(runtime, asked, number),
             self._queue.take_steering,
         )
         self._stop_if_asked(self._turn)

@@ -23,6 +23,7 @@ from co_tui.events.messages import text_of
 from co_tui.events.storable import storable, storable_text
 from co_tui.session.draft import Draft
 from co_tui.session.recorder import Recorder
+from co_tui.session.tool_wording import Stage, stage_of
 
 
 class Streaming:
@@ -68,10 +69,10 @@ class Streaming:
                 self._tool(call.tool_name, call.tool_call_id, "started", text_of(call.args))
             case FunctionToolResultEvent(part=answer):
                 self._results[answer.tool_call_id] = answer
-                good = getattr(answer, "outcome", "success") == "success"
+                stage = stage_of(getattr(answer, "outcome", "success"))
                 name = answer.tool_name or ""
                 text = text_of(storable(answer.content))  # a tool may return anything
-                self._tool(name, answer.tool_call_id, "finished" if good else "failed", text)
+                self._tool(name, answer.tool_call_id, stage, text)
             case _:
                 pass
 
@@ -91,7 +92,7 @@ class Streaming:
             )
         )
 
-    def _tool(self, name: str, call_id: str, stage: Any, text: str) -> None:
+    def _tool(self, name: str, call_id: str, stage: Stage, text: str) -> None:
         name, call_id, text = map(storable_text, (name, call_id, text))
         self._recorder.announce(
             ToolActivity(

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from textwrap import indent
+from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events import Json
 from co_tui.inert import one_line
@@ -14,6 +15,9 @@ _EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
 _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
+BETWEEN_STEPS: Final = " · "
+Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
+_STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
@@ -44,14 +48,49 @@ def told_call(tool: str, arguments: str) -> str:
     return one_line(str(told or ""), GIST_CHARS)
 
 
-def told_result(tool: str, arguments: str, result: str, *, failed: bool = False) -> str:
+def told_output(text: str) -> str:
+    """What a command said last, while it runs."""
+    return f"… {one_line(text.rstrip().rpartition(chr(10))[2], STATUS_CHARS)}"
+
+
+def stage_of(outcome: str) -> Stage:
+    """How a call ended, by the outcome that stands in its return."""
+    return _STAGES.get(outcome, "failed")
+
+
+def told_arguments(text: str) -> str:
+    """What a call was given, a line for each; as it was written when that cannot be read."""
+    values = arguments_of(text)
+    if not values:
+        return "" if text == "{}" else text
+    return "\n".join(f"{name}: {_as_written(value)}" for name, value in values.items())
+
+
+def _as_written(value: object) -> str:
+    if isinstance(value, list):
+        return "".join(f"\n  - {_in_a_line(each)}" for each in value)
+    if not isinstance(value, str):
+        return _in_a_line(value)
+    return f"\n{indent(value, '  ')}" if "\n" in value else value
+
+
+def _in_a_line(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_in_a_line(each)}" for name, each in value.items())
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
     """How a call ended, in a few words."""
-    if failed:
-        return "failed"
+    if stage != "finished":
+        return stage
     if tool == "run_command":
         return _ended(result)
     if tool == "write_plan":
         return ""
+    if tool == "ask_user_question" and (answers := arguments_of(result)):
+        given = [each for value in answers.values() for each in (value if isinstance(value, list) else [value])]
+        return one_line(", ".join(map(str, given)), STATUS_CHARS)
     if tool == "read_file" and (read := _READ.match(result)):
         return f"{int(read[1]):,} lines" if read[1] != "1" else "1 line"
     if tool in ("edit_file", "write_file") and (changed := diff_of(tool, arguments)):
@@ -82,7 +121,13 @@ def told_progress(steps: Sequence[Json]) -> str:
         return "no steps"
     done = sum(step.get("state") in _DONE for step in steps)
     texts = [f"{'▶ ' if step.get('state') == 'in_progress' else ''}{step.get('text', '')}" for step in steps]
-    return f"{done} of {len(steps)}  {' · '.join(texts)}"
+    return f"{done} of {len(steps)}  {BETWEEN_STEPS.join(texts)}"
+
+
+def told_steps(steps: Sequence[Json]) -> str:
+    """A plan with a line for each step."""
+    signs = {"in_progress": "▶", **dict.fromkeys(_DONE, "☑")}
+    return "\n".join(f"{signs.get(str(step.get('state')), '☐')} {step.get('text', '')}" for step in steps)
 
 
 def _ended(result: str) -> str:

@@ -1,10 +1,7 @@
 """One turn: from a logged prompt to the end of the reply, through failures and interruptions."""
 
 import asyncio
-import contextlib
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 
 import pydantic_ai
@@ -15,37 +12,28 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.usage import UsageLimits
 
-from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.failures import Failure
 from co_tui.context.count import Scaffold
-from co_tui.context.overflow import Overflow
 from co_tui.context.repair import repair
 from co_tui.events import (
     ApprovalRequested,
     CompactionComplete,
     Message,
-    SessionError,
     SessionInterrupted,
 )
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
-from co_tui.session.classify import classify
+from co_tui.session.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp, Stopped
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.delegations import DelegatedRun, Delegations
+from co_tui.session.delegations import Delegations, NewRun
 from co_tui.session.request_hook import RequestHook
 from co_tui.session.run_log import RunLog
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.streaming import Streaming
-from co_tui.store.errors import StoreError
 
 # The library greets on standard error, which is where the screen, or a script's reader, is.
 pydantic_ai.BANNER_ENABLED = False
-
-LONGEST_BACKOFF_S = 60.0
-MOST_PARTIAL_CHARS = 100_000
-"""What an event keeps of a reply that is asked for again."""
 
 
 class Outcome(Enum):
@@ -54,26 +42,6 @@ class Outcome(Enum):
     DONE = "done"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
-
-
-class PromptTooLong(Exception):
-    """The prompt alone, with what must go along, does not fit the window."""
-
-    def __init__(self, overshoot_tokens: int, window_tokens: int) -> None:
-        super().__init__(
-            f"The prompt does not fit: even alone it is about {overshoot_tokens:,} tokens over the window of "
-            f"{window_tokens:,}. Shorten it, or choose a model with a larger window."
-        )
-
-
-class StepsUsedUp(Exception):
-    """The turn took as many steps as it may; what was done in them is in the log."""
-
-    def __init__(self, steps: int) -> None:
-        super().__init__(
-            f"The turn stopped after {steps:,} steps, as many as `agent_max_steps` allows. "
-            "All that was done is kept, and the work can go on from there."
-        )
 
 
 class Turn:
@@ -85,15 +53,13 @@ class Turn:
         compactor: Compactor,
         new_recovery: Callable[[], Recovery],
         number: int,
-        new_delegated_run: Callable[[str, int], DelegatedRun],
+        new_delegated_run: NewRun,
         take_steering: Callable[[], Sequence[ModelRequest]] = tuple,
     ) -> None:
         """`take_steering` gives what the user wants to add to the turn while it runs."""
         self._runtime = runtime
         self._history = runtime.history
         self._compactor = compactor
-        self._new_recovery = new_recovery
-        self._recovery = new_recovery()
         self._recorder = runtime.history.recorder
         self._number = number
         self._take_steering = take_steering
@@ -101,12 +67,22 @@ class Turn:
         self._token = CancellationToken()
         self._live = Streaming(self._recorder, number, runtime.model_handle.name)
         self._log = RunLog(self._history, number, self._live)
-        self._approvals = Approvals(self._recorder, runtime.questions, number, runtime.kept_approvals)
-        self._delegations = Delegations(self._recorder, lambda agent: new_delegated_run(agent, number))
+        self._approvals = Approvals(
+            self._recorder, runtime.questions, number, runtime.kept_approvals, what=runtime.toolkit.what
+        )
+        self._delegations = Delegations(self._recorder, new_delegated_run)
         self._leaving = self._passed_over = False
         self._steps = 0
-        self._kept = 0
-        """Replies that are in the log; an empty one is a step, too, but leads nowhere."""
+        self._attempts = Attempts(
+            history=self._history,
+            live=self._live,
+            keep_results=self._keep_results,
+            new_recovery=new_recovery,
+            stopped=self._stopped,
+            where=f"turn {number}",
+            max_retries=runtime.settings.max_retries,
+            first_backoff_s=runtime.first_backoff_s,
+        )
 
     def interrupt(self, *, leaving: bool = False) -> None:
         """Stop as soon as possible; what has come so far is kept. Who leaves finds open questions again."""
@@ -127,43 +103,15 @@ class Turn:
         elif not self._open_questions:
             await self._approvals.withdraw("The call is no longer part of the conversation.")
             return Outcome.DONE
-        attempt = 1
-        while not self._stopped.is_set():
-            kept_before = self._kept
-            overflow: Overflow | None = None
-            try:
-                await self._ask()
-                return Outcome.DONE
-            except RunCancelled as cancelled:
-                return await self._interrupted(self._log.beyond(cancelled.all_messages()))
-            except StoppedWhileAsking:
-                break
-            except StoreError:
-                raise  # what cannot be logged must not go on
-            except PromptTooLong as too_long:
-                failure = Failure(kind="context_limit", sentence=str(too_long), retryable=False)
-                if self._recovery.begun and await self._recovered(failure, None):
-                    continue
-            except StepsUsedUp as used_up:
-                failure = Failure(kind="steps", sentence=str(used_up), retryable=False)
-            except ModelUnusable as unusable:
-                failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
-            except Exception as error:
-                failure, overflow = classify(error, self._runtime.model_handle.asked)
-            await self._keep_results()
-            if self._kept > kept_before:
-                self._recovery = self._new_recovery()  # what was tried before, helped
-            if overflow is not None:
-                if await self._recovered(failure, overflow):
-                    continue
-                failure = replace(failure, sentence=f"{failure.sentence} {self._size_of_prompt()}")
-            if self._kept > kept_before:
-                attempt = 1  # the failure before this one was overcome
-            if not failure.retryable or attempt > self._runtime.settings.max_retries or self._is_answered():
-                return await self._failed(failure, attempt)
-            await self._wait_to_retry(failure, attempt)
-            attempt += 1
-        return await self._interrupted(())
+        try:
+            await self._attempts.until_answered(self._ask)
+            return Outcome.DONE
+        except RunCancelled as cancelled:
+            return await self._interrupted(self._log.beyond(cancelled.all_messages()))
+        except (StoppedWhileAsking, Stopped):
+            return await self._interrupted(())
+        except GivenUp as given_up:
+            return await self._failed(given_up)
 
     async def _say(self, prompt: ModelRequest) -> None:
         """Log the prompt; what waited for an answer until now is not allowed, and the model is told."""
@@ -177,31 +125,6 @@ class Turn:
     @property
     def _open_questions(self) -> list[ApprovalRequested]:
         return open_questions(self._recorder.state, self._history.messages)
-
-    def _is_answered(self) -> bool:
-        """Whether the history ends with a reply, however useless: there is nothing to ask again."""
-        history = self._history.messages
-        return bool(history) and isinstance(history[-1], ModelResponse)
-
-    async def _recovered(self, failure: Failure, overflow: Overflow | None) -> bool:
-        """Make the next request smaller in the next way there is; the turn then goes on from what is logged."""
-        if self._stopped.is_set():
-            return False
-        await self._recorder.record(self._error(failure, 1, "making the conversation smaller", 0.0), ends_draft=True)
-        self._live.begin_again()
-        done = await self._recovery.next(overflow)
-        if done:
-            what = "The request was too long for the model."
-            await self._recorder.record(SessionError(what=what, kind="context_limit", outcome=done, retry_in_s=0.0))
-        return bool(done)
-
-    def _size_of_prompt(self) -> str:
-        """How far the smallest request was from fitting, as far as that is known."""
-        usage = self._recorder.state.usage
-        limit = self._history.governor.window.tokens
-        if usage is None or usage.current_tokens <= limit:
-            return "Nothing that could be left out is left."
-        return f"Even alone the prompt is about {usage.current_tokens - limit:,} tokens too long; shorten it."
 
     async def _ask(self) -> None:
         runtime = self._runtime
@@ -243,7 +166,10 @@ class Turn:
         """The last step before sending: what is new is logged, the stages run, the usage is told."""
         await self._log.catch_up(run_messages)
         if self._steps >= self._runtime.settings.agent_max_steps:
-            raise StepsUsedUp(self._steps)
+            raise StepsUsedUp(
+                f"The turn stopped after {self._steps:,} steps, as many as `agent_max_steps` allows. "
+                "All that was done is kept, and the work can go on from there."
+            )
         for said in self._take_steering():  # all calls are answered here, so that it parts no pair
             await self._log.log(said)
         self._history.scaffold = scaffold
@@ -259,7 +185,7 @@ class Turn:
     async def after_response(self, response: ModelResponse) -> None:
         """A whole reply: logged, and the context measured by what its provider counted."""
         self._steps += 1
-        self._kept += bool(response.parts)
+        self._attempts.kept += bool(response.parts)
         await self._log.reply(response)
         await self._note_compaction(response)
         await self._history.heard(response)
@@ -294,11 +220,12 @@ class Turn:
         )
         return Outcome.INTERRUPTED
 
-    async def _failed(self, failure: Failure, attempt: int) -> Outcome:
+    async def _failed(self, given_up: GivenUp) -> Outcome:
         if (partial := self._live.draft.message()) is not None:
             await self._recorder.record(Message(turn=self._number, message=partial, interrupted=True), ends_draft=True)
         await self._close(())
-        await self._recorder.record(self._error(failure, attempt, "gave up; the conversation can go on"))
+        told = self._attempts.error(given_up.failure, given_up.attempt, "gave up; the conversation can go on")
+        await self._recorder.record(told)
         return Outcome.FAILED
 
     async def _keep_results(self) -> None:
@@ -310,24 +237,3 @@ class Turn:
     async def _close(self, rest: Sequence[ModelMessage]) -> None:
         await self._approvals.withdraw("the turn failed")
         await self._log.close(rest)
-
-    async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
-        backoff = self._runtime.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
-        delay = min(max(backoff, failure.retry_after_s or 0.0), LONGEST_BACKOFF_S)
-        await self._recorder.record(self._error(failure, attempt, f"retrying in {delay:.1f} s", delay), ends_draft=True)
-        self._live.begin_again()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stopped.wait(), delay)
-
-    def _error(self, failure: Failure, attempt: int, outcome: str, delay: float | None = None) -> SessionError:
-        return SessionError(
-            what=failure.sentence,
-            where=f"turn {self._number}",
-            outcome=outcome,
-            kind=failure.kind,
-            status=failure.status,
-            attempt=attempt,
-            attempts=self._runtime.settings.max_retries,
-            retry_in_s=None if delay is None else round(delay, 2),
-            partial=self._live.draft.text[:MOST_PARTIAL_CHARS] if delay is not None else "",
-        )

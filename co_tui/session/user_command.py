@@ -15,6 +15,7 @@ from co_tui.events.event import dump
 from co_tui.session.child_process import LINGER_S, ChildProcess
 from co_tui.session.command_output import BoundedOutput
 from co_tui.session.environment import Environment
+from co_tui.session.process_guard import ProcessGuard
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turn import Outcome
@@ -36,8 +37,9 @@ class CommandRefused(Exception):
 class UserCommand:
     """One run of a command. What it said so far is kept, even when co-tui is killed."""
 
-    def __init__(self, environment: Environment, runtime: Runtime, command: str) -> None:
+    def __init__(self, environment: Environment, runtime: Runtime, guard: ProcessGuard, command: str) -> None:
         self._recorder = runtime.history.recorder
+        self._guard = guard
         self._command = command
         self._cwd = environment.cwd
         self._environ = without_secrets(environment.environ)
@@ -80,11 +82,13 @@ class UserCommand:
         except (OSError, ValueError) as error:
             return f"could not be started: {getattr(error, 'strerror', None) or error}"
         telling = asyncio.create_task(self._tell())
+        self._guard.note(transport.get_pid())
         try:
             return await self._followed(transport, process)
         finally:
             telling.cancel()
             _kill(transport)
+            self._guard.forget(transport.get_pid())  # a service that the user started stays
             transport.close()
 
     async def _followed(self, transport: asyncio.SubprocessTransport, process: ChildProcess) -> str:

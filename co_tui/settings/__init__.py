@@ -1,20 +1,35 @@
 """Settings: what can be set, where each value came from, and setting it."""
 
+from co_tui.settings.agent_files import AgentFile, AgentFiles
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import policy_names, read_text
-from co_tui.settings.layers import COMMAND_LINE, DEBUG_VARIABLE, Loaded, Origin, load, project_wish, told_wish
-from co_tui.settings.rules import shown
+from co_tui.settings.layers import (
+    COMMAND_LINE,
+    DEBUG_VARIABLE,
+    Loaded,
+    Origin,
+    agents_in_force,
+    load,
+    project_wish,
+    told_agents,
+    told_waiting,
+    told_wish,
+)
+from co_tui.settings.rules import shown, told
 from co_tui.settings.values import Governing, Settings, SettingsError, check, rules, unknown_key
 from co_tui.settings.writing import caveat, write
 
 __all__ = [
     "COMMAND_LINE",
     "DEBUG_VARIABLE",
+    "AgentFile",
+    "AgentFiles",
     "Governing",
     "Loaded",
     "Origin",
     "Settings",
     "SettingsError",
+    "agents_in_force",
     "caveat",
     "check",
     "contradictions",
@@ -24,6 +39,9 @@ __all__ = [
     "read_text",
     "rules",
     "shown",
+    "told",
+    "told_agents",
+    "told_waiting",
     "told_wish",
     "unknown_key",
     "unused",

@@ -8,19 +8,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.inert import shell_text
+from co_tui.inert import one_line, shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
+from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
-from co_tui.settings.rules import shown
-from co_tui.settings.values import Settings, SettingsError, check, needs_trust, refused, rules, unknown_key
-from co_tui.trust import Trust, Wish
+from co_tui.settings.rules import SANDBOXES, shown
+from co_tui.settings.values import Settings, SettingsError, check, needs_trust, rules, unknown_key
+from co_tui.trust import AGENTS, Trust, Wish
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"
 DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
 """Not a setting: it makes failures of co-tui itself show where they happened."""
+BOTH: Final = " and "
+"""Between the sources of a value that has parts from several."""
+AGENTS_CHARS: Final = 200
 MOST_WARNINGS: Final = 5
 """Of one file: one with thousands of odd keys is told of in a few lines."""
 
@@ -42,7 +46,9 @@ class Loaded(Record):
     warnings: tuple[str, ...]
     """What is ignored: keys nobody knows, and what a folder may not set."""
     withheld: Wish | None = None
-    """What the project's file wants and does not get, because its folder is not trusted."""
+    """What the project wants and does not get, because its folder is not trusted."""
+    agents: AgentFiles = AgentFiles()
+    """Whom work can be given to: the agents of the user's own files, and those of the project once it is trusted."""
 
 
 def load(
@@ -57,31 +63,55 @@ def load(
     if paths.config_file.exists():
         merge.layer(str(paths.config_file), merge.table(paths.config_file))
     merge.policy(paths)
-    merge.narrow_tools()
+    merge.narrow()
     defaults = Settings()
     origins = {name: merge.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
     values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
     settings = Settings(**values)
+    agents = merge.agents.before(read_agents(paths.agents))
     return Loaded(
         settings=settings,
         origins=origins,
         problems=(*merge.problems, *contradictions(settings)),
-        warnings=tuple(merge.warnings),
+        warnings=(*merge.warnings, *agents.problems),
         withheld=withheld,
+        agents=agents,
     )
 
 
 def project_wish(folder: Path) -> Wish | None:
-    """What the file of the project around `folder` wants that needs trust; None without such a file.
+    """What the project around `folder` wants that needs trust; None when it has neither settings nor agents.
 
     Raises `SettingsError` for a file that cannot be read.
     """
     file = find_upwards(PROJECT_FILE, folder)
-    return _wish(file, read_table(file)) if file is not None else None
+    wish = _wish(folder, read_table(file) if file is not None else {}, read_project_agents(project_folder(folder)))
+    return wish if file is not None or wish.wanted else None
 
 
-def _wish(file: Path, table: Mapping[str, object]) -> Wish:
-    return Wish(file=file, wanted={key: value for key, value in sorted(table.items()) if needs_trust(key)})
+def agents_in_force(paths: Paths, cwd: Path) -> AgentFiles:
+    """Whom work can be given to, as the files and the user's trust are now."""
+    own, found = read_agents(paths.agents), read_project_agents(project_folder(cwd))
+    if not found.agents:
+        return found.before(own)
+    try:
+        file = find_upwards(PROJECT_FILE, cwd)
+        wish = _wish(cwd, read_table(file) if file is not None else {}, found)
+    except SettingsError:
+        return own
+    return found.before(own) if Trust(paths.trust_file).has(wish) else own
+
+
+def _wish(cwd: Path, table: Mapping[str, object], agents: AgentFiles) -> Wish:
+    wanted = {key: value for key, value in sorted(table.items()) if needs_trust(key)}
+    if agents.agents:
+        wanted[AGENTS] = [agent.asked_for for agent in agents.agents]
+    return Wish(
+        file=project_folder(cwd) / PROJECT_FILE,
+        wanted=wanted,
+        agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents.agents),
+        agent_files=tuple(agent.file for agent in agents.agents),
+    )
 
 
 class _Merge:
@@ -91,43 +121,50 @@ class _Merge:
         self.found: dict[str, Origin] = {}
         self.problems: list[str] = []
         self.warnings: list[str] = []
-        self._project_tools: Origin | None = None
+        self.agents = AgentFiles()
+        self._narrowing: dict[str, Origin] = {}
+        """What the project's file says where it may only take away."""
 
     def layer(self, source: str, values: Mapping[str, object], *, name: Callable[[str], str] = lambda key: key) -> None:
         unknown = [key for key in values if key not in rules()]
         self.warnings += [f"{source}: {unknown_key(key)}" for key in unknown[:MOST_WARNINGS]]
         if len(unknown) > MOST_WARNINGS:
             self.warnings.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more keys are no settings.")
-        for key, rule in rules().items():
+        for key in rules():
             if key in values:
                 try:
-                    self.found.setdefault(key, Origin(check(key, values[key]), source))
-                except SettingsError:
-                    self.problems.append(refused(name(key), values[key], rule, source))
+                    found = Origin(check(key, values[key], named=name(key), source=source), source)
+                    self.found[key] = _combined(key, self.found.get(key), found)
+                except SettingsError as error:
+                    self.problems.append(str(error))
 
     def project(self, cwd: Path, trust: Trust) -> Wish | None:
         """The layer of the folder itself; returns what it wants and does not get."""
-        file = find_upwards(PROJECT_FILE, cwd)
-        if file is None:
-            return None
-        table = self.table(file)
-        wish = _wish(file, table)
+        file, agents = find_upwards(PROJECT_FILE, cwd), read_project_agents(project_folder(cwd))
+        table = self.table(file) if file is not None else {}
+        wish = _wish(cwd, table, agents)
         withheld = wish if wish.wanted and not trust.has(wish) else None
         if withheld is not None:
-            self.warnings.append(told_withheld(withheld))
+            self.warnings += told_withheld(withheld)
             table = {key: value for key, value in table.items() if key not in withheld.wanted}
+        else:
+            self.agents = agents
+        if file is None:
+            return withheld
         self.layer(str(file), table)
-        if (tools := self.found.get("tools")) is not None and tools.source == str(file):
-            self._project_tools = self.found.pop("tools")
+        for key in ("tools", "command_sandbox"):
+            if (wanted := self.found.get(key)) is not None and wanted.source == str(file):
+                self._narrowing[key] = self.found.pop(key)
         return withheld
 
-    def narrow_tools(self) -> None:
-        """A project's file may leave out tools that weaker layers have, and never add one."""
-        if self._project_tools is not None:
-            wanted, source = self._project_tools
-            present = self.found.get("tools", Origin(Settings().tools, "default")).value
-            assert isinstance(wanted, tuple) and isinstance(present, tuple)
-            self.found["tools"] = Origin(tuple(each for each in present if each in wanted), source)
+    def narrow(self) -> None:
+        """A project's file may leave out tools that weaker layers have and ask for a stricter sandbox, and never give
+        more than they do."""
+        for key, wanted in self._narrowing.items():
+            present = self.found.get(key, Origin(getattr(Settings(), key), "default"))
+            self.found[key] = _narrower_tools(present, wanted) if key == "tools" else _stricter(present, wanted)
+            if self.found[key].value != wanted.value and key != "tools":
+                self.warnings.append(f"{wanted.source}: {key} = {shown(wanted.value)} is ignored: yours is stricter.")
 
     def policy(self, paths: Paths) -> None:
         name = self.found.get("policy", Origin(Settings().policy, "default"))
@@ -153,13 +190,51 @@ class _Merge:
             return {}
 
 
-def told_withheld(wish: Wish) -> str:
-    """The sentence about what a folder does not get."""
-    return f"{wish.file} wants to set {told_wish(wish)}: ignored until you trust this folder with `co-tui trust`."
+def _narrower_tools(present: Origin, wanted: Origin) -> Origin:
+    assert isinstance(wanted.value, tuple) and isinstance(present.value, tuple)
+    return Origin(tuple(each for each in present.value if each in wanted.value), wanted.source)
+
+
+def _stricter(present: Origin, wanted: Origin) -> Origin:
+    return max(present, wanted, key=lambda origin: SANDBOXES.index(str(origin.value)))
+
+
+def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
+    """The strongest value counts; but MCP servers of several files stand side by side, each under its name."""
+    if stronger is None or key != "mcp_servers":
+        return stronger or weaker
+    assert isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping)
+    return Origin({**weaker.value, **stronger.value}, f"{stronger.source}{BOTH}{weaker.source}")
+
+
+def told_withheld(wish: Wish) -> list[str]:
+    """The sentences about what a folder does not get."""
+    told = []
+    if wish.settings:
+        told.append(
+            f"{wish.file} wants to set {told_wish(wish)}: ignored until you trust this folder with `co-tui trust`."
+        )
+    if wish.agents:
+        told.append(told_waiting(wish))
+    return told
+
+
+def told_waiting(wish: Wish) -> str:
+    """The sentence about the agents of a folder that is not trusted."""
+    waits = "wait" if len(wish.agents) > 1 else "waits"
+    return f"{told_agents(wish)} {waits} until you trust this folder with `co-tui trust`."
 
 
 def told_wish(wish: Wish) -> str:
-    return ", ".join(f"{key} = {shown(value)}" for key, value in wish.wanted.items())
+    """The settings it wants."""
+    return ", ".join(f"{key} = {shown(value)}" for key, value in wish.settings.items())
+
+
+def told_agents(wish: Wish) -> str:
+    """How many agents it defines, and which."""
+    count = len(wish.agents)
+    named = one_line(", ".join(wish.agents), AGENTS_CHARS)
+    return f"{count} agent{'s' if count > 1 else ''} of {wish.folder} ({named})"
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:

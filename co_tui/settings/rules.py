@@ -9,8 +9,13 @@ from co_tui.settings.by_window import ByWindow
 
 HOOKS: Final = ("preCompact",)
 """Moments at which commands of the user's own can run."""
-TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents")
-"""What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md."""
+TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp")
+"""What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp`
+the tools of MCP servers."""
+SANDBOX_OFF: Final = "off"
+SANDBOX_WITH_NETWORK: Final = "bwrap+network"
+SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, "bwrap")
+"""Where commands run that the model asked for, the freest first; `bwrap` is without a network."""
 SHOWN_CHARS: Final = 60
 EMBEDDED: Final = "embedded"
 SERVED: Final = "openai-chat"
@@ -40,12 +45,30 @@ class Rule(NamedTuple):
     """Raises ValueError, TypeError, OverflowError or RecursionError for what is not allowed."""
 
 
+class PartRefused(ValueError):
+    """A part of a structured value that is not allowed."""
+
+    def __init__(self, path: str, told: str, allowed: str) -> None:
+        """`told` is the part as it may be shown."""
+        super().__init__(path)
+        self.path, self.told, self.allowed = path, told, allowed
+
+
 def shown(value: object) -> str:
     """A value as it is quoted in a sentence: on one line, and not all of a long one."""
     try:
         return one_line(repr(value), SHOWN_CHARS)
     except (ValueError, RecursionError):  # thousands of digits, or of brackets
         return f"a value too large to show ({type(value).__name__})"
+
+
+def told(value: object) -> str:
+    """A value as people write it."""
+    if isinstance(value, tuple | list) and not isinstance(value, ByWindow):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return json.dumps(value, default=str) if value else "none"
+    return str(value) if value != "" else "(empty)"
 
 
 def whole_number(minimum: int, maximum: int, meaning_of_zero: str = "") -> Rule:

@@ -8,6 +8,8 @@ from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Array, Comment, Item, Table
 
+from co_tui.settings.mcp_servers import McpServer
+
 
 def with_key(text: str, key: str, value: object) -> str:
     """The text with a top-level key set. Raises ValueError for what only its user can change."""
@@ -53,7 +55,7 @@ def _with_key_on_top(top: TOMLDocument, key: str, value: object, newline: str, t
 
 def _change(table: Any, key: str, value: object, newline: str) -> None:
     """Tables and lists are changed one by one, so that what is said about the others stays beside them."""
-    present = table.get(key)
+    present, value = table.get(key), _plain(value)
     if isinstance(present, MutableMapping) and isinstance(value, Mapping):
         for name in [name for name in present if name not in value]:
             del present[name]
@@ -88,11 +90,16 @@ def _insert(top: TOMLDocument, key: str, value: object, newline: str, tables_fol
 
 
 def _item(value: object, newline: str) -> Item:
+    value = _plain(value)
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
-        table.update({name: list(each) for name, each in value.items()})
+        table.update({name: _item(each, "") for name, each in value.items()})
         item: Item = table
     else:
         item = tomlkit.item(list(value) if isinstance(value, tuple) else value)
     item.trivia.trail = newline
     return item
+
+
+def _plain(value: object) -> object:
+    return value.as_table() if isinstance(value, McpServer) else value

@@ -8,9 +8,13 @@ from typing import Annotated, Final
 from co_tui.inert import one_line
 from co_tui.record import Record
 from co_tui.settings.by_window import ByWindow
+from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
 from co_tui.settings.rules import (
+    SANDBOX_OFF,
+    SANDBOXES,
     THEMES,
     TOOLS,
+    PartRefused,
     Rule,
     address,
     hook_table,
@@ -133,6 +137,9 @@ class Settings(Governing):
     """Model decisions in one turn before it stops with a notice."""
     command_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
     """How long a command that the model runs may take before it is stopped."""
+    command_sandbox: Annotated[str, one_of(*SANDBOXES)] = SANDBOX_OFF
+    """Where such commands run: as the user, or in bubblewrap, writing only in the folder. A project's file can make it
+    stricter, never freer."""
     retention_days: Annotated[int, whole_number(0, 36_500, "keeps sessions for ever")] = 0
     """Sessions older than this move to the trash."""
     request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0
@@ -143,6 +150,8 @@ class Settings(Governing):
     """Commands that run at certain moments; `preCompact` may veto a compaction or add to its focus."""
     hook_timeout_s: Annotated[float, number(0.1, 600)] = 10.0
     """How long a hook may take."""
+    mcp_servers: Annotated[Mapping[str, McpServer], mcp_server_table()] = NO_SERVERS
+    """Servers whose tools the model gets, by name: a `command` that is started, or a `url`."""
     telemetry: Annotated[str, address("off", "an OpenTelemetry collector")] = "off"
     """Where compactions are reported to as OpenTelemetry spans."""
 
@@ -160,21 +169,25 @@ def needs_trust(key: str) -> bool:
     return key in Settings.FIELDS and key not in Governing.FIELDS
 
 
-def check(key: str, value: object) -> object:
-    """The value as the setting keeps it. Raises `SettingsError` when it is not allowed."""
+def check(key: str, value: object, *, named: str = "", source: str = "") -> object:
+    """The value as the setting keeps it. Raises `SettingsError` when it is not allowed; `named` is what it is called
+    where it stands."""
     rule = rules().get(key)
     if rule is None:
         raise SettingsError(unknown_key(key))
     try:
         return rule.read(value)
+    except PartRefused as part:
+        path = ".".join(filter(None, (named or key, part.path)))
+        raise SettingsError(_refused(path, part.told, part.allowed, source)) from None
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise SettingsError(refused(key, value, rule)) from None
+        raise SettingsError(_refused(named or key, shown(value), rule.allowed, source)) from None
 
 
-def refused(key: str, value: object, rule: Rule, source: str = "") -> str:
+def _refused(key: str, told: str, allowed: str, source: str) -> str:
     """The sentence about a bad value: where it stands, and what is allowed."""
     where = f" ({source})" if source else ""
-    return f"{key} = {shown(value)}{where} is not allowed: it must be {rule.allowed}."
+    return f"{key} = {told}{where} is not allowed: it must be {allowed}."
 
 
 def unknown_key(key: str) -> str:

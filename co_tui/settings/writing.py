@@ -8,7 +8,7 @@ from co_tui.paths import Paths, write_atomically
 from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, policy_file, policy_names, read_text
-from co_tui.settings.layers import Loaded
+from co_tui.settings.layers import BOTH, Loaded
 from co_tui.settings.rules import shown
 from co_tui.settings.values import Settings, SettingsError, check
 
@@ -62,7 +62,7 @@ def caveat(key: str, loaded: Loaded, paths: Paths) -> str:
     """Why a value that was just written to the user's file may not count; empty when it does."""
     source = loaded.origins[key].source
     weaker = (str(paths.config_file), "default", f"policy {loaded.settings.policy}")
-    if source not in weaker:
+    if source not in weaker and str(paths.config_file) not in source.split(BOTH):
         return f" It does not count as long as {source} says {shown(loaded.origins[key].value)}."
     idle = unused(loaded.settings).get(key)
     return f" It is {idle}." if idle else ""

@@ -1,6 +1,7 @@
 """What is being done right now, for how long, and whether anything comes. Knows no screen and no clock."""
 
 from co_tui.events import (
+    ApprovalDecided,
     CommandOutput,
     CompactionComplete,
     CompactionStart,
@@ -12,6 +13,7 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
     UsageInfo,
+    agent_of,
 )
 from co_tui.events.messages import prompt_of
 from co_tui.inert import one_line
@@ -56,6 +58,8 @@ class Activity:
 
     def hear(self, fact: Fact, now: float) -> None:
         match fact:
+            case _ if agent_of(fact):
+                self._heard_at = now  # a delegate's, told in the fold of its own call
             case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
             case CommandOutput(command=command):
@@ -74,6 +78,8 @@ class Activity:
                 )
             case ToolActivity(tool_call_id=call):
                 self._tools.pop(call, None)
+                self._heard_at = now
+            case ApprovalDecided():
                 self._heard_at = now
             case SessionError(retry_in_s=float() as delay):
                 self._retry_at = now + delay

@@ -135,6 +135,8 @@ class CoTui(App[None]):
             from co_tui.ui.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
+        for problem in self.launch.loaded.agents.problems:
+            self.chat.feed.note(problem, "error")
         self.load_engine()
 
     def load_engine(self) -> None:
@@ -156,6 +158,9 @@ class CoTui(App[None]):
 
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
+
+    def heeds_effort(self, model: str) -> bool:
+        return self.controller.heeds_effort(model)
 
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))

@@ -9,11 +9,13 @@ import shutil
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from co_tui.agent.catalogue import EMBEDDED
 from co_tui.session.questions import Questions
 from co_tui.settings import Loaded
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
+    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.agent.models import ModelHandle
     from co_tui.session.environment import Environment
     from co_tui.session.recorder import Listener
@@ -86,12 +88,29 @@ class Backend:
     async def renew(self, loaded: Loaded) -> Launch:
         """The same for settings under which somebody else may answer: what was opened before is closed."""
         await self._cool_down()
-        return self.govern(loaded)
+        self.govern(loaded)
+        self.start_servers(self.launch.choice.model)
+        return self.launch
 
     def warm_up(self, model: str) -> None:
         """Reach for the model before the first prompt does, so that nobody waits for it twice."""
         if self._warm is None:
             self._warm = (model, asyncio.create_task(self._open_and_touch(model)))
+
+    def start_servers(self, model: str) -> None:
+        """Those the settings name, beside the screen; the embedded model has no use for any."""
+        settings = self.launch.settings
+        if self._environment is not None and "mcp" in settings.tools and model != EMBEDDED:
+            self._environment.mcp_servers.use(settings.mcp_servers, self.launch.cwd, self.launch.environ)
+
+    def server_reports(self) -> "list[ServerReport]":
+        return self._environment.mcp_servers.reports if self._environment is not None else []
+
+    def restart_servers(self, model: str) -> None:
+        """Those that failed."""
+        if self._environment is not None:
+            self._environment.mcp_servers.forget_failed()
+            self.start_servers(model)
 
     async def start(self, listener: "Listener") -> "Session":
         from co_tui.session.session import Session
@@ -109,6 +128,7 @@ class Backend:
         store = self.launch.store
         with store.claim(session_id):
             await asyncio.wrap_future(store.writing().delete(session_id))
+            store.prompt_drafts.write(session_id, "")
             # Its checkpoints tell what was said, too.
             await asyncio.to_thread(shutil.rmtree, self.launch.paths.session(session_id), ignore_errors=True)
 
@@ -122,6 +142,8 @@ class Backend:
 
     async def close(self) -> None:
         await self._cool_down()
+        if self._environment is not None:
+            await self._environment.mcp_servers.close()
         await asyncio.to_thread(self.launch.store.close)
 
     async def _cool_down(self) -> None:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
-CommandGroup: TypeAlias = Literal["conversation", "models", "reports", "sessions", "settings", "view"]
+CommandGroup: TypeAlias = Literal["agents", "conversation", "models", "reports", "sessions", "settings", "view", "work"]
 
 
 class Command(NamedTuple):
@@ -53,6 +53,8 @@ COMMANDS = (
     Command("fork", "conversation", "Go on in a copy of this session; the original stays as it is"),
     Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints"),
     Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait"),
+    Command("commands", "work", "The commands that run in the background: what they say, and how to end one"),
+    Command("approvals", "work", "What is always allowed, in this session and in this project, and taking it back"),
     Command("history", "reports", "How many turns and messages there are"),
     Command(
         "context",
@@ -60,8 +62,10 @@ COMMANDS = (
         "What the context is made of; `instructions` shows what goes with every request, `clear` empties it",
         "[instructions | clear]",
     ),
+    Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
     Command("config", "settings", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
     Command("policy", "settings", "Show what governs the context, or choose another policy", "[POLICY]"),
+    Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
     Command("resume", "sessions", "Open a past session", "[ID]"),
     Command("rename", "sessions", "Give this session a name", "[TITLE]"),
     Command("theme", "view", "Switch between dark and light"),
@@ -104,8 +108,8 @@ def called(text: str) -> Called | None:
 def unknown(name: str) -> str:
     """The sentence for a command that does not exist."""
     close = get_close_matches(name, _BY_NAME, n=1, cutoff=0.5)
-    hint = f"did you mean /{close[0]}?" if close else "/help lists them."
-    return f"There is no command /{name}; {hint}"
+    hint = f"did you mean /{close[0]}?" if close else "/help lists them all."
+    return f"There is no command /{name}; {hint} ↑ brings back what you wrote."
 
 
 def bindings() -> list[Binding]:

@@ -21,6 +21,7 @@ from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.blocks import BlockBuilder
 
 if TYPE_CHECKING:
+    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.ui.stored_session import StoredSession
 
@@ -57,6 +58,13 @@ class SessionController:
     def engine_is_loaded(self) -> bool:
         return self.backend.ready
 
+    @property
+    def mcp_servers(self) -> "list[ServerReport]":
+        return self.backend.server_reports()
+
+    def restart_mcp_servers(self) -> None:
+        self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)
+
     def show_stored(self, session_id: str) -> None:
         """The end of a stored session, read without the engine; an empty chat without one."""
         trouble, state = "", SessionState()
@@ -90,6 +98,8 @@ class SessionController:
             return
         if self.backend.trouble:
             self.chat.feed.note(self.backend.trouble, "error")
+        self.backend.start_servers(model)
+        self.settings.show()
         await self._remember_prompts()
         if self._session_id:
             await self._open(self._session_id, self.launch.model)
@@ -203,6 +213,7 @@ class SessionController:
     async def switch_session(self, session_id: str) -> None:
         """Leave this session for another; an empty id begins a new one."""
         await self.leave()
+        self._forget_draft()
         self.drafts.write(self._session_id, self.chat.prompt.whole)
         self.chat.prompt.text = ""
         self._session_id = session_id
@@ -239,9 +250,13 @@ class SessionController:
             self.chat.show_older(blocks)
 
     def draft_changed(self, text: str) -> None:
+        self._forget_draft()
+        self._draft_timer = self._host.set_timer(DRAFT_SAVE_S, lambda: self.drafts.write(self._session_id, text))
+
+    def _forget_draft(self) -> None:
+        """What was to be saved is saved otherwise, or no longer wanted."""
         if self._draft_timer is not None:
             self._draft_timer.stop()
-        self._draft_timer = self._host.set_timer(DRAFT_SAVE_S, lambda: self.drafts.write(self._session_id, text))
 
     async def rename_session(self, session_id: str, title: str) -> None:
         self._require_engine()
@@ -256,6 +271,14 @@ class SessionController:
         if session_id == self._session_id:
             await self.switch_session("")
         await self.backend.delete(session_id)
+
+    def heeds_effort(self, model: str) -> bool:
+        """Known once the engine is loaded."""
+        if not self.backend.ready:
+            return False
+        from co_tui.agent.reasoning import ignores_effort
+
+        return not ignores_effort(model)
 
     def _require_engine(self) -> None:
         if not self.backend.ready:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import App
+from textual.content import Content
 
 from co_tui.inert import inert, one_line
 from co_tui.session.questions import (
@@ -17,16 +18,14 @@ from co_tui.session.questions import (
     SummaryQuestion,
 )
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.widgets.question import QuestionPanel, is_diff
+from co_tui.ui.widgets.question import ALL_OF_IT, QuestionPanel
+from co_tui.ui.widgets.question_text import changes, coloured, is_diff
 
 if TYPE_CHECKING:
     from co_tui.ui.screens.dialog import Dialog
 
 T = TypeVar("T")
-SHOWN_LINES = 4
-"""Of what a call would do, or of a question; all of it opens by a key."""
-SHOWN_CHARS = 110
-"""Of each of these lines."""
+NOTE_CHARS = 110
 MOST_OPTIONS = 9
 """As many as there are digits to choose by."""
 
@@ -53,7 +52,7 @@ class DialogQuestions:
         return question.summary if answer == "a" else None
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
-        answer = await self._ask_showing(_wish(question), question.what, _approval_keys(question))
+        answer = await self._ask_showing(_wish(question), question.what, _approval_keys(question), question.note)
         match answer:
             case "y":
                 return Approval(approved=True, by=USER)
@@ -62,7 +61,10 @@ class DialogQuestions:
             case "p":
                 return Approval(approved=True, by=USER, scope="pattern", pattern=question.pattern)
             case "r":
-                return Approval(approved=False, by=USER, reason=await self._line("Why not? The model is told."))
+                reason = await self._line("Why not? The model is told.")
+                return (
+                    await self.approve(question) if reason is None else Approval(approved=False, by=USER, reason=reason)
+                )
             case _:
                 return Approval(approved=False, by=USER)
 
@@ -73,30 +75,30 @@ class DialogQuestions:
         answer = await self._ask_showing("The model asks", question.question, keys)
         if answer.isdecimal():
             return ModelAnswer(text=options[int(answer) - 1])
-        if answer == "w" and (text := await self._line("Your answer")):
-            return ModelAnswer(text=text)
+        if answer == "w":
+            text = await self._line("Your answer")
+            return ModelAnswer(text=text) if text else await self.ask(question)
         return ModelAnswer(declined=True, reason="The user gave no answer.")
 
-    async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str]) -> str:
+    async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str], note: str = "") -> str:
         """The key that was pressed, after as much reading as is wished."""
-        shown = _beginning(_changed_lines(text))
-        if shown == inert(text):
-            return await self._ask(title, shown, answers)
-        while (answer := await self._ask(title, shown, {**answers, "space": "all of it"})) == "space":
+        while (answer := await self._ask(title, inert(text), answers, note=note, opens=True)) == ALL_OF_IT:
             await self._read(title, text)
         return answer
 
-    async def _ask(self, title: str, text: str, answers: Mapping[str, str]) -> str:
+    async def _ask(
+        self, title: str, text: str, answers: Mapping[str, str], *, note: str = "", opens: bool = False
+    ) -> str:
         """The key that was pressed."""
         async with self._turn:
-            return await self._ask_now(title, text, answers)
+            return await self._ask_now(title, text, answers, note, opens)
 
-    async def _ask_now(self, title: str, text: str, answers: Mapping[str, str]) -> str:
+    async def _ask_now(self, title: str, text: str, answers: Mapping[str, str], note: str, opens: bool) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         panels: list[QuestionPanel] = []
 
         def show() -> None:
-            panels.append(QuestionPanel(title, text, answers, answered))
+            panels.append(QuestionPanel(title, text, answers, answered, note=one_line(note, NOTE_CHARS), opens=opens))
             self._chat.show_question(panels[0])
 
         def answered(key: str) -> None:
@@ -119,15 +121,18 @@ class DialogQuestions:
 
         return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
 
-    async def _line(self, title: str) -> str:
+    async def _line(self, title: str) -> str | None:
+        """What was written; None when whoever was asked went back."""
         from co_tui.ui.screens.question import AskScreen
 
-        return (await self._answer_of(AskScreen(title)) or "").strip()
+        written = await self._answer_of(AskScreen(title))
+        return written.strip() if written is not None else None
 
     async def _read(self, title: str, text: str) -> None:
         from co_tui.ui.screens.detail import TextScreen
 
-        await self._answer_of(TextScreen(title, text))
+        shown = Content("\n").join(coloured(inert(text).split("\n"))) if is_diff(text) else text
+        await self._answer_of(TextScreen(title, shown))
 
     async def _answer_of(self, screen: "Dialog[T]") -> T | None:
         """What a dialog was answered with; it is withdrawn when nobody waits for it any more."""
@@ -157,23 +162,8 @@ def _wish(question: ApprovalQuestion) -> str:
     place = f" · {question.number} of {question.of}" if question.of > 1 else ""
     wish = "wants to run"
     if is_diff(question.what):
-        added, taken = (sum(line.startswith(sign) for line in _changes(question.what)) for sign in "+-")
-        wish = f"wants to change {one_line(str(question.arguments.get('path', '')), 40)} · +{added:,} −{taken:,}"
+        added, taken = (sum(line.startswith(sign) for line in changes(question.what)) for sign in "+-")
+        path = one_line(str(question.arguments.get("path", "")), 40)
+        new = question.what.startswith("--- new file\n")
+        wish = f"wants to create {path} · +{added:,}" if new else f"wants to change {path} · +{added:,} −{taken:,}"
     return f"{who}{one_line(question.tool, 40)} {wish}{place}"
-
-
-def _changes(diff: str) -> list[str]:
-    return [line for line in diff.split("\n")[2:] if line[:1] in "+-"]
-
-
-def _changed_lines(text: str) -> str:
-    """Of a diff the lines that change, since there is little room; any other text as it is."""
-    return "\n".join(_changes(text)) if is_diff(text) else text
-
-
-def _beginning(text: str) -> str:
-    """As much of a text as a panel holds beside its keys."""
-    lines = inert(text).split("\n")
-    more = [f"… {len(lines) - SHOWN_LINES + 1:,} more lines"] if len(lines) > SHOWN_LINES else []
-    kept = lines[: SHOWN_LINES - 1] if more else lines
-    return "\n".join([*(f"{line[:SHOWN_CHARS]}…" if len(line) > SHOWN_CHARS else line for line in kept), *more])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from co_tui.store.port import Store
 
 CHOSEN: Final = "this session"
-"""Where a model came from that was chosen in the app."""
+"""Where a model or a policy came from that was chosen in the app."""
 
 
 class Launch(Record):
@@ -42,20 +42,21 @@ class Launch(Record):
         return choose(self.settings.model, origin, self.environ, self.settings.base_url)
 
     def reloaded(self, *, policy: str = "", written: str = "") -> Loaded:
-        """The settings as they are now, under what the command line said, the model chosen in the app, and the policy
-        of this session or another. `written` is the setting that was just written: a choice made before gives way."""
-        given = {key: origin.value for key, origin in self.loaded.origins.items() if origin.source == COMMAND_LINE}
-        given |= {"policy": policy} if policy else {}
+        """The settings as they are now, under what the command line said and what was chosen in the app; `policy` is
+        chosen now. `written` is the setting that was just written: a choice made before gives way."""
+        origins = self.loaded.origins
+        given = {key: origin.value for key, origin in origins.items() if origin.source == COMMAND_LINE}
+        chosen = {key: origin.value for key, origin in origins.items() if origin.source == CHOSEN and key != written}
+        chosen |= {"policy": policy} if policy else {}
+        # A policy brings its own numbers, for which it has to be there when the layers are read.
+        given |= {key: value for key, value in chosen.items() if key == "policy"}
         loaded = load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given)
-        chosen = self.loaded.origins["model"]
-        if chosen.source == CHOSEN and written != "model":
-            return _with_model(loaded, str(chosen.value))
-        return loaded
+        return loaded if loaded.problems and policy else _with_chosen(loaded, chosen)
 
     def with_model(self, model: str) -> "Launch":
-        return self.but(loaded=_with_model(self.loaded, model))
+        return self.but(loaded=_with_chosen(self.loaded, {"model": model}))
 
 
-def _with_model(loaded: Loaded, model: str) -> Loaded:
-    origins = {**loaded.origins, "model": Origin(model, CHOSEN)}
-    return loaded.but(settings=loaded.settings.but(model=model), origins=origins)
+def _with_chosen(loaded: Loaded, chosen: Mapping[str, object]) -> Loaded:
+    origins = {**loaded.origins, **{key: Origin(value, CHOSEN) for key, value in chosen.items()}}
+    return loaded.but(settings=loaded.settings.but(**chosen), origins=origins)

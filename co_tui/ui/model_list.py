@@ -24,6 +24,8 @@ class ModelEntry(Record):
     note: str = ""
     """Who serves it, where that is not in its name."""
     window_tokens: int | None = None
+    most_tokens: int | None = None
+    """At most so many, when the window itself is not known yet."""
     input_price: float | None = None
     """US dollars for a million tokens."""
     output_price: float | None = None
@@ -65,7 +67,10 @@ def known_models() -> list[ModelEntry]:
 
 def found_models(entries: "Iterable[FoundModel]") -> list[ModelEntry]:
     """The models that servers offer, as entries."""
-    return [ModelEntry(model=each.model, note=each.server, window_tokens=each.window_tokens) for each in entries]
+    return [
+        ModelEntry(model=each.model, note=each.server, window_tokens=each.window_tokens, most_tokens=each.most_tokens)
+        for each in entries
+    ]
 
 
 class ModelList:

@@ -14,6 +14,7 @@ from co_tui.events import (
     StreamDelta,
     StreamReset,
     ToolActivity,
+    ToolOutput,
     agent_of,
 )
 from co_tui.events.messages import command_in
@@ -95,7 +96,10 @@ class Feed:
             case ToolActivity(stage="started"):
                 pass
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
-                if (block := self._builder.result(call_id, text, failed=stage == "failed")) is not None:
+                if (block := self._builder.result(call_id, text, stage)) is not None:
+                    self._transcript.changed(block)
+            case ToolOutput(tool_call_id=call_id, text=text):
+                if (block := self._builder.output(call_id, text)) is not None:
                     self._transcript.changed(block)
             case CommandOutput() as output:
                 self._command_says(output)
@@ -147,7 +151,11 @@ class Feed:
         if self._command is not None and command_in(fact.message):
             self.drop(self._command)
             self._command = None
+        unanswered = self._builder.open_calls()
         self._add_new(event)
+        for block in unanswered:
+            if block.result:  # a call that was stopped is answered by us, and no tool tells of it
+                self._transcript.changed(block)
 
     def _stream(self, delta: StreamDelta, time: str) -> None:
         block = self._streaming.get(delta.part)

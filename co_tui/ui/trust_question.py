@@ -5,6 +5,7 @@ from typing import Any
 from textual.app import App
 
 from co_tui.inert import one_line
+from co_tui.settings import told_waiting
 from co_tui.trust import Trust, Wish
 from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.chat import ChatScreen
@@ -15,7 +16,11 @@ from co_tui.ui.widgets.question import QuestionPanel
 def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
     """Ask at the first start in a folder that wants more than it may; each wish once."""
     wish = controller.launch.loaded.withheld
-    if wish is None or Trust(controller.launch.paths.trust_file).was_asked(wish):
+    if wish is None:
+        return
+    if Trust(controller.launch.paths.trust_file).was_asked(wish):
+        if wish.agents:
+            chat.feed.note(told_waiting(wish))
         return
 
     def answered(key: str) -> None:
@@ -25,8 +30,13 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         chat.end_question(panel)
         app.run_worker(_take_answer(chat, controller, wish, key == "t"), group="trust", exit_on_error=False)
 
-    title = f"{one_line(wish.folder, 60)} has its own settings"
-    answers = {"t": "trust this folder", "v": "view the file", "esc": "not now"}
+    has = "settings" if wish.settings else "agents"
+    title = f"{one_line(wish.folder, 60)} has its own {has}"
+    answers = {
+        "t": "trust this folder",
+        "v": "view the file" if len(wish.agent_files) < 2 else "view the files",
+        "esc": "not now",
+    }
     panel = QuestionPanel(title, wish_text(wish), answers, answered)
     chat.show_question(panel)
 

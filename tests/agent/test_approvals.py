@@ -1,10 +1,20 @@
 """What an answer allows beyond the call it was about, and what it never does."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.agent.approvals import AllowedCalls, is_allowed, pattern_for, rule_from
+from co_tui.agent.approvals import (
+    AllowedCalls,
+    asks_first,
+    is_allowed,
+    mcp_server_and_tool,
+    mcp_tool_name,
+    pattern_for,
+    rule_from,
+)
 from co_tui.events import ApprovalDecided
 
 
@@ -32,6 +42,17 @@ def allows(pattern: str, subject: str) -> bool:
 )
 def test_a_pattern_is_the_same_program_or_the_same_folder(arguments: dict[str, str], pattern: str) -> None:
     assert pattern_for(arguments) == pattern
+
+
+@pytest.mark.parametrize("arguments", [{}, {"path": "a/b"}, {"command": "make; rm -rf /"}, {"query": "x"}])
+def test_a_servers_tool_always_asks_and_is_allowed_as_a_whole(arguments: dict[str, str]) -> None:
+    name = mcp_tool_name("a_b", "c__d")
+    assert mcp_server_and_tool(name) == ("a_b", "c__d")
+    assert asks_first(name, arguments, Path("/")) and pattern_for(arguments, name) == name
+    irrevocable = "command" in arguments
+    assert is_allowed([AllowedCalls(name, name)], name, arguments) != irrevocable
+    assert not is_allowed([AllowedCalls(name, name)], mcp_tool_name("a", "b__c__d"), arguments)
+    assert not is_allowed([AllowedCalls(name, "a/*"), AllowedCalls(name, "make *")], name, arguments)
 
 
 @given(st.text(st.sampled_from("ab c/.-\n;&|$`()<>"), max_size=20))

@@ -114,7 +114,7 @@ def test_what_is_under_way_is_told_once_and_as_it_is_now() -> None:
 
     told = iter([plans[0]] * 3 + [plans[1]] * 200)
     original = apply.carried_on
-    apply.carried_on = lambda _: {"The plan": next(told)}
+    apply.carried_on = lambda *_: {"The plan": next(told)}
     try:
         last = requests_of(governed, work(80))[-1]
     finally:

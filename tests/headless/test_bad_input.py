@@ -196,6 +196,19 @@ def test_trust_is_given_shown_listed_and_taken_back(here: Here) -> None:
     assert "`co-tui trust`" in here("sessions").err
 
 
+def test_what_is_always_allowed_is_listed_and_taken_back_with_the_trust(here: Here) -> None:
+    (here.cwd / ".git").mkdir()
+    (here.cwd / "src").mkdir()
+    file = here.home / "state" / "approvals.json"
+    file.parent.mkdir(parents=True)
+    kept = [{"tool": "run_command", "pattern": "npm *"}]
+    file.write_text(json.dumps({str(here.cwd): kept, "/elsewhere": kept}))
+    told = here("trust", "--list")
+    assert told.out == "" and f"Always allowed in {here.cwd}: run_command npm *" in told.err
+    assert "1 kept approval taken back" in here("trust", "--revoke", "src").err
+    assert json.loads(file.read_text()) == {str(here.cwd): [], "/elsewhere": kept}
+
+
 def test_trusting_a_folder_without_wishes_or_with_a_bad_file_is_a_sentence(here: Here) -> None:
     assert here("trust").code == 0 and "needs trust" in here("trust").err
     (here.cwd / ".co-tui.toml").write_text("model = [")

@@ -1,10 +1,12 @@
 """The command line, as scripts and people use it."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +134,15 @@ def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
     ):
         assert word in done.out
     assert "sk-test" not in done.out + done.err and "OPENAI_API_KEY" in done.out
+
+
+def test_doctor_tells_whether_commands_are_sandboxed_and_why_they_cannot_be(served_here: Here, tmp_path: Path) -> None:
+    assert "not sandboxed (default)" in served_here("doctor").out
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    served_here.environ.update({"CO_TUI_COMMAND_SANDBOX": "bwrap", "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    done = served_here("doctor")
+    assert done.code == 1 and "writes only in this folder, no network" in done.out and "no namespaces here" in done.err
 
 
 def test_doctor_names_a_damaged_database_and_leaves_it(here: Here) -> None:

@@ -71,3 +71,18 @@ def test_a_turn_that_used_up_its_steps_says_so(here: Here, monkeypatch: pytest.M
     monkeypatch.setenv("CO_TUI_AGENT_MAX_STEPS", "2")
     done = here("run", "-p", "mend it", "--yes")
     assert done.code == 1 and "stopped after 2 steps" in done.err
+
+
+def test_what_a_delegate_says_is_no_output_and_its_calls_are_told_under_its_name(
+    here: Here, provider: Provider
+) -> None:
+    provider.script = [
+        call("delegate_task", agent_name="self", task="Read it"),
+        Reply("I read now.", tool=("read_file", '{"path": "login.py"}')),
+        Reply("It has one line."),
+        Reply("One line."),
+    ]
+    done = here("run", "-p", "How long is it?")
+    assert done.code == 0 and done.out.strip() == "One line."
+    told = [line for line in done.err.splitlines() if line]
+    assert told[0] == "co-tui: self 1: read_file login.py · 1 line" and told[1].startswith("co-tui: delegate_task self")

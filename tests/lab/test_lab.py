@@ -1,6 +1,7 @@
 """`co-tui lab`: recorded conversations under policies."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -129,8 +130,9 @@ def test_a_model_may_summarise(served_here: Here, provider: Provider, tmp_path: 
     done = served_here("lab", "--input", str(file), "--window", "1500", "--model", "openai-chat:scripted", "--json")
     assert done.code == 0 and done.objects[0]["breaches"] == 0
     compactions = done.objects[0]["compactions"]
-    assert f"{compactions} summaries by openai-chat:scripted" in done.err
-    assert len(provider.summary_requests) >= compactions > 0
+    written = re.search(r"(\d+) summaries by openai-chat:scripted", done.err)
+    # One that is ready when the recording ends is applied to nothing; a long one is asked for in parts.
+    assert written and 0 < compactions <= int(written[1]) <= len(provider.summary_requests)
     refused = served_here("lab", "--input", str(file), "--model", "nosuch:model")
     assert refused.code == 1 and "nosuch:model" in refused.err
 

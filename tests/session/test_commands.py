@@ -14,6 +14,7 @@ from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.support.approving import left
+from tests.support.sandbox import KINDS
 from tests.support.waiting import until
 from tests.support.working import Working, repository, working_in
 
@@ -27,9 +28,9 @@ def folder(tmp_path: Path) -> Path:
 
 async def result_of(folder: Path, home: Path, command: str, **more: Any) -> str:
     """What the model is told of a command."""
-    limit = more.pop("command_timeout_s", 20.0)
+    limit, kind = more.pop("command_timeout_s", 20.0), more.pop("kind", "off")
     model = Working(("run_command", {"command": command, **more}))
-    environment = working_in(folder, home, model, LET, command_timeout_s=limit)
+    environment = working_in(folder, home, model, LET, command_timeout_s=limit, command_sandbox=kind)
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
     await left(environment, session)
@@ -44,31 +45,38 @@ def is_gone(pid: int) -> bool:
     return state == "Z"
 
 
-async def test_one_that_never_ends_is_stopped_at_its_time_limit(folder: Path, home: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+async def test_one_that_never_ends_is_stopped_at_its_time_limit(folder: Path, home: Path, kind: str) -> None:
     began = time.monotonic()
     told = await result_of(
-        folder, home, "echo $$; echo begun; sleep 600", command_timeout_s=0.5, timeout_seconds=10_000
+        folder, home, "echo $$; echo begun; sleep 600", command_timeout_s=0.5, timeout_seconds=10_000, kind=kind
     )
     assert "begun" in told and "timed out after 0.5s" in told and time.monotonic() - began < 15
     assert is_gone(int(told.split()[1]))
 
 
-async def test_one_that_prints_100_megabytes_is_bounded(folder: Path, home: Path) -> None:
-    told = await result_of(folder, home, "head -c 100000000 /dev/zero | tr '\\0' x")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_one_that_prints_100_megabytes_is_bounded(folder: Path, home: Path, kind: str) -> None:
+    told = await result_of(folder, home, "head -c 100000000 /dev/zero | tr '\\0' x", kind=kind)
     assert len(told) < 1_000 and "limit" in told
-    told = await result_of(folder, home, "head -c 1000000 /dev/zero | tr '\\0' x; echo; echo the end")
+    told = await result_of(folder, home, "head -c 1000000 /dev/zero | tr '\\0' x; echo; echo the end", kind=kind)
     assert len(told) <= 51_000 and "the end" in told
 
 
-async def test_what_is_no_text_is_kept_and_shown_inert(folder: Path, home: Path) -> None:
-    told = await result_of(folder, home, r"printf '\033[2J\033]0;owned\007\377\000\r'; echo after")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_no_text_is_kept_and_shown_inert(folder: Path, home: Path, kind: str) -> None:
+    told = await result_of(folder, home, r"printf '\033[2J\033]0;owned\007\377\000\r'; echo after", kind=kind)
     assert "after" in told and "\x1b[2J" in told, "the model sees what there was"
     assert "\x1b" not in inert(told)
 
 
-async def test_one_that_wants_a_terminal_gets_none(folder: Path, home: Path) -> None:
-    told = await result_of(folder, home, "test -t 0 || echo none; cat; (: < /dev/tty) 2>&1 || echo no tty; echo $TERM")
-    assert "none" in told and "no tty" in told and "dumb" in told
+@pytest.mark.parametrize("kind", KINDS)
+async def test_one_that_wants_a_terminal_gets_none(folder: Path, home: Path, kind: str) -> None:
+    asks = (
+        "test -t 0 || echo none; cat; (: < /dev/tty) 2>&1 || echo no tty; echo $TERM; python3 -c 'input()' || echo EOF"
+    )
+    told = await result_of(folder, home, asks, kind=kind)
+    assert "none" in told and "no tty" in told and "dumb" in told and "EOF" in told
 
 
 async def test_no_key_is_in_its_environment(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +119,7 @@ async def test_a_child_that_stays_behind_does_not_hold_the_turn(folder: Path, ho
     began = time.monotonic()
     told = await result_of(folder, home, "sleep 30 & echo $! > child; echo on")
     assert "on" in told and time.monotonic() - began < 15
-    os.kill(int((folder / "child").read_text()), 15)
+    assert is_gone(int((folder / "child").read_text())), "it ends with the session"
 
 
 async def test_every_tool_there_is_has_its_rule(folder: Path, home: Path) -> None:

@@ -139,7 +139,7 @@ async def test_its_own_steps_are_compressed_and_the_task_and_conversation_stay(h
     done = [fact for fact in facts(stored_events(home, session.id), CompactionComplete) if fact.agent and fact.success]
     assert done, "its own results passed the limit"
     for request in map(whole, model.requests[1:-1]):
-        assert "heliotrope" in request and "Look at alpha" in request
+        assert "heliotrope" in request and "Look at alpha" in request and "Agents at work" not in request
     assert len(session.state.history) == 4 and not session.state.rewrites, "nothing of the main history is gone"
     await ended(made, session, home)
 

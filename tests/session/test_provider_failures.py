@@ -11,10 +11,11 @@ from pydantic_ai.toolsets import FunctionToolset
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.events import Message, SessionError, StreamReset, UsageInfo
 from co_tui.paths import locate
+from co_tui.session.attempts import LONGEST_BACKOFF_S
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
-from co_tui.session.turn import LONGEST_BACKOFF_S, Outcome
+from co_tui.session.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.sqlite.store import SqliteStore
 from tests.support.environments import facts

@@ -153,20 +153,30 @@ def test_a_delegations_words_are_never_in_the_history(facts) -> None:
         assert all(entry.agent in (agent, "") for entry in delegation.history)
 
 
-approvals = st.builds(ApprovalRequested, call_id=st.sampled_from("abcd"), tool=st.just("write_file"))
-decisions = st.builds(ApprovalDecided, call_id=st.sampled_from("abcd"), approved=st.booleans())
-others = st.sampled_from([said("go on"), SessionEnd(), SessionResume()])
+calls = {"call_id": st.sampled_from("abc"), "agent": st.sampled_from(("", "self 1", "self 1/self 1"))}
+approvals = st.builds(ApprovalRequested, tool=st.sampled_from(("write_file", "run_command")), **calls)
+decisions = st.builds(ApprovalDecided, approved=st.booleans(), scope=st.sampled_from(("once", "session")), **calls)
+others = st.sampled_from([said("go on"), SessionEnd(), SessionResume(), DelegationEnd(agent="self 1")])
 
 
 @given(st.lists(approvals | decisions | others, max_size=25))
 def test_what_was_asked_and_not_decided_is_pending(facts) -> None:
-    expected: dict[str, ApprovalRequested] = {}
+    expected: dict[tuple[str, str], ApprovalRequested] = {}
+    allowed = set()
     for fact in facts:
         if isinstance(fact, ApprovalRequested | ApprovalDecided):
-            expected.pop(fact.call_id, None)
+            asked = expected.pop((fact.agent, fact.call_id), None)
+            if isinstance(fact, ApprovalDecided) and asked and fact.approved and fact.scope == "session":
+                allowed.add(asked.tool)
         if isinstance(fact, ApprovalRequested):
-            expected[fact.call_id] = fact
-    assert list(replay(log(*facts)).pending) == list(expected.values())
+            expected[fact.agent, fact.call_id] = fact
+        if isinstance(fact, SessionResume):  # a delegation ends with the process that ran it
+            expected = {key: each for key, each in expected.items() if not each.agent}
+        if isinstance(fact, DelegationEnd):
+            expected = {key: each for key, each in expected.items() if each.agent != fact.agent}
+    state = replay(log(*facts))
+    assert list(state.pending) == list(expected.values())
+    assert {rule.tool for rule in state.allowed} == allowed, "of the call that was decided, not of another's"
 
 
 def test_the_plan_is_as_it_was_last_told() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.session.tool_wording import diff_of, told_call, told_progress, told_result
+from co_tui.session.tool_wording import diff_of, told_arguments, told_call, told_progress, told_result
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,7 @@ from co_tui.session.tool_wording import diff_of, told_call, told_progress, told_
         ("edit_file", {"path": "a", "old_text": "x\ny", "new_text": "z"}, "Edited", "a · +1 −2"),
         ("write_file", {"content": "x\ny\n", "path": "a"}, "Wrote", "a · +2"),
         ("search_files", {"path": "src", "pattern": "def"}, "a\nb", "def src · 2 lines"),
+        ("ask_user_question", {"questions": [{"question": "Which?"}]}, '{"Tag": ["v1"], "W": "x"}', "Which? · v1, x"),
         ("recall", {"query": "login", "page": 2}, "Nothing", "login 2 · Nothing"),
     ],
 )  # fmt: skip
@@ -52,3 +53,9 @@ VALUES = st.recursive(
 def test_no_arguments_and_no_result_break_it(tool: str, arguments: str, result: str) -> None:
     for line in (told_call(tool, arguments), told_result(tool, arguments, result)):
         assert "\n" not in line and len(line) <= 160
+
+
+def test_a_call_opened_is_told_in_lines() -> None:
+    written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny", "items": [{"do": "it", "n": 2}, 3]})
+    assert told_arguments(written) == "command: make\nenv: A: 1\ncontent: \n  x\n  y\nitems: \n  - do: it, n: 2\n  - 3"
+    assert told_arguments('{"command": "ma') == '{"command": "ma' and told_arguments("{}") == ""

@@ -44,6 +44,8 @@ class Reply:
     garbage: bool = False
     tool: tuple[str, str] | None = None
     """Name and JSON arguments of a tool call after the text."""
+    tools: tuple[tuple[str, str], ...] = ()
+    """The same for several calls at once."""
     raw: tuple[bytes | float, ...] | None = None
     """The body exactly as it is sent, with pauses in seconds between its pieces; nothing is added to it."""
 
@@ -113,6 +115,8 @@ class Provider:
         """A scripted answer to the question for its models; only `raw`, `status` and `headers` count."""
         self.asked_models: list[dict[str, str]] = []
         """The headers of each such question."""
+        self.native: Callable[[str, Any], Any] | None = None
+        """What it answers at its own paths, by the path and what was posted; None for what is not there."""
         self.closed_early = threading.Event()
         self.closed_at = 0.0
         provider = self
@@ -124,6 +128,9 @@ class Provider:
                 pass
 
             def do_GET(self) -> None:
+                if provider.native is not None and not self.path.startswith("/v1/"):
+                    self._answer_natively(None)
+                    return
                 provider.asked_models.append(dict(self.headers))
                 if provider.models is not None:
                     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -136,6 +143,9 @@ class Provider:
 
             def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path.startswith("/api/"):
+                    self._answer_natively(asked)
+                    return
                 if self.path.endswith("/tokenize"):
                     self._tokenize(asked)
                     return
@@ -169,6 +179,11 @@ class Provider:
                     provider.closed_early.set()
                     return
                 provider.answered += 1
+
+            def _answer_natively(self, asked: Any) -> None:
+                answer = provider.native(self.path, asked) if provider.native is not None else None
+                status = 404 if answer is None else 200
+                self._send(status, json.dumps(answer if answer is not None else {"error": "not found"}).encode())
 
             def _send_raw(self, reply: Reply) -> None:
                 self.close_connection = True
@@ -273,11 +288,12 @@ def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
     yield chunk({"role": "assistant", "content": ""})
     for piece in _pieces(reply):
         yield chunk({"content": piece})
-    if reply.tool:
-        name, arguments = reply.tool
-        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-        yield chunk({"tool_calls": [call]})
-    yield chunk({}, "tool_calls" if reply.tool else "stop")
+    calls = [*([reply.tool] if reply.tool else []), *reply.tools]
+    for n, (name, arguments) in enumerate(calls):
+        function = {"name": name, "arguments": arguments}
+        # The same ids in every reply, as some servers do.
+        yield chunk({"tool_calls": [{"index": n, "id": f"call_{n + 1}", "type": "function", "function": function}]})
+    yield chunk({}, "tool_calls" if calls else "stop")
     usage = {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,

@@ -1,6 +1,8 @@
 """The app in a real terminal: a tmux session of our own."""
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -81,6 +83,13 @@ class Terminal:
         app = self.app
         self.press("C-q")
         wait_for_end(app)
+
+    def kill(self) -> None:
+        """`kill -9`, after which the terminal is left as it was: a new shell takes it over."""
+        app = self.app
+        os.kill(app, signal.SIGKILL)
+        wait_for_end(app)
+        self._tmux("respawn-pane", "-k", "sh")
 
     def hang_up(self) -> None:
         """The terminal goes away under the app; returns once that has ended."""

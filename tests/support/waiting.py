@@ -20,6 +20,11 @@ async def until(condition: Callable[[], object], seconds: float = 30) -> None:
         await asyncio.sleep(POLL_S)
 
 
+def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """The same where no loop runs."""
+    asyncio.run(until(condition, seconds))
+
+
 async def next_fact(listener: Listener, kind: type[F], seconds: float = 30) -> F:
     """The next fact of that kind."""
     async with asyncio.timeout(seconds):

@@ -16,6 +16,11 @@ def tool(stage: str, call: str = "c1") -> ToolActivity:
     return ToolActivity(turn=1, tool_name="run_command", tool_call_id=call, stage=stage, text="uv run pytest")
 
 
+def delegated(stage: str) -> ToolActivity:
+    """Of somebody else's call, by an id that is not unique."""
+    return ToolActivity(turn=1, tool_name="read_file", tool_call_id="c1", stage=stage, agent="self 1")
+
+
 @pytest.mark.parametrize(
     ("told", "now", "line"),
     [
@@ -28,8 +33,15 @@ def tool(stage: str, call: str = "c1") -> ToolActivity:
         ([(1.0, tool("started"))], 31.0, "run_command uv run pytest · 30 s"),
         ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run_command uv run pytest · 2 s · 2 at once"),
         ([(1.0, tool("started")), (8.0, tool("finished"))], 10.0, "asking openai · 10 s"),
+        ([(1.0, tool("started")), (3.0, delegated("finished"))], 4.0, "run_command uv run pytest · 3 s"),
         ([(1.0, SessionError(what="x", retry_in_s=8.0))], 3.0, "trying again in 6 s"),
         ([(1.0, delta("x" * 40)), (2.0, PROMPT)], 4.0, "asking openai · 2 s"),
+        ([(1.0, tool("started")), (2.0, PROMPT.but(agent="self 1"))], 4.0, "run_command uv run pytest · 3 s"),
+        (
+            [(1.0, tool("started")), (2.0, CompactionStart(trigger="window", agent="self 1"))],
+            4.0,
+            "run_command uv run pytest · 3 s",
+        ),
     ],
 )
 def test_what_runs_for_how_long_and_whether_anything_comes(

@@ -14,9 +14,11 @@ from co_tui.session import environment
 from co_tui.session.questions import ModelAnswer, ModelQuestion
 from co_tui.ui.app import CoTui
 from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.screens import questions
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.question import AskScreen
 from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.question_text import beginning, key_rows
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 
@@ -79,6 +81,11 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await asked(app, pilot)
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await pilot.press("escape")
+        await asked(app, pilot)
+        assert app.controller.state.pending, "back is back to the question"
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
         app.screen.query_one(Input).value = "not this file"
         await pilot.press("enter")
         await until(pilot, lambda: app.controller.idle)
@@ -119,14 +126,14 @@ async def test_a_new_prompt_takes_the_question_away(home: Path, provider: Provid
 
 async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
-        questions = DialogQuestions(app, app.chat)
+        dialogs = DialogQuestions(app, app.chat)
         which = ModelQuestion(question="Which one?", options=("the [red] one", "the blue one"))
-        answer = asyncio.create_task(questions.ask(which))
+        answer = asyncio.create_task(dialogs.ask(which))
         await until(pilot, lambda: "2 the blue one" in screen_text(app) and "1 the [red] one" in screen_text(app))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("2")
         assert await answer == ModelAnswer(text="the blue one")
-        answer = asyncio.create_task(questions.ask(ModelQuestion(question="What is it called?")))
+        answer = asyncio.create_task(dialogs.ask(ModelQuestion(question="What is it called?")))
         await until(pilot, lambda: "What is it called?" in screen_text(app))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("w")
@@ -134,8 +141,71 @@ async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
         app.screen.query_one(Input).value = "Ishmael"
         await pilot.press("enter")
         assert await answer == ModelAnswer(text="Ishmael")
-        answer = asyncio.create_task(questions.ask(which))
+        answer = asyncio.create_task(dialogs.ask(which))
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("escape")
         assert (await answer).declined
+
+
+DIFF = "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n kept\n-    old = 1\n+    new = 2\n kept too"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "seen", "whole"),
+    [
+        ("ls -la\n\nin ~/shop", 3, ["ls -la", "in ~/shop"], True),
+        ("one two three four", 3, ["one two", "three four"], True),
+        ("a\nb\nc\nd", 3, ["a", "b", "… 2 more lines"], False),
+        ("a\nb\nc\nd\n\nin ~/shop", 4, ["a", "b", "… 2 more lines", "in ~/shop"], False),
+        ("a\nb\nc\n\nin one two three", 3, ["a", "… 2 more lines", "… three"], False),
+        ("x" * 400, 3, ["x" * 10, "x" * 10, "… 1 more line"], False),
+        (DIFF, 9, ["@@ -1,3", "+1,3 @@", " kept", "-    old =", "1", "+    new =", "2", " kept too"], True),
+        (DIFF, 4, ["-    old =", "1", "+    new =", "2"], False),
+    ],
+)
+def test_as_much_of_a_question_as_there_is_room_for(text: str, rows: int, seen: list[str], whole: bool) -> None:
+    shown = beginning(text, 10, rows)
+    assert [row.plain.rstrip() for row in shown.rows] == seen and shown.whole is whole
+
+
+def test_no_key_is_parted_from_its_label() -> None:
+    rows = key_rows({"y": "once", "n": "no", "r": "no, because…"}, 16)
+    assert [row.plain for row in rows] == ["y once   n no", "r no, because…"]
+
+
+async def test_a_question_waits_for_whoever_writes_and_no_longer(
+    home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "QUIET_S", 0.5)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await pilot.press("a")
+        panel = await shown(app, pilot)
+        assert app.chat.prompt.has_focus and not panel.was_focused
+        await pilot.press("backspace")
+        await until(pilot, lambda: panel.has_focus)
+        await pilot.press("tab")
+        assert app.chat.prompt.has_focus
+        await asyncio.sleep(1)
+        assert app.chat.prompt.has_focus, "whoever leaves it is not brought back"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
+        await until(pilot, lambda: "src/a.py" in screen_text(app) and "stopped" in screen_text(app))
+        assert written == [], "and a call that nothing came of says so"
+
+
+async def shown(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    return app.chat.query_one(QuestionPanel)
+
+
+async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        app.chat.prompt.insert("half a thought")
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "tab to answer" in screen_text(app))
+        assert app.chat.prompt.has_focus and "◔ waiting for your answer" in screen_text(app)
+        await pilot.press("tab", "y")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"] and "waiting for your answer" not in screen_text(app)

@@ -12,7 +12,7 @@ from co_tui.ui.commands.registry import function_of
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.timeline import Timeline
-from tests.support.provider import Provider
+from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed
 
@@ -48,6 +48,8 @@ async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Pro
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/cleer \n")
         await until(pilot, lambda: "There is no command /cleer; did you mean /clear?" in transcript_text(app))
+        assert app.chat.prompt.text == "", "it does not join what is typed next"
+        await pilot.press("up")
         assert app.chat.prompt.text == "/cleer ", "to be mended, not typed again"
         app.chat.prompt.text = ""
         await type_text(pilot, "/xyzzy \n")
@@ -90,7 +92,7 @@ async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider)
 
 
 async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider), size=(120, 60)) as (app, pilot):
+    async with running(launch_for(home, provider), size=(120, 80)) as (app, pilot):
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.pause()
@@ -170,6 +172,38 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         await type_text(pilot, "/policy nonsense\n")
         await until(pilot, lambda: "is not allowed: one of balanced" in transcript_text(app))
         assert app.controller.state.policy == "co-cli"
+
+
+async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/policy co-cli\n")
+        await until(pilot, lambda: "Policy co-cli governs" in transcript_text(app))
+        await type_text(pilot, "/config policy\n")
+        await until(pilot, lambda: "policy = co-cli   from this session" in transcript_text(app))
+        await type_text(pilot, "/config min_compaction_messages 6\n")
+        await until(pilot, lambda: "min_compaction_messages = 6 written" in transcript_text(app))
+        assert app.launch.settings.policy == "co-cli", "another setting leaves it as it is"
+        await type_text(pilot, "/config policy inkeep\n")
+        await until(pilot, lambda: "policy = inkeep written" in transcript_text(app))
+        assert "does not count" not in transcript_text(app) and app.launch.settings.policy == "inkeep"
+        await type_text(pilot, "/config tools files,plan\n")
+        await until(pilot, lambda: "tools = files, plan written" in transcript_text(app))
+
+
+async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="slow words " * 10, delay_s=0.05)]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.pause()
+        assert "esc Stop" not in screen_text(app) and "esc Back" not in screen_text(app)
+        app.send("talk")
+        await until(pilot, lambda: "esc Stop" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
+        await until(pilot, lambda: "esc Stop" not in screen_text(app))
+        await pilot.press("tab")
+        assert not app.chat.prompt.has_focus
+        await pilot.press("escape")
+        assert app.chat.prompt.has_focus
 
 
 async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Path, provider: Provider) -> None:

@@ -16,6 +16,7 @@ from co_tui.agent.catalogue import served, short_name
 from co_tui.agent.nearby import UsualServer, models_at
 from co_tui.ui.app import CoTui
 from co_tui.ui.recent_models import RecentModels
+from tests.support import model_servers as servers
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -69,6 +70,35 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
         assert all("Authorization" not in headers for headers in provider.asked_models), "a key is not for it"
         assert RecentModels(app.launch.paths).read() == [model]
         assert transcript_text(app).count("rror") == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "list_", "native", "seen"),
+    [
+        ("Ollama", servers.OLLAMA, servers.Ollama(), ["llama3.2:latest · Ollama ≤131k", "qwen3:8b · Ollama ≤131k"]),
+        ("Ollama", servers.OLLAMA, servers.Ollama("num_ctx 16384"), ["llama3.2:latest · Ollama 16k", "qwen3:8b"]),
+        (
+            "LM Studio",
+            servers.LM_STUDIO,
+            servers.lm_studio,
+            ["qwen3-8b · LM Studio 16k", "gemma-3-4b · LM Studio ≤66k"],
+        ),
+        ("llama.cpp", servers.LLAMA_CPP, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
+        ("llama.cpp", servers.LLAMA_CPP_BEFORE, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
+        ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
+    ],
+)
+async def test_each_program_is_shown_with_the_windows_it_tells(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, program: str, list_, native, seen: list[str]
+) -> None:
+    provider.models, provider.native = Reply(raw=(json.dumps(list_).encode(),)), native
+    monkeypatch.setattr(nearby, "USUAL_SERVERS", (UsualServer(program, urlsplit(provider.url).port or 0),))
+    async with running(launch_for(home, environ={"CO_TUI_MODEL": "embedded"}), size=(80, 24)) as (app, pilot):
+        await opened(app, pilot)
+        await until(pilot, lambda: all(each in " ".join(screen_text(app).split()) for each in seen))
+        shown = screen_text(app)
+        assert "minilm" not in shown and "nomic" not in shown, "those make vectors"
+        assert not provider.requests and not getattr(native, "asked_to_load", [])
 
 
 def _closed_port() -> int:

@@ -13,7 +13,7 @@ async def test_a_command_shows_what_it_says_and_the_model_sees_it_next(home: Pat
     async with running(launch_for(home, provider, environ=PATH)) as (app, pilot):
         app.chat.prompt.insert("!printf 'one\\033[2Jtwo\\n'; exit 4 # @gone.md")
         await pilot.press("enter")
-        await until(pilot, lambda: "one␛[2Jtwo" in screen_text(app) and "exit code 4" in screen_text(app))
+        await until(pilot, lambda: "one␛[2Jtwo" in screen_text(app) and "exit 4 · 0." in screen_text(app))
         assert "▾ you ran" in screen_text(app) and not provider.requests
         await until(pilot, lambda: app.controller.idle)
         await ask(app, pilot, "why?")
@@ -23,6 +23,14 @@ async def test_a_command_shows_what_it_says_and_the_model_sees_it_next(home: Pat
         session_id, shown = app.controller.session_id, transcript_text(app)
     async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
         assert transcript_text(app) == shown
+
+
+async def test_a_sign_without_a_command_says_how_to_use_it(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.prompt.insert("! ")
+        await pilot.press("enter")
+        await until(pilot, lambda: "as in `!git status`" in transcript_text(app))
+        assert app.chat.prompt.text == "! " and app.controller.session is None, "it stays, and nothing was sent"
 
 
 async def test_esc_stops_it_while_it_speaks(home: Path, provider: Provider) -> None:

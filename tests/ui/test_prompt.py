@@ -130,7 +130,7 @@ async def test_a_command_typed_and_sent_in_one_burst_is_that_command(home: Path,
         app.chat.prompt.text = ""
         at_once(app, ["/", *"nosuch", "enter", *"xyz"])
         await until(pilot, lambda: "There is no command /nosuch" in transcript_text(app))
-        assert app.chat.prompt.text == "/nosuchxyz", "to be mended, with what was typed after it"
+        assert app.chat.prompt.text == "xyz", "what is typed after it does not join it"
         assert not provider.requests, "nothing of it was for the model"
 
 
@@ -243,3 +243,12 @@ async def test_typing_goes_to_the_prompt_wherever_the_focus_is(home: Path, provi
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         assert app.chat.query_one(Timeline).has_focus, "back where one was"
+
+
+async def test_deleting_a_line_takes_all_of_it_however_it_is_wrapped(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(60, 20)) as (app, pilot):
+        app.chat.prompt.insert("first\n" + "many words " * 12)
+        await pilot.press("ctrl+u")
+        assert app.chat.prompt.text == "first\n"
+        await pilot.press("ctrl+u")
+        assert app.chat.prompt.text == "first", "then the line before it"

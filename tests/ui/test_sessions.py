@@ -65,9 +65,14 @@ async def test_rename_and_delete_with_question(home: Path, provider: Provider) -
         assert app.screen is app.chat
 
 
+def written_in(home: Path) -> str:
+    return "".join(file.read_text() for file in home.rglob("*.txt"))
+
+
 async def test_deleting_the_open_session_begins_a_new_one(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "doomed")
+        app.chat.prompt.insert("half a secret")
         await pilot.press("f2")
         await until(pilot, lambda: "● doomed" in screen_text(app))
         await pilot.press("ctrl+d")
@@ -76,6 +81,7 @@ async def test_deleting_the_open_session_begins_a_new_one(home: Path, provider: 
         await until(pilot, lambda: "Sessions · 0" in screen_text(app))
         await pilot.press("escape")
         assert app.controller.session is None and "doomed" not in screen_text(app)
+        assert "half a secret" not in written_in(home), "nothing of it is left"
         await ask(app, pilot, "fresh")
         assert [row.title for row in listed(home)] == ["fresh"]
 

@@ -46,6 +46,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         plan("in_progress", "pending"),
         call("read_file", path="login.py"),
         call("edit_file", path="login.py", old_text="helo", new_text="hello"),
+        call("write_file", path="new.py", content="a = 1\nb = 2\n"),
         call("run_command", command="cat login.py && exit 3"),
         call("run_command", command="rm login.py"),
         plan("completed", "completed"),
@@ -53,6 +54,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("mend the greeting")
         seen = await asked(app, pilot, "edit_file wants to change login.py · +1 −1")
+        assert "1 to allow · " in seen and "waiting for your answer" in seen
         assert "-    return 'helo'" in seen and "+    return 'hello'" in seen and "p always `login.py` here" in seen
         assert "0 of 2  ▶ read it · mend it" in seen and "read_file  login.py" in seen and "2 lines" in seen
         await pilot.press("space")
@@ -60,6 +62,8 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         await pilot.press("escape")
         await asked(app, pilot, "edit_file wants to change")
         await pilot.press("y")
+        await asked(app, pilot, "write_file wants to create new.py · +2")
+        await pilot.press("n")
         seen = await asked(app, pilot, "run_command wants to run")
         assert "cat login.py && exit 3" in seen and "not sandboxed" in seen and "s always in this session" in seen
         assert "hello" in (folder / "login.py").read_text()
@@ -69,7 +73,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         await pilot.press("n")
         await until(pilot, lambda: app.controller.idle)
         seen = screen_text(app)
-        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen
+        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "to allow" not in seen
         assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
         assert (folder / "login.py").exists()
         assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
@@ -78,6 +82,22 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         await until(pilot, lambda: "2 of 2  read it · mend it" in screen_text(app))
         await pilot.press("ctrl+o")
         await until(pilot, lambda: "+hello" in screen_text(app) and "-helo" in screen_text(app))
+
+
+async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    provider.script = [call("edit_file", path="login.py", old_text="helo", new_text="hello")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("mend the greeting")
+        await asked(app, pilot, "edit_file wants to change login.py · +1 −1")
+        (folder / "login.py").write_text("# by somebody else\ndef greeting():\n    return 'helo'\n")
+        await pilot.press("y")
+        seen = await asked(app, pilot, "The file changed since this was asked first")
+        assert " # by somebody else" in seen and "+    return 'hello'" in seen and "y once" in seen
+        await pilot.press("y")
+        await until(pilot, lambda: app.controller.idle)
+        assert (folder / "login.py").read_text() == "# by somebody else\ndef greeting():\n    return 'hello'\n"
 
 
 async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, folder: Path) -> None:

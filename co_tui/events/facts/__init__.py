@@ -28,6 +28,7 @@ Fact: TypeAlias = (
     | conversation.StreamDelta
     | conversation.StreamReset
     | conversation.ToolActivity
+    | conversation.ToolOutput
     | conversation.CommandOutput
     | conversation.SessionError
     | conversation.SessionInterrupted
@@ -47,6 +48,7 @@ Fact: TypeAlias = (
     | context.Rewind
     | agents.ApprovalRequested
     | agents.ApprovalDecided
+    | agents.ApprovalRevoked
     | agents.DelegationStart
     | agents.DelegationEnd
     | agents.PlanChanged

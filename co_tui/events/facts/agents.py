@@ -1,6 +1,6 @@
 """What agents may do, whom they ask to do it, and what they plan."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from co_tui.events.facts.base import NOTHING, Json, Logged
 
@@ -29,6 +29,21 @@ class ApprovalDecided(Logged):
     scope: Literal["once", "session", "pattern"] = "once"
     pattern: str = ""
     reason: str = ""
+    agent: str = ""
+    """Whose call it is: two agents may use the same id."""
+
+
+PATH_SIGN: Final = "/"
+"""In the name of a delegation: before it stands the delegation that asked for this one."""
+
+
+class ApprovalRevoked(Logged):
+    """What was allowed beyond one call is asked about again."""
+
+    TYPE = "approval.revoked"
+    tool: str
+    pattern: str = ""
+    """Empty for every call of the tool."""
 
 
 class DelegationStart(Logged):

@@ -44,8 +44,17 @@ class ToolActivity(Announced):
     turn: int
     tool_name: str
     tool_call_id: str
-    stage: Literal["started", "finished", "failed"]
+    stage: Literal["started", "finished", "failed", "refused", "stopped"]
     text: str = ""
+    agent: str = ""
+
+
+class ToolOutput(Announced):
+    """The end of what a tool's command has said so far; it takes the place of what was told before."""
+
+    TYPE = "tool.output"
+    tool_call_id: str
+    text: str
     agent: str = ""
 
 

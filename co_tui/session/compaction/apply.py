@@ -82,8 +82,9 @@ class Applier:
             if short is None:
                 raise _NotWorthIt("nobody could summarise, and all of it is within the fixed limits")
             plan = short
-        digest, extras = job.summary.digest if text else None, carried_on(job.on.history.state)
-        done = governor.replace(measured, plan, digest, extras=extras)
+        state, agent = job.on.history.state, job.on.history.agent
+        digest = job.summary.digest if text else None
+        done = governor.replace(measured, plan, digest, extras=carried_on(state, agent))
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt("it would not have made the context smaller")
         if job.trigger.must_free and not governor.frees_enough(measured, done):

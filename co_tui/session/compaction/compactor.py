@@ -221,6 +221,7 @@ class Compactor:
                 "compacting the conversation does not help. Unpin messages, or choose a model with a larger window.",
                 kind="fixed_part",
                 outcome="nothing was compacted",
+                agent=history.agent,
             )
         )
 

@@ -71,7 +71,7 @@ class Recovery:
     def _learn(self, found: Overflow) -> None:
         """Take the provider's word for its limit, and for how many tokens the request had."""
         governor, asked = self._history.governor, self._history.asked
-        usage = self._history.state.usage
+        usage = self._history.usage
         self._refused_tokens = usage.current_tokens if usage else governor.window.tokens
         if found.requested_tokens:
             governor.meter.refused(found.requested_tokens)
@@ -107,7 +107,7 @@ class Recovery:
         measured = await history.measure()
         if not measured.live:
             return ""
-        began, entries, before = time.monotonic(), history.state.history, measured.reading
+        began, entries, before = time.monotonic(), history.entries, measured.reading
         await history.recorder.record(
             CompactionStart(
                 trigger=Trigger.CONTEXT_LIMIT,
@@ -115,6 +115,7 @@ class Recovery:
                 conversation_tokens=before.conversation_tokens,
                 tool_definition_tokens=before.tool_definition_tokens,
                 messages=len(entries),
+                agent=history.agent,
             )
         )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
@@ -141,12 +142,13 @@ class Recovery:
             model=history.model,
             duration_ms=since(began),
             waited_ms=since(began),
+            agent=history.agent,
         )
         fact = await self._keeping.with_checkpoint(fact)
         (done,) = await history.recorder.record(fact)
         # What was pinned is a copy now, and stays pinned.
         copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)
-        if copies:
+        if copies and not history.agent:
             await history.recorder.record(Pin(messages=copies))
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
@@ -171,6 +173,15 @@ class Recovery:
         refs = tuple(history[index].ref for index in sorted(kept))
         await self._history.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
         return told
+
+
+class DelegatedRecovery(Recovery):
+    """The steps of a delegation: within a smaller budget its own steps are compressed, and in the end clipped. The
+    session's conversation, of which it sees a copy, stays as it is."""
+
+    def __init__(self, on: Compactable, compactor: Compactor, keeping: Keeping, limits: Limits) -> None:
+        super().__init__(on, compactor, keeping, limits)
+        self._steps = [*([self._shrink] * len(BUFFERS)), self._emergency]
 
 
 def _kept_in_an_emergency(measured: Measured) -> list[int]:

@@ -16,8 +16,13 @@ TEXT_CHARS: Final = 300
 _SIGNS: Final = {"completed": "x", "done": "x", "in_progress": "▶", "cancelled": "-"}
 
 
-def carried_on(state: SessionState) -> Mapping[str, str]:
-    """Texts by title, as they stand beside the summary; an empty one is left out there."""
+def carried_on(state: SessionState, agent: str = "") -> Mapping[str, str]:
+    """Texts by title, as they stand beside the summary; an empty one is left out there.
+
+    They are the main agent's: a delegate has its task, and is not told what others are asked to do.
+    """
+    if agent:
+        return {}
     return {
         "The plan": _plan(state.plan),
         "Skills in use": _skills(state),

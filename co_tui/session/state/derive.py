@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from co_tui.agent.approvals import rule_from
+from co_tui.agent.approvals import AllowedCalls, rule_from
 from co_tui.append_only import AppendOnly
 from co_tui.events import (
     Announced,
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalRevoked,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -96,15 +97,19 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case CompactionStart():
             return _happened(state if fact.agent else state.but(compacting=event), event)
         case ApprovalRequested():
-            return _happened(state.but(pending=(*_others(state, fact.call_id), fact)), event)
+            return _happened(state.but(pending=(*_others(state, fact), fact)), event)
         case ApprovalDecided():
             return _happened(_decided(state, fact), event)
+        case ApprovalRevoked():
+            gone = AllowedCalls(fact.tool, fact.pattern)
+            return _happened(state.but(allowed=tuple(each for each in state.allowed if each != gone)), event)
         case DelegationStart():
             seen = AppendOnly(top_level(state.history))
             begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, history=seen)
             return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
         case DelegationEnd():
             status = "interrupted" if fact.outcome == INTERRUPTED else "failed" if fact.error else "done"
+            state = state.but(pending=tuple(each for each in state.pending if each.agent != fact.agent))
             return _happened(
                 _delegated(state, fact.agent, status=status, outcome=fact.outcome, error=fact.error), event
             )
@@ -224,16 +229,16 @@ def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
 
 
 def _decided(state: SessionState, fact: ApprovalDecided) -> SessionState:
-    asked = next((each for each in state.pending if each.call_id == fact.call_id), None)
+    asked = next((each for each in state.pending if (each.call_id, each.agent) == (fact.call_id, fact.agent)), None)
     rule = rule_from(asked.tool, fact) if asked is not None else None
     if rule is not None and rule not in state.allowed:
         state = state.but(allowed=(*state.allowed, rule))
-    return state.but(pending=_others(state, fact.call_id))
+    return state.but(pending=_others(state, fact))
 
 
-def _others(state: SessionState, call_id: str) -> tuple[ApprovalRequested, ...]:
+def _others(state: SessionState, fact: ApprovalRequested | ApprovalDecided) -> tuple[ApprovalRequested, ...]:
     """What is pending but for one call."""
-    return tuple(each for each in state.pending if each.call_id != call_id)
+    return tuple(each for each in state.pending if (each.call_id, each.agent) != (fact.call_id, fact.agent))
 
 
 def _delegation(state: SessionState, agent: str) -> Delegation:

@@ -7,6 +7,7 @@ from pydantic_ai.messages import ToolReturnPart
 
 from co_tui.events import ArtifactStored
 from co_tui.events.content import content_text
+from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 
@@ -65,7 +66,8 @@ class Archive:
     def _text(self, reference: str) -> str:
         found = re.fullmatch(r"artifact-(\d+)-(\d+)-(\d+)", reference.strip())
         entry = self._recorder.state.entry((int(found[1]), int(found[2]))) if found else None
-        parts = entry.message.get("parts", []) if entry else []
+        own = entry is not None and entry.agent == CURRENT_AGENT.get()  # no agent opens another's results
+        parts = entry.message.get("parts", []) if entry is not None and own else []
         if not found or int(found[3]) >= len(parts):
             raise ModelRetry(f"There is no artifact {reference!r}.")
         return content_text(parts[int(found[3])].get("content", ""))

@@ -1,49 +1,55 @@
-"""Commands that the model runs: how long they may take, and that none of them outlives the session."""
+"""The tools for commands: the harness's own, within our limits."""
 
+import copy
 import re
 import time
+from dataclasses import replace
 from typing import Any, Final
 
-import anyio
+from pydantic_ai.capabilities import WrapToolExecuteHandler
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai_harness.shell import Shell
+from pydantic_ai.toolsets import ToolsetTool
+from pydantic_ai_harness.shell import Shell, ShellToolset
+
+from co_tui.paths import ensure_dir
+from co_tui.session.tools.running_commands import CURRENT_CALL, RunningCommands
 
 MOST_OUTPUT_CHARS: Final = 50_000
-STOPPING_S: Final = 5.0
-"""How long the end of a session waits for what still runs to go."""
 WORTH_TELLING_S: Final = 1.0
 """A command that took so long says so in its result."""
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
-class BackgroundCommands:
-    """What one session started and has not stopped yet."""
-
-    def __init__(self) -> None:
-        self._running: dict[str, tuple[Shell[Any], RunContext[Any]]] = {}
-
-    def note(self, shell: Shell[Any], ctx: RunContext[Any], tool: str, arguments: dict[str, Any], result: Any) -> None:
-        """Hear what a tool for commands returned."""
-        if tool == "start_command" and (found := _STARTED.search(str(result))):
-            self._running[found[1]] = (shell, ctx)
-        elif tool == "stop_command":
-            self._running.pop(str(arguments.get("command_id")), None)
-
-    async def stop_all(self) -> None:
-        running, self._running = self._running, {}
-        with anyio.move_on_after(STOPPING_S):
-            for command_id, (shell, ctx) in running.items():
-                await shell.get_toolset().stop_command(ctx, command_id)
-
-
 class LimitedShell(Shell[Any]):
     """The harness's tools for commands. Which are allowed is decided by approvals, not by their names."""
 
-    def __init__(self, limit_s: float, background: BackgroundCommands) -> None:
+    def __init__(self, limit_s: float, commands: RunningCommands) -> None:
         super().__init__(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
-        self._background = background
+        self._commands = commands
+        self._tools = _SessionShell(self, commands)
         self._began: dict[str, float] = {}
+
+    def get_toolset(self) -> ShellToolset[Any]:
+        return self._tools
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """What a command says belongs to the call that runs it."""
+        if call.tool_name != "run_command":
+            return await handler(args)
+        token = CURRENT_CALL.set(call.tool_call_id)
+        try:
+            return await handler(args)
+        finally:
+            CURRENT_CALL.reset(token)
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -59,6 +65,45 @@ class LimitedShell(Shell[Any]):
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
     ) -> Any:
-        self._background.note(self, ctx, call.tool_name, args, result)
+        if call.tool_name == "start_command" and (found := _STARTED.search(str(result))):
+            self._commands.begin(found[1], str(args.get("command")))
+        elif call.tool_name == "stop_command":
+            self._commands.forget(str(args.get("command_id")))
         took = time.monotonic() - self._began.pop(call.tool_call_id, time.monotonic())
         return f"{result}\n[took {took:.1f} s]" if took >= WORTH_TELLING_S else result
+
+
+class _SessionShell(ShellToolset[Any]):
+    """What background commands write lies in the session's own folder, not in the user's; and the model is told how
+    long its commands may take."""
+
+    def __init__(self, shell: Shell[Any], commands: RunningCommands) -> None:
+        super().__init__(
+            allowed_commands=shell.allowed_commands,
+            denied_commands=shell.denied_commands,
+            denied_operators=shell.denied_operators,
+            default_timeout=shell.default_timeout,
+            max_output_chars=shell.max_output_chars,
+            max_log_bytes=shell.max_log_bytes,
+            persist_cwd=shell.persist_cwd,
+            allow_interactive=shell.allow_interactive,
+            id="shell",
+        )
+        self._commands = commands
+
+    async def _jobs_base(self, ctx: RunContext[Any]) -> str:
+        return str(ensure_dir(self._commands.folder))
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await super().get_tools(ctx)
+        return {name: replace(tool, tool_def=self._told(tool.tool_def)) for name, tool in tools.items()}
+
+    def _told(self, tool: ToolDefinition) -> ToolDefinition:
+        if tool.name == "start_command":
+            return replace(tool, description=f"{tool.description}\n\nIt ends with the session at the latest.")
+        if tool.name != "run_command":
+            return tool
+        schema = copy.deepcopy(tool.parameters_json_schema)
+        limit = f"Maximum seconds to wait (default, and at most: {self._default_timeout:g})."
+        schema["properties"]["timeout_seconds"]["description"] = limit
+        return replace(tool, parameters_json_schema=schema)

@@ -64,8 +64,13 @@ class _Trial(LocalWorkspaceBackend):
 def _replacements(arguments: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     several = arguments.get("replacements")
     if several:
-        return [(each.old_text, each.new_text) for each in several]
+        return [(_of(each, "old_text"), _of(each, "new_text")) for each in several]
     return [(arguments.get("old_text") or "", arguments.get("new_text") or "")]
+
+
+def _of(replacement: Any, name: str) -> str:
+    """Arguments are the tool's own values, or what the log has of them."""
+    return str(replacement[name] if isinstance(replacement, Mapping) else getattr(replacement, name))
 
 
 def _told(written: Mapping[str, bytes], path: str) -> str:

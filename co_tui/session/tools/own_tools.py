@@ -7,6 +7,7 @@ from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.session.compaction.compactor import Compactor
+from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import Archive
@@ -47,5 +48,7 @@ class OwnTools:
         Args:
             focus: What the summary should pay special attention to.
         """
+        if CURRENT_AGENT.get():
+            return "Your own steps are made smaller by themselves when they fill the window."
         self._compactor.request(focus)
         return "The conversation will be summarised beside your next step."

@@ -3,6 +3,8 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from pydantic_ai.exceptions import ModelRetry
@@ -10,7 +12,9 @@ from pydantic_ai.exceptions import ModelRetry
 from co_tui.events import Event, Json, Message
 from co_tui.events.messages import Role, pieces
 from co_tui.inert import one_line
+from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.top_level import only_words
 from co_tui.store.port import Store
 from co_tui.store.words import place_of
 
@@ -22,6 +26,8 @@ BEFORE_CHARS = 200
 ANSWER_CHARS = 6_000
 NAME_CHARS = 40
 MAX_WORDS = 40
+MOST_SEEN = 200
+"""Messages that are counted for a delegate: each has to be looked at."""
 
 _ROLES: dict[Role, str] = {"tool_call": "call of", "tool_result": "result of"}
 
@@ -72,7 +78,9 @@ class Recall:
         if page < 1:
             raise ModelRetry("Pages are counted from 1 up.")
         # The screen must not wait for it.
-        found = await asyncio.to_thread(self._search, words, page)
+        agent = CURRENT_AGENT.get()
+        search = partial(self._search_as, agent) if agent else self._search
+        found = await asyncio.to_thread(search, words, page)
         return _answer(found, words, page, self._state())
 
     def _search(self, words: list[str], page: int) -> _Page:
@@ -81,6 +89,27 @@ class Recall:
             seqs = found.seqs[(page - 1) * HITS : page * HITS]
             events = [event for seq in seqs for event in reading.events(self._session_id, seq - 1, seq)]
         return _Page(found.words, len(found.seqs), events)
+
+    def _search_as(self, agent: str, words: list[str], page: int) -> _Page:
+        """What a delegate may find: what was said to and by the main agent, and all of its own; no other's results."""
+        with self._store.reading() as reading:
+            found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
+            events = (event for seq in found.seqs for event in reading.events(self._session_id, seq - 1, seq))
+            seen = (_as_seen_by(agent, event, words, found.words) for event in events)
+            visible = list(islice((event for event in seen if event is not None), MOST_SEEN))
+        return _Page(found.words, len(visible), visible[(page - 1) * HITS : page * HITS])
+
+
+def _as_seen_by(agent: str, event: Event, words: list[str], least: int) -> Event | None:
+    fact = event.fact
+    if not isinstance(fact, Message) or fact.agent not in ("", agent):
+        return None
+    if fact.agent == agent:
+        return event
+    said = only_words(fact.message)
+    if said is None or max(_count(piece.searched, words) for piece in _pieces(said)) < least:
+        return None
+    return event.but(fact=fact.but(message=said))
 
 
 def _words(query: str) -> list[str]:

@@ -5,24 +5,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_ai.capabilities import AbstractCapability, LocalWorkspace
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai.workspaces import WorkspaceBackend, WorkspaceRef
 from pydantic_ai_harness.ask_user import AskUser
 from pydantic_ai_harness.filesystem import FileSystem
 from pydantic_ai_harness.planning import Planning
 from pydantic_ai_harness.repo_context import RepoContext
 from pydantic_ai_harness.skills import Skills
-from pydantic_ai_harness.subagents import SubAgents
 
-from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, asks_first
+from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, MCP_TOOLS, asks_first
+from co_tui.agent.sandbox import Sandbox, sandbox_trouble
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
-from co_tui.session.tools.commands import BackgroundCommands, LimitedShell
+from co_tui.session.tools.commands import LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
+from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
 from co_tui.session.tools.model_questions import ModelQuestions
+from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.settings import Settings
 
@@ -30,17 +33,11 @@ SMALLEST_WINDOW_TOKENS: Final = 8_000
 """Below this the definitions of the tools, about 2,000 tokens, would leave too little to work in."""
 ROOMY_WINDOW_TOKENS: Final = 16_000
 """Below this only files and commands: the other tools take as much room as these."""
-DELEGATION_LEVELS: Final = 2
-"""The main agent delegates; those it asks do not."""
 MOST_READ_CHARS: Final = 50_000
 LARGEST_INSTRUCTIONS_BYTES: Final = 64_000
 """A file of instructions larger than this goes with no request; the model can read it like any other."""
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
-COMMAND_ENVIRONMENT: Final = {
-    "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
-}  # fmt: skip
-"""Nobody is there to page through anything, or to type a password; and git, asked to read, writes nothing."""
 _FILE_TOOLS: Final = (
     "read_file", "write_file", "edit_file", "list_directory", "search_files", "find_files", "create_directory",
 )  # fmt: skip
@@ -57,16 +54,21 @@ class WorkingTools:
         *,
         questions: Questions,
         plan: SessionPlan,
-        background: BackgroundCommands,
+        commands: RunningCommands,
+        sandbox: Sandbox,
         user_skills: Path,
+        mcp: McpTools,
         read_only: bool = False,
     ) -> None:
         self._folder = folder
         self._settings = settings
+        self._window_tokens = window_tokens
         self._questions = questions
         self._plan = plan
-        self._background = background
+        self._commands = commands
+        self._sandbox = sandbox
         self._user_skills = user_skills
+        self._mcp = mcp
         self._read_only = read_only
         self._has = _given(settings.tools, window_tokens)
         self._files = _TextFiles(
@@ -86,14 +88,15 @@ class WorkingTools:
             "skills": self._make_skills,
             "questions": self._make_questions,
             "instructions": self._make_instructions,
-            "agents": self._make_agents,
+            "mcp": self._make_mcp,
         }
-        chosen = [capability for name in self._has for capability in made[name]()]
-        return (
-            [_SessionFolder(self._folder, read_only=self._read_only, env=COMMAND_ENVIRONMENT), *chosen]
-            if chosen
-            else []
-        )
+        chosen = [capability for name in self._has if name in made for capability in made[name]()]
+        return [SessionFolder(self._sandbox, self._commands, read_only=self._read_only), *chosen] if chosen else []
+
+    @property
+    def delegates(self) -> bool:
+        """Whether parts of the work can be given to other agents."""
+        return "agents" in self._has
 
     def asks_first(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         return asks_first(tool, arguments, self._folder)
@@ -104,14 +107,22 @@ class WorkingTools:
             return await self._changes.diff(tool, arguments)
         if tool in COMMAND_TOOLS:
             beside = " in the background" if tool == "start_command" else ""
-            return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, not sandboxed"
+            await self._refuse_without_sandbox()
+            return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, {self._sandbox.told()}"
+        if tool.startswith(MCP_TOOLS):
+            return told_mcp_call(tool, arguments)
         return ""
+
+    async def _refuse_without_sandbox(self) -> None:
+        """Nobody is asked about a command that cannot run."""
+        if trouble := await sandbox_trouble(self._settings.command_sandbox):
+            raise ToolFailed(trouble)
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
         return [self._files]
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
-        return [LimitedShell(self._settings.command_timeout_s, self._background)]
+        return [LimitedShell(self._settings.command_timeout_s, self._commands)]
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
         # Not put into each request by itself: what the log has is what is counted and sent.
@@ -124,9 +135,10 @@ class WorkingTools:
     def _make_questions(self) -> Sequence[AbstractCapability[Any]]:
         return [AskUser(answerer=ModelQuestions(self._questions))]
 
-    def _make_agents(self) -> Sequence[AbstractCapability[Any]]:
-        # What breaks in one is told to the agent that asked, not the end of the turn.
-        return [SubAgents(include_self=True, max_depth=DELEGATION_LEVELS, contain_errors=True)]
+    def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
+        # Which of a server's tools only read, nobody but the server knows.
+        wanted = self._settings.mcp_servers
+        return [self._mcp.capability(wanted, self._window_tokens)] if wanted and not self._read_only else []
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
         repository, _ = repository_of(self._folder)
@@ -151,13 +163,6 @@ def _none_is_large(name: str, folder: Path, above: Path) -> bool:
         return all(file.stat().st_size <= LARGEST_INSTRUCTIONS_BYTES for file in files)
     except OSError:
         return False
-
-
-class _SessionFolder(LocalWorkspace[Any]):
-    """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
-
-    def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
-        return super().get_workspace(ctx, ref=None)
 
 
 class _TextFiles(FileSystem[Any]):

@@ -117,7 +117,7 @@ async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None"
     from co_tui.ui.screens.messages import ChooseMessageScreen, row_of
 
     pins = session.state.pins
-    rows = [row_of(entry, "⚲" if entry.ref in pins else "") for entry in session.state.history]
+    rows = [row_of(entry, "◉" if entry.ref in pins else "") for entry in session.state.history]
     return await host.ask(lambda: ChooseMessageScreen("Pin a message", rows, "pin or unpin"))
 
 

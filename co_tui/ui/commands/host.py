@@ -9,6 +9,7 @@ from co_tui.settings import Loaded
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
+    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.session.state.session_state import SessionState
 
@@ -34,6 +35,13 @@ class SessionChanges(Protocol):
 
     @property
     def engine_is_loaded(self) -> bool: ...
+
+    @property
+    def mcp_servers(self) -> "list[ServerReport]":
+        """How those are that were started."""
+
+    def restart_mcp_servers(self) -> None:
+        """Those that failed."""
 
     async def choose_model(self, name: str) -> None:
         """For the session that the first prompt will start. Raises `ModelUnusable`."""

@@ -67,3 +67,18 @@ async def session(host: CommandHost, arguments: str) -> None:
         host.say("No checkpoints yet: one is written whenever the conversation is compacted. F5 compacts now.")
         return
     host.say("\n".join(f"{each.number:>3}  {each.title}\n     {each.path}" for each in found))
+
+
+@command("mcp")
+async def mcp(host: CommandHost, arguments: str) -> None:
+    if arguments not in ("", "restart"):
+        host.fail(f"/mcp takes nothing or `restart`, not {one_line(arguments, 40)!r}.")
+        return
+    if arguments:
+        host.sessions.restart_mcp_servers()
+    from co_tui.agent.mcp.wording import told_servers
+
+    told = told_servers(host.settings.launch.loaded, host.sessions.mcp_servers)
+    width = max((len(name) for name, _ in told), default=0)
+    none = "There are no MCP servers: `[mcp_servers.NAME]` with a `command` or a `url` in config.toml adds one."
+    host.say("\n".join(f"{name.ljust(width)}  {state}" for name, state in told) or none)

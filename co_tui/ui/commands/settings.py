@@ -43,7 +43,7 @@ def _ignored_effort(host: CommandHost, model: str) -> str:
 def _all(loaded: Loaded, idle: Mapping[str, str]) -> str:
     width = max(map(len, loaded.origins))
     return "\n".join(
-        f"{name.ljust(width)}  {str(origin.value) or '(empty)':<12} {origin.source}"
+        f"{name.ljust(width)}  {settings.told(origin.value):<12} {origin.source}"
         + (f"; {idle[name]}" if name in idle else "")
         for name, origin in loaded.origins.items()
     )
@@ -53,7 +53,7 @@ def _one(loaded: Loaded, key: str, idle: Mapping[str, str]) -> str:
     origin = loaded.origins[key]
     reason = idle.get(key)
     why = f"; {reason}" if reason else ""
-    return f"{key} = {str(origin.value) or '(empty)'}   from {origin.source}{why}"
+    return f"{key} = {settings.told(origin.value)}   from {origin.source}{why}"
 
 
 async def _set(host: CommandHost, key: str, value: str) -> None:
@@ -73,7 +73,9 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
     caveat = settings.caveat(key, changed, launch.paths)
     if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):
         caveat = f" It is {ignored}."
-    host.say(f"{key} = {kept} written to {launch.paths.config_file}." + (caveat or f" It holds {holds}."))
+    host.say(
+        f"{key} = {settings.told(kept)} written to {launch.paths.config_file}." + (caveat or f" It holds {holds}.")
+    )
 
 
 @command("policy")
@@ -94,6 +96,8 @@ async def policy(host: CommandHost, name: str) -> None:
 def _policy_numbers(loaded: Loaded) -> str:
     present = loaded.settings.policy
     numbers = "\n".join(
-        f"  {key} = {origin.value}" for key, origin in loaded.origins.items() if origin.source == f"policy {present}"
+        f"  {key} = {settings.told(origin.value)}"
+        for key, origin in loaded.origins.items()
+        if origin.source == f"policy {present}"
     )
     return f"Policy {present}:\n{numbers}"

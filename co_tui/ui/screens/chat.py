@@ -16,6 +16,7 @@ from textual.widgets import Input
 from co_tui.events import Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui import command_table
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.prompt_status import PromptStatus
@@ -41,6 +42,7 @@ WIDE_COLUMNS = 110
 WELCOME = (
     "Ask anything; Enter sends, Ctrl+J makes a new line.\n"
     "Try:  Explain what a context window is\n"
+    "      What does @README.md say?     (@ names a file, !ls runs a command)\n"
     "      /model to choose who answers, /sessions to go back to earlier ones\n"
     "      /help for all keys and commands"
 )
@@ -54,7 +56,8 @@ class ChatScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.bindings(),
-        Binding("escape", "escape", "Stop", id="chat.stop"),
+        Binding("escape", "stop", "Stop", id="chat.stop"),
+        Binding("escape", "back", "Back", id="chat.back"),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
         Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
         Binding("ctrl+up", "line(-1)", "Line up", show=False, priority=True),
@@ -91,7 +94,7 @@ class ChatScreen(Screen[None]):
         self.feed = Feed(self.transcript)
         self.prompt.cwd = self._launch.cwd
         self._status = PromptStatus(self.prompt)
-        self._questions = Questions(self, self.prompt)
+        self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         self._host.chat_mounted()
 
     async def complete(self) -> None:
@@ -180,8 +183,12 @@ class ChatScreen(Screen[None]):
     def _show_title(self) -> None:
         state = self._state
         policy = state.policy or self._launch.settings.policy
-        effort = self._launch.settings.reasoning_effort
-        facts = TitleFacts(state.title, self._model, policy, state.branch or self.branch, effort)
+        wanted = self._launch.settings.reasoning_effort
+        effort = wanted if wanted and self._host.heeds_effort(self._model) else ""
+        sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
+        facts = TitleFacts(
+            state.title, self._model, policy, state.branch or self.branch, effort, sandboxed, len(state.pending)
+        )
         self.query_one(TitleLine).show(facts, self._muted)
 
     # What is being done
@@ -200,16 +207,17 @@ class ChatScreen(Screen[None]):
         self._status.show_waiting(len(prompts), sum(prompt.status == HELD for prompt in prompts))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "escape":
-            closable = (
-                self._status.busy
-                or self._is_compacting
-                or self._is_offering
-                or self.query("FindBar")
-                or self.has_class("-drawer")
-            )
-            return True if closable or not self.prompt.has_focus else None
+        """Keys for what cannot be done now are not shown."""
+        if action == "stop":
+            return (self._status.busy or self._is_compacting) and not self._has_list_or_search
+        if action == "back":
+            return self._has_list_or_search or self.has_class("-drawer") or not self.prompt.has_focus
         return True
+
+    @property
+    def _has_list_or_search(self) -> bool:
+        """What is closed before anything is stopped."""
+        return self._is_offering or bool(self.query("FindBar"))
 
     @property
     def _is_compacting(self) -> bool:
@@ -280,7 +288,13 @@ class ChatScreen(Screen[None]):
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
-    async def action_escape(self) -> None:
+    def action_stop(self) -> None:
+        if self._is_compacting:
+            self._host.cancel_compaction()
+        else:
+            self._host.interrupt()
+
+    async def action_back(self) -> None:
         if self._late is not None and self._late.is_offering:
             self.prompt.offer.dismiss()
             self._late.offer(self.prompt.offer)
@@ -288,10 +302,6 @@ class ChatScreen(Screen[None]):
             await find_bars.remove()
             self.transcript.find("")
             self.prompt.focus()
-        elif self._is_compacting:
-            self._host.cancel_compaction()
-        elif self._status.busy:
-            self._host.interrupt()
         else:
             self.remove_class("-drawer")
             self.prompt.focus()
@@ -306,10 +316,12 @@ class ChatScreen(Screen[None]):
         self.transcript.follow_end()
 
     def show_question(self, panel: QuestionPanel) -> None:
-        self._questions.show(panel, self._host.last_typed_at)
+        self._questions.show(panel)
+        self._status.show_asking(True)
 
     def end_question(self, panel: QuestionPanel) -> None:
         self._questions.end(panel)
+        self._status.show_asking(False)
 
     # What commands ask for
 

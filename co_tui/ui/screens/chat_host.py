@@ -14,6 +14,9 @@ class ChatHost(Protocol):
     def last_typed_at(self) -> float:
         """When something was typed, by the monotonic clock."""
 
+    def heeds_effort(self, model: str) -> bool:
+        """Whether a model can be asked to think more or less; False as long as nobody can tell."""
+
     def chat_mounted(self) -> None:
         """The chat is there and wants to be filled before it is painted."""
 

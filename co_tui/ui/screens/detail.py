@@ -7,6 +7,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import Static
 
 from co_tui.events import Event, Message
@@ -22,9 +23,9 @@ class TextScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
-    def __init__(self, title: str, text: Text | str) -> None:
+    def __init__(self, title: str, text: Text | Content | str) -> None:
         super().__init__(tall=True)
-        self._title, self._text = title, text if isinstance(text, Text) else Text(inert(text))
+        self._title, self._text = title, Text(inert(text)) if isinstance(text, str) else text
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

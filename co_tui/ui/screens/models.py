@@ -159,7 +159,7 @@ def _nearby() -> "ModuleType":
 
 
 def _heading(words: str) -> Option:
-    return Option(Text(words, "dim italic"), disabled=True)
+    return Option(Text(words, "italic"), disabled=True)  # disabled ones are dimmed
 
 
 def _label(entry: ModelEntry) -> str:
@@ -171,7 +171,8 @@ def _label(entry: ModelEntry) -> str:
 
 def _figures(entry: ModelEntry, room: int) -> str:
     """Window and prices, in columns; prices only where there is room."""
-    window = tokens(entry.window_tokens) if entry.window_tokens else ""
+    at_most = f"≤{tokens(entry.most_tokens)}" if entry.most_tokens else ""
+    window = tokens(entry.window_tokens) if entry.window_tokens else at_most
     if room < NARROW:
         return f"{window:>6}"
     priced = entry.input_price is not None and entry.output_price is not None

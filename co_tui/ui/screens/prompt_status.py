@@ -9,6 +9,8 @@ from co_tui.events import Fact
 from co_tui.ui.activity import FRAME_S, Activity
 from co_tui.ui.widgets.prompt import Prompt
 
+ASKING = "◔ waiting for your answer"
+
 
 class PromptStatus:
     """What runs above the prompt, and below it what can be done about it."""
@@ -21,6 +23,7 @@ class PromptStatus:
         self._waited_for = ""
         self._waiting = self._held = 0
         self._compacting = False
+        self._asking = False
         self.provider = ""
         """Who answers."""
 
@@ -55,6 +58,11 @@ class PromptStatus:
         self._compacting = compacting
         self._draw()
 
+    def show_asking(self, asking: bool) -> None:
+        """Nothing goes on before the user has answered."""
+        self._asking = asking
+        self._draw()
+
     def show_waiting(self, waiting: int, held: int) -> None:
         """How many prompts wait, and how many of them for the user."""
         self._waiting, self._held = waiting, held
@@ -63,7 +71,8 @@ class PromptStatus:
 
     def _draw(self) -> None:
         running = self._busy and not self._compacting
-        self._prompt.border_title = Text(self._activity.line(time.monotonic(), self.provider)) if running else ""
+        line = ASKING if self._asking else self._activity.line(time.monotonic(), self.provider)
+        self._prompt.border_title = Text(line) if running else ""
         hints = [self._waited_for] if self._waited_for else ["esc stop · alt+enter steers"] if running else []
         if self._held:
             hints.append(f"{self._held} on hold: enter sends, ↑ shows")

@@ -52,4 +52,4 @@ class AskScreen(Dialog[str]):
         self.answer(event.value)
 
     def action_cancel(self) -> None:
-        self.answer("")
+        self.withdraw()

@@ -1,6 +1,7 @@
 """Questions above the prompt, and where letters go: to a question that has the focus, else to the prompt."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from textual.events import Key, Paste
@@ -12,20 +13,31 @@ from co_tui.ui.widgets.question import QuestionPanel
 
 QUIET_S = 1.5
 """Whoever has not typed for so long is not about to type the next letter into a question."""
+LOOK_AGAIN_S = 0.3
 
 
 class Questions:
     """Never take a letter from whoever is writing."""
 
-    def __init__(self, screen: Screen[Any], prompt: Prompt) -> None:
-        self._screen, self._prompt = screen, prompt
+    def __init__(self, screen: Screen[Any], prompt: Prompt, last_typed_at: Callable[[], float]) -> None:
+        self._screen, self._prompt, self._last_typed_at = screen, prompt, last_typed_at
 
-    def show(self, panel: QuestionPanel, last_typed_at: float) -> None:
-        """The focus goes there only when nobody is writing."""
+    def show(self, panel: QuestionPanel) -> None:
+        """The focus goes there as soon as nobody is writing; whoever leaves it is not brought back."""
         self._screen.mount(panel, before=self._prompt)
-        quiet = time.monotonic() - last_typed_at > QUIET_S
-        if quiet and not self._prompt.text and self._screen.focused in (self._prompt, None):
+        if self._nobody_writes:
             self._screen.call_after_refresh(panel.focus)
+        else:
+            panel.set_interval(LOOK_AGAIN_S, lambda: self._offer_focus(panel))
+
+    @property
+    def _nobody_writes(self) -> bool:
+        quiet = time.monotonic() - self._last_typed_at() > QUIET_S
+        return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)
+
+    def _offer_focus(self, panel: QuestionPanel) -> None:
+        if self._nobody_writes and not panel.was_focused and panel is self._screen.query(QuestionPanel).first():
+            panel.focus()
 
     def end(self, panel: QuestionPanel) -> None:
         had_focus = panel.has_focus
@@ -33,9 +45,19 @@ class Questions:
         if had_focus:
             self._prompt.focus()
 
+    def _went_to_question(self) -> bool:
+        """From the prompt, unless Tab takes what is on offer there."""
+        panels = self._screen.query(QuestionPanel)
+        if not panels or self._prompt.follow_offer().is_open:
+            return False
+        panels.first().focus()
+        return True
+
     def took(self, event: Key | Paste) -> bool:
         """Whether a question took the key. What is typed where nothing can be written is turned to the prompt."""
         focused = self._screen.focused
+        if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
+            return self._went_to_question()
         if isinstance(focused, TextArea | Input):
             return False
         typed = isinstance(event, Paste) or event.is_printable

@@ -1,5 +1,7 @@
 """What a folder's own settings want, in words and as they are written."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -11,7 +13,7 @@ from textual.widgets import Static
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 from co_tui.settings import SettingsError, read_text, shown
-from co_tui.trust import Wish
+from co_tui.trust import AGENTS, Wish
 from co_tui.ui.screens.dialog import Dialog
 
 MOST_PHRASES = 4
@@ -23,6 +25,8 @@ _PHRASES = {
     "base_url": "send the conversation to {}",
     "telemetry": "report to {}",
     "hooks": "run commands ({})",
+    "mcp_servers": "start MCP servers ({})",
+    AGENTS: "give work to its own agents ({})",
 }
 
 
@@ -30,7 +34,7 @@ def wish_text(wish: Wish) -> str:
     """What the folder wants, in words."""
     named = sorted(wish.wanted.items(), key=lambda wanted: wanted[0] not in _PHRASES)
     phrases = [
-        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(shown(value), VALUE_CHARS))
+        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_told(key, value, wish), VALUE_CHARS))
         for key, value in named[:MOST_PHRASES]
     ]
     if more := len(named) - len(phrases):
@@ -39,24 +43,32 @@ def wish_text(wish: Wish) -> str:
     return f"It wants to {listed}. Until you trust this folder, none of it counts."
 
 
+def _told(key: str, value: object, wish: Wish) -> str:
+    if key == AGENTS:
+        return ", ".join(wish.agents)
+    if key != "mcp_servers" or not isinstance(value, Mapping):
+        return shown(value)
+    places = {name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)}
+    return ", ".join(f"{name}: {place}" for name, place in places.items())
+
+
 class FileScreen(Dialog[None]):
-    """The file, as it is."""
+    """The files, as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
     def __init__(self, wish: Wish) -> None:
         super().__init__(tall=True)
-        self._file = wish.file
+        self._files = [*([wish.file] if wish.settings else []), *wish.agent_files]
 
     def compose(self) -> ComposeResult:
-        try:
-            text = inert(read_text(self._file))
-        except SettingsError as error:
-            text = str(error)
+        first, *others = self._files
         with Vertical() as box:
-            box.border_title = Text(one_line(path_text(self._file), 70))
+            box.border_title = Text(one_line(path_text(first), 70))
             with VerticalScroll():
-                yield Static(text, markup=False)
+                yield Static(_shown(first), markup=False)
+                for file in others:
+                    yield Static(f"\n── {inert(path_text(file))} ──\n\n{_shown(file)}", markup=False)
             yield Static("up, down scroll   esc back", classes="keys", markup=False)
 
     def on_mount(self) -> None:
@@ -64,3 +76,10 @@ class FileScreen(Dialog[None]):
 
     def action_close(self) -> None:
         self.answer(None)
+
+
+def _shown(file: Path) -> str:
+    try:
+        return inert(read_text(file))
+    except SettingsError as error:
+        return str(error)

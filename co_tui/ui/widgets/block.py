@@ -35,7 +35,7 @@ class Block:
 
     @property
     def foldable(self) -> bool:
-        return self.kind in ("thinking", "tool")
+        return self.kind in ("thinking", "tool", "plan")
 
     @property
     def gist(self) -> str:

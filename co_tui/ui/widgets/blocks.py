@@ -1,9 +1,11 @@
 """What the transcript is made of: one block for each thing that was said or done."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from co_tui.events import (
     CompactionComplete,
+    CompactionStart,
     DelegationEnd,
     DelegationStart,
     Event,
@@ -13,16 +15,19 @@ from co_tui.events import (
     SessionError,
     SessionInterrupted,
     ToolActivity,
+    ToolOutput,
+    UsageInfo,
     agent_of,
 )
 from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import told_progress, told_result
+from co_tui.session.tool_wording import Stage, stage_of, told_output, told_progress, told_result, told_steps
 from co_tui.session.wording import told_compaction
 from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
+_EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
 class BlockBuilder:
@@ -67,8 +72,7 @@ class BlockBuilder:
         text = inert(told_progress(steps))
         if self._plan is None:
             self._plan = self.part("plan", text)
-            self._plan.folded = False
-        self._plan.text = text
+        self._plan.text, self._plan.result = text, inert(told_steps(steps))
         return self._plan
 
     def note(self, text: str, kind: Kind = "note", seq: int = 0) -> Block:
@@ -79,13 +83,23 @@ class BlockBuilder:
         """The call's block that changes with what its delegate did; None for events of the main agent."""
         match event.fact:
             case DelegationStart() as start:
-                return self._delegations.start(start, self._open_calls.get(start.call_id))
+                return self._delegations.start(start, self._open_calls.get(start.call_id), event.timestamp)
             case Message(agent=agent, message=message) if agent:
                 return self._delegations.said(agent, message)
             case ToolActivity(agent=agent) as activity if agent:
                 return self._delegations.active(activity)
+            case ToolOutput(agent=agent) as output if agent:
+                return self._delegations.says(output)
+            case UsageInfo(agent=agent) as usage if agent:
+                return self._delegations.measured(usage)
+            case CompactionStart(agent=agent) as begun if agent:
+                return self._delegations.compacting(begun)
+            case CompactionComplete(agent=agent) as done if agent:
+                return self._delegations.compacted(done)
+            case SessionError(agent=agent) as error if agent:
+                return self._delegations.failed(error)
             case DelegationEnd() as end:
-                return self._delegations.end(end)
+                return self._delegations.end(end, event.timestamp)
             case _:
                 return None
 
@@ -98,7 +112,8 @@ class BlockBuilder:
         _, _, body = text.partition("\n")
         lines = _unfenced(body).count("\n") + 1
         told = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: that it was cut, or is an image
-        size = one_line(body.partition("\n")[0].strip("()"), 72) if body.startswith("(") else told
+        note = body.partition("\n")[0].strip("()").removeprefix("only its ").replace("; the file has", " of")
+        size = one_line(note, 72) if body.startswith("(") else told
         block = Block("tool", inert(name), folded=True, tool_name="attached", result=inert(text), status=size, seq=seq)
         self._append(block).tight = True
         return block
@@ -106,7 +121,9 @@ class BlockBuilder:
     def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
         """A command the user ran, open as long as what it said is short."""
         self._speaking = False
-        ended = "exit 0" if "exit code 0" in how else one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        exited = _EXITED.search(how)
+        told = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        ended = f"exit {exited[1]} · {exited[2]}" if exited else told
         long = output.count("\n") > LINES_LEFT_OPEN
         return self._append(
             Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
@@ -128,13 +145,25 @@ class BlockBuilder:
         self._open_calls[call_id] = block
         return block
 
-    def result(self, call_id: str, text: str, *, failed: bool = False) -> Block | None:
+    def output(self, call_id: str, text: str) -> Block | None:
+        """What a call that runs says so far: the end of it in its fold, the last line beside it."""
+        block = self._open_calls.get(call_id)
+        if block is not None:
+            block.result = inert(text)
+            block.status = told_output(text)
+        return block
+
+    def result(self, call_id: str, text: str, stage: Stage = "finished") -> Block | None:
         """Join a result to its call; a call id that is reused means the latest call."""
         block = self._open_calls.pop(call_id, None)
         if block is not None:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
-            block.status = block.outcome or told_result(block.tool_name, block.text, block.result, failed=failed)
+            block.status = block.outcome or told_result(block.tool_name, block.text, block.result, stage)
         return block
+
+    def open_calls(self) -> list[Block]:
+        """The calls that have no result yet."""
+        return list(self._open_calls.values())
 
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:
         last: Block | None = None
@@ -149,8 +178,7 @@ class BlockBuilder:
                 case "tool_call":
                     last = self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
                 case "tool_result":
-                    failed = part.get("outcome", "success") != "success"
-                    self.result(part.get("tool_call_id", ""), text, failed=failed)
+                    self.result(part.get("tool_call_id", ""), text, stage_of(part.get("outcome", "success")))
                 case "attached":
                     self.attached(attached_name(part), text, seq)
                 case "command":

@@ -14,6 +14,8 @@ from co_tui.ui.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.pasted import PastedTexts
 
 PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
+OWN_COMMAND_SIGN = "!"
+HOW_TO_RUN = "Write the command behind the sign, as in `!git status`: it runs here, and the model sees what it says."
 MAX_REMEMBERED = 200
 _STEERING = ("up", "down", "escape", "tab", "enter")
 """Keys that belong to the list of completions while it is open."""
@@ -21,7 +23,7 @@ _STEERING = ("up", "down", "escape", "tab", "enter")
 
 def is_own_command(text: str) -> bool:
     """Whether it is a command for the shell, and not said to the model."""
-    return text.startswith("!") and bool(text[1:].strip())
+    return text.startswith(OWN_COMMAND_SIGN) and bool(text[1:].strip())
 
 
 class Prompt(TextArea):
@@ -59,7 +61,7 @@ class Prompt(TextArea):
             self.name = name
 
     class Unknown(Message):
-        """There is no such command; what was typed stays, to be mended."""
+        """There is no such command; what was typed is the latest of the earlier prompts, to be mended."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
@@ -214,6 +216,21 @@ class Prompt(TextArea):
         else:
             self.delete((row, column - len(marker)), (row, column))
 
+    def action_delete_to_start_of_line(self) -> None:
+        """Of the line that was written, however it is wrapped."""
+        row, column = self.cursor_location
+        if column and self.selection.is_empty:
+            self._delete_via_keyboard((row, 0), (row, column))
+        else:
+            super().action_delete_to_start_of_line()
+
+    def action_delete_to_end_of_line(self) -> None:
+        row, column = self.cursor_location
+        if column < len(self.document[row]) and self.selection.is_empty:
+            self._delete_via_keyboard((row, column), (row, len(self.document[row])))
+        else:
+            super().action_delete_to_end_of_line()
+
     def action_open_pasted(self) -> None:
         row, column = self.cursor_location
         marker = self._pasted.marker_near(self.document[row], column)
@@ -229,7 +246,11 @@ class Prompt(TextArea):
             self.post_message(self.SentNothing())
             return
         called = command_table.called(text)
+        if text.strip() == OWN_COMMAND_SIGN:
+            self.post_message(self.Refused(HOW_TO_RUN))
+            return
         if called is not None and command_table.find(called.name) is None:
+            self._leave(text)
             self.post_message(self.Unknown(called.name))
             return
         # Of what was pasted and folded nothing is taken for a file: it was not typed.
@@ -240,11 +261,15 @@ class Prompt(TextArea):
             self.post_message(self.Refused(" ".join((*named.troubles, "Enter again sends the words all the same."))))
             return
         self._refused = ""
+        self._leave(text)
+        self.post_message(self.Submitted(text, named.files, steers=steers))
+
+    def _leave(self, text: str) -> None:
+        """Begin an empty prompt; what was written can be brought back."""
         if not self._past or self._past[-1] != text:
             self._past.append(text)
         self._place = None
         self.text = ""
-        self.post_message(self.Submitted(text, named.files, steers=steers))
 
     def _step(self, step: int) -> bool:
         """Go through earlier prompts; what was being written waits at the end."""

@@ -5,16 +5,18 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
 from textual.timer import Timer
 from textual.widget import Widget
 
+from co_tui.ui.widgets.question_text import beginning, key_rows
+
 TYPING_S = 0.4
 """A letter that is followed by another so soon was typed, and belongs in the prompt."""
-
-
-def is_diff(text: str) -> bool:
-    """Whether a text is a unified diff."""
-    return text.startswith("--- ") and "\n+++ " in text
+LEAST_ROWS = 3
+"""Of the text, however low the screen is."""
+ALL_OF_IT = "space"
 
 
 class QuestionPanel(Widget, can_focus=True):
@@ -23,7 +25,6 @@ class QuestionPanel(Widget, can_focus=True):
     DEFAULT_CSS = """
     QuestionPanel {
         height: auto;
-        max-height: 9;
         padding: 0 1;
         border: round $warning;
         border-title-color: $warning;
@@ -33,37 +34,56 @@ class QuestionPanel(Widget, can_focus=True):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now", show=False)]
 
-    def __init__(self, title: str, text: str, answers: Mapping[str, str], answered: Callable[[str], None]) -> None:
-        """`answers` are letters, and `space`, with their labels; `answered` hears which was pressed, or `esc`."""
+    def __init__(
+        self,
+        title: str,
+        text: str,
+        answers: Mapping[str, str],
+        answered: Callable[[str], None],
+        *,
+        note: str = "",
+        opens: bool = False,
+    ) -> None:
+        """`answers` are letters with their labels; `answered` hears which was pressed, or `esc`.
+
+        A `note` stands above the text, and is seen whole.
+        What `opens` has another key, `space`, for as long as not all of the text is seen.
+        """
         super().__init__()
-        if "space" in answers:
-            self._bindings.bind("space", "answer('space')", show=False)
+        if opens:
+            self._bindings.bind(ALL_OF_IT, f"answer('{ALL_OF_IT}')", show=False)
+        self._opens = opens
         self.border_title = Text(title)
         self._text, self._answers, self._answered = text, dict(answers), answered
+        self._note = Content.styled(note, "$warning")
+        self.was_focused = False
+        """Whether its keys have counted at any time."""
         self._letter = ""
         self._timer: Timer | None = None
 
-    def render(self) -> Text:
-        keys = "   ".join(f"{key} {label}" for key, label in self._answers.items())
-        return Text.assemble(self._shown(), "\n", (keys, "bold"))
+    def render(self) -> Content:
+        return Content("\n").join(self._rows(self.content_size.width))
 
-    def _shown(self) -> Text:
-        """The text; when it is about a change, what comes and what goes in colours."""
-        lines = self._text.split("\n")
-        if not all(line[:1] in "+-…" for line in lines if line):
-            return Text(self._text)
-        styles = {"+": "green", "-": "red"}
-        return Text("\n").join(Text(line, styles.get(line[:1], "")) for line in lines)
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._rows(width))
+
+    def _rows(self, width: int) -> list[Content]:
+        """Never so much of the text that the keys would not be seen."""
+        note = self._note.wrap(width) if self._note else []
+        shown = beginning(self._text, width, max(LEAST_ROWS, self.app.size.height // 3 - LEAST_ROWS - len(note)))
+        more = {ALL_OF_IT: "all of it"} if self._opens and not shown.whole else {}
+        return [*note, *shown.rows, *key_rows({**self._answers, **more}, width)]
 
     def on_mount(self) -> None:
         if not self.has_focus:
             self.on_blur()
 
     def on_focus(self) -> None:
+        self.was_focused = True
         self.border_subtitle = ""
 
     def on_blur(self) -> None:
-        self.border_subtitle = Text("shift+tab to answer")
+        self.border_subtitle = Text("tab to answer")
 
     def press(self, key: str) -> bool:
         """Take a letter that is an answer, unless it goes on as a word. False for what is none of ours."""

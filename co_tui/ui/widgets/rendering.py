@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
-from co_tui.session.tool_wording import diff_of
+from co_tui.session.tool_wording import BETWEEN_STEPS, diff_of, told_arguments
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.prose import Prose
@@ -146,7 +146,7 @@ def _call(block: Block, look: Look, width: int) -> list[Strip]:
     """What was asked of a tool; a change of a file as the lines that went and came."""
     changed = diff_of(block.tool_name, block.text)
     if not changed:
-        return look.plain(block.text, width, look.muted)
+        return look.plain(told_arguments(block.text), width, look.muted) if block.text.strip("{}") else []
     shown = "\n".join(changed)[:MAX_RESULT_CHARS].split("\n")
     styles = {"+": look.me, "-": look.error}
     head = look.plain(block.gist, width, look.muted)
@@ -154,18 +154,34 @@ def _call(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _plan(block: Block, look: Look, width: int) -> list[Strip]:
-    """One line, cut where it must be: the timeline tells of each change."""
-    line = Text.assemble(("☑ ", look.me), block.text)
+    """One line, in which the step under way is seen; opened, a line for each step."""
+    line = Text.assemble(("☑ ", look.me), _with_present_step(block.text, width - 2))
     line.truncate(width, overflow="ellipsis")
-    return look.lines(line, width)[:1]
+    opened = [] if block.folded else look.plain(block.result, width - len(INDENT))
+    return [*look.lines(line, width)[:1], *(_prefixed(Segment(INDENT), each) for each in opened)]
+
+
+def _with_present_step(progress: str, width: int) -> str:
+    """Without the first steps, when these would keep the present one out of sight."""
+    figures, gap, told = progress.partition("  ")
+    steps = told.split(BETWEEN_STEPS)
+    present = next((n for n, step in enumerate(steps) if step.startswith("▶")), 0)
+    if cell_len(BETWEEN_STEPS.join([figures, gap, *steps[: present + 1]])) <= width:
+        return progress
+    return f"{figures}{gap}{BETWEEN_STEPS.join(['…', *steps[present:]])}"
 
 
 def _note(block: Block, look: Look, width: int) -> list[Strip]:
-    return [_prefixed(Segment("· ", look.muted), line) for line in look.plain(block.text, width - 2, look.muted)]
+    return _hanging(Segment("· ", look.muted), look.plain(block.text, width - 2, look.muted))
 
 
 def _error(block: Block, look: Look, width: int) -> list[Strip]:
-    return [_prefixed(Segment("✗ ", look.error), line) for line in look.plain(block.text, width - 2, look.error)]
+    return _hanging(Segment("✗ ", look.error), look.plain(block.text, width - 2, look.error))
+
+
+def _hanging(sign: Segment, lines: list[Strip]) -> list[Strip]:
+    """The sign once, and what follows under the words."""
+    return [_prefixed(sign if n == 0 else Segment(INDENT), line) for n, line in enumerate(lines)]
 
 
 _BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {

@@ -11,6 +11,7 @@ from co_tui.events import (
     Announced,
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalRevoked,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -74,7 +75,7 @@ def timeline_entry(event: Event) -> tuple[str, str] | None:
         case SessionResume():
             return "○", "session resumed"
         case SessionFork():
-            return "⑂", f"forked from {fact.source_session_id[-6:]}"
+            return "↗", f"forked from {fact.source_session_id[-6:]}"
         case SessionRename():
             return "✎", f"renamed\n{one_line(fact.title, 60)}"
         case SessionEnd():
@@ -112,19 +113,21 @@ def timeline_entry(event: Event) -> tuple[str, str] | None:
         case Unknown():
             return "?", fact.type
         case Pin():
-            return "⚲", f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
+            return "◉", f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
         case ApprovalRequested():
             return "◔", f"asks to run {one_line(fact.tool, 40)}\n{one_line(fact.what, 60)}"
         case ApprovalDecided():
             return ("✓", f"allowed\n{_allowed(fact)}") if fact.approved else ("✗", f"refused\n{_by(fact)}")
+        case ApprovalRevoked():
+            return "✗", f"asks again about {one_line(fact.tool, 40)}\n{one_line(fact.pattern, 60)}".rstrip()
         case DelegationStart():
-            return "⤷", f"{one_line(fact.name or fact.agent, 40)} was asked\n{one_line(fact.task, 60)}"
+            return "↳", f"{one_line(fact.name or fact.agent, 40)} was asked\n{one_line(fact.task, 60)}"
         case DelegationEnd():
             return (
-                "✗" if fact.error else "⤶"
+                "✗" if fact.error else "↲"
             ), f"{one_line(fact.agent, 40)} ended\n{one_line(fact.error or fact.outcome, 60)}"
         case PlanChanged():
-            return "☰", f"plan changed\n{_progress(fact.steps)}"
+            return "☑", f"plan changed\n{_progress(fact.steps)}"
         case UsageInfo() | Announced():
             return None
         case _:

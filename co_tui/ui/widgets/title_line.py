@@ -18,7 +18,11 @@ class TitleFacts(NamedTuple):
     policy: str = ""
     branch: str = ""
     effort: str = ""
-    """How much the model is asked to think."""
+    """How much the model is asked to think; empty for one that cannot be asked."""
+    sandboxed: bool = False
+    """Whether its commands are."""
+    questions: int = 0
+    """How many of its calls wait to be allowed."""
 
 
 class TitleLine(Static):
@@ -31,7 +35,7 @@ class TitleLine(Static):
         room = max(0, self.app.size.width - 2)
         line = _line(facts, room)
         if facts.model == EMBEDDED:
-            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small). F6 or `co-tui --model …` to use another.")
+            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). F6 chooses another.")
             told.truncate(room, overflow="ellipsis")
             line.append("\n")
             line.append(told.plain, muted)
@@ -42,8 +46,11 @@ def _line(facts: TitleFacts, room: int) -> Text:
     model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, which is not known before it is asked
         model = f"{model[:-1]} (first model of the server)"
-    effort = f"{facts.effort} effort" if facts.effort and facts.model != EMBEDDED else ""
-    right = " · ".join(filter(None, (one_line(model, 44), effort, facts.policy, one_line(facts.branch, 24))))
+    effort = f"{facts.effort} effort" if facts.effort else ""
+    asked = f"{facts.questions} to allow" if facts.questions else ""
+    sandbox = "sandboxed" if facts.sandboxed else ""
+    told = (asked, one_line(model, 44), effort, facts.policy, sandbox, one_line(facts.branch, 24))
+    right = " · ".join(filter(None, told))
     line = Text(no_wrap=True)
     line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
     line.truncate(max(8, room - len(right) - 2), overflow="ellipsis")

@@ -1,0 +1,72 @@
+"""Agents that work can be given to, beside a fresh run of the one that asks: their files, as they count here."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability, PrepareTools
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai_harness.subagents import SubAgent, SubAgents
+
+from co_tui.agent.tool_names import DELEGATE_TOOL, is_named, our_names
+from co_tui.settings import AgentFile
+
+DELEGATION_LEVELS: Final = 3
+"""The main agent delegates, and those it asks do so once more."""
+
+
+class Delegate(NamedTuple):
+    """One agent that can be asked."""
+
+    name: str
+    description: str
+    instructions: str
+    allows: Callable[[str], bool]
+    """Whether it may have the tool of that name."""
+
+
+def delegate_of(file: AgentFile) -> Delegate:
+    given = None if file.tools is None else frozenset(our_names(file.tools))
+    withheld = frozenset(our_names(file.withheld_tools))
+
+    def allows(tool: str) -> bool:
+        return (given is None or is_named(tool, given)) and not is_named(tool, withheld)
+
+    return Delegate(file.name, file.description, file.instructions, allows)
+
+
+NewAgent = Callable[[str, Sequence[AbstractCapability[Any]]], Agent[None, str]]
+"""An agent like the main one, with instructions and capabilities beyond its own."""
+
+
+def delegation(delegates: Sequence[Delegate], new_agent: NewAgent) -> SubAgents[Any]:
+    """The capability to give work to them, and to a fresh run of whoever has it."""
+    asked_last = _delegation([_equipped(each, new_agent) for each in delegates])
+    return _delegation(
+        [_equipped(each, new_agent, *([asked_last] if each.allows(DELEGATE_TOOL) else [])) for each in delegates]
+    )
+
+
+def _delegation(agents: Sequence[SubAgent[Any]]) -> SubAgents[Any]:
+    return _Delegation(
+        agents=agents,
+        include_self=True,
+        max_depth=DELEGATION_LEVELS,
+        tool_retries=None,  # as many as of other tools
+    )
+
+
+def _equipped(delegate: Delegate, new_agent: NewAgent, *more: AbstractCapability[Any]) -> SubAgent[Any]:
+    async def allowed(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
+        return [tool for tool in tools if delegate.allows(tool.name)]
+
+    agent = new_agent(delegate.instructions, [PrepareTools(allowed), *more])
+    return SubAgent(agent, delegate.name, delegate.description or None)
+
+
+class _Delegation(SubAgents[Any]):
+    """Who can be asked stands in every request as it is now. Told as a change to what stood there before, it would
+    go into messages that are in the log already, and not be sent."""
+
+    def _collect_instructions(self) -> Any:
+        return AbstractCapability._collect_instructions(self)

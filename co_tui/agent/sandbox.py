@@ -1,0 +1,98 @@
+"""The sandbox of the commands that a model runs: what it keeps from them, in words and as arguments of bubblewrap."""
+
+import asyncio
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Final
+
+from co_tui.paths import Paths
+from co_tui.record import Record
+from co_tui.settings.rules import SANDBOX_OFF, SANDBOX_WITH_NETWORK
+
+HIDDEN_IN_HOME: Final = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".netrc", ".git-credentials", ".pypirc",
+    ".npmrc", ".pgpass", ".my.cnf", ".vault-token", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub",
+    ".config/op", ".config/rclone", ".config/git/credentials", ".config/pip", ".cargo/credentials.toml",
+    ".terraform.d", ".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".anthropic",
+    ".claude", ".codex", ".gemini", ".config/openai",
+)  # fmt: skip
+"""Where programs keep keys: a command in the sandbox finds nothing there."""
+STARTING_S: Final = 10.0
+_SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--ro-bind", "/", "/")
+_NO_NETWORK: Final = ("--unshare-net",)
+
+
+class Sandbox(Record):
+    """Where commands run, and what they get there."""
+
+    kind: str
+    folder: Path
+    home: Path
+    """Of the user; known keys in it are hidden."""
+    paths: Paths
+    """Ours: sessions, settings and approvals are not for commands."""
+
+    def __bool__(self) -> bool:
+        return self.kind != SANDBOX_OFF
+
+    @property
+    def has_network(self) -> bool:
+        return self.kind == SANDBOX_WITH_NETWORK
+
+    def told(self) -> str:
+        """What it means for a command, in a few words."""
+        return told_sandbox(self.kind)
+
+    def arguments(self, writable: Path) -> tuple[str, ...]:
+        """For bubblewrap, beyond what keeps all but the folder from being written; one more may be, if it is there."""
+        ours = (self.paths.data, self.paths.config, self.paths.state)
+        hidden = [each for path in (*(self.home / name for name in HIDDEN_IN_HOME), *ours) for each in self._mask(path)]
+        skills = ("--ro-bind-try", str(self.paths.skills), str(self.paths.skills))
+        kept = ("--bind-try", str(writable), str(writable))
+        # What a tool would cache under the user's home, which cannot be written.
+        return (*hidden, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
+
+    def _mask(self, path: Path) -> tuple[str, ...]:
+        """Nothing in place of what is there; a link is followed to what it names."""
+        with contextlib.suppress(OSError, RuntimeError):
+            path = path.resolve(strict=True)
+            if not self.folder.resolve().is_relative_to(path):
+                return ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
+        return ()
+
+
+def told_sandbox(kind: str) -> str:
+    if kind == SANDBOX_OFF:
+        return "not sandboxed"
+    network = "with the network" if kind == SANDBOX_WITH_NETWORK else "no network"
+    return f"sandboxed: writes only in this folder, {network}, known keys hidden"
+
+
+async def sandbox_trouble(kind: str) -> str:
+    """Why no sandbox can be started on this machine, in a sentence; empty when one can, or none is wanted."""
+    if kind == SANDBOX_OFF:
+        return ""
+    if (program := shutil.which("bwrap")) is None:
+        return told_unusable(kind, "bwrap is not installed")
+    network = () if kind == SANDBOX_WITH_NETWORK else _NO_NETWORK
+    process = await asyncio.create_subprocess_exec(
+        program, *_SMALLEST, *network, program, "--version",
+        env={}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        _, said = await asyncio.wait_for(process.communicate(), STARTING_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return told_unusable(kind, "bwrap does not start")
+    return told_unusable(kind, said.decode(errors="replace").strip()) if process.returncode else ""
+
+
+def told_unusable(kind: str, why: str) -> str:
+    """The sentence about a sandbox that is wanted and cannot be had."""
+    return (
+        f"Commands are to run in a sandbox (command_sandbox = {kind}), and none can be started here: {why}. "
+        "No command runs until bubblewrap (bwrap) is installed and may create user namespaces, "
+        f"or the user sets command_sandbox = {SANDBOX_OFF}."
+    )

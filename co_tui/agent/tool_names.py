@@ -1,0 +1,40 @@
+"""What other programs call the tools that there are here: files that define agents are written for many of them."""
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, FREE_TOOLS
+from co_tui.settings import AgentFile
+
+DELEGATE_TOOL: Final = "delegate_task"
+SERVERS: Final = "mcp__"
+"""The names of servers' tools begin with it: `mcp__SERVER__TOOL`."""
+_COMMANDS: Final = (*sorted(COMMAND_TOOLS), "check_command", "stop_command")
+OTHER_NAMES: Final = {
+    "Read": ("read_file",), "Write": ("write_file", "create_directory"), "Edit": ("edit_file",),
+    "MultiEdit": ("edit_file",), "Glob": ("find_files",), "Grep": ("search_files",), "LS": ("list_directory",),
+    "Bash": _COMMANDS, "BashOutput": ("check_command",), "KillShell": ("stop_command",), "Task": (DELEGATE_TOOL,),
+    "Agent": (DELEGATE_TOOL,), "TodoWrite": ("write_plan",), "Skill": ("load_capability",),
+    "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS, "apply_patch": ("edit_file", "write_file"),
+}  # fmt: skip
+"""What other programs call the tools that there are here."""
+OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction"))
+KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | OWN_TOOLS
+
+
+def our_names(names: Iterable[str]) -> Iterable[str]:
+    """The tools that are meant. A name nobody knows may be that of a server's tool, or of all that it has."""
+    for name in names:
+        yield from OTHER_NAMES.get(name, (name,))
+
+
+def is_named(tool: str, names: Collection[str]) -> bool:
+    """Whether a tool is among them, by itself or with all tools of its server, as `mcp__SERVER` means them."""
+    server, separator, _ = tool.rpartition("__")
+    return tool in names or bool(separator and server.startswith(SERVERS) and server in names)
+
+
+def unknown_tools(file: AgentFile) -> list[str]:
+    """Tools it names that are none of ours; those of servers, known once these are asked, have a `_` in their names."""
+    named = (*(file.tools or ()), *file.withheld_tools)
+    return [name for name in named if "_" not in name and name not in OTHER_NAMES and name not in KNOWN_TOOLS]

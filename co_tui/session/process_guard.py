@@ -1,0 +1,110 @@
+"""A small process beside us that ends what we started when we end, even by `kill -9`."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+from typing import IO, Final
+
+STOPPING_S: Final = 5.0
+MARK: Final = "STARTED_BY_CO_TUI"
+"""In the environment of what ends with a session, with the session's id."""
+_GUARD: Final = """
+detached() { grep -lszxF -e "$mark" /proc/[0-9]*/environ | tr -dc '0-9\\n'; }
+mark=$2
+groups=
+while read -r sign group; do
+  kept=
+  for each in $groups; do [ "$each" = "$group" ] || kept="$kept $each"; done
+  groups=$kept
+  if [ "$sign" = + ]; then groups="$groups $group"; fi
+done
+if [ -n "$groups$(detached)" ]; then
+  for each in $groups; do kill -s TERM -- "-$each"; done
+  for each in $(detached); do kill -s TERM "$each"; done
+  sleep 1
+  for each in $groups; do kill -s KILL -- "-$each"; done
+  for each in $(detached); do kill -s KILL "$each"; done
+fi
+rm -rf -- "$1"
+"""
+"""Its standard input is told which process groups there are. It closes with whoever holds the other end. A process that
+left its group is found by its mark, where there is a /proc to look into."""
+
+
+class ProcessGuard:
+    """Ends the process groups it was told of and what bears the session's mark, and removes a folder, once this process
+    is gone or done with them."""
+
+    def __init__(self, folder: Path, session_id: str) -> None:
+        self._folder = folder
+        self._mark = f"{MARK}={session_id}"
+        self._groups: set[int] = set()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def note(self, group: int) -> None:
+        if os.name != "posix":
+            return
+        self.forget_ended()
+        self._groups.add(group)
+        self._tell(f"+ {group}\n")
+
+    def forget(self, group: int) -> None:
+        """What is left of it may stay."""
+        if group in self._groups:
+            self._groups.discard(group)
+            self._tell(f"- {group}\n")
+
+    def forget_ended(self) -> None:
+        """The number of a group that is gone may be given to another."""
+        for group in [each for each in self._groups if not group_exists(each)]:
+            self.forget(group)
+
+    async def close(self) -> None:
+        """End what is left; returns when it is gone."""
+        self.forget_ended()
+        process, self._process = self._process, None
+        self._groups.clear()
+        if process is not None:
+            _input(process).close()
+            await asyncio.to_thread(_wait, process)
+
+    def _tell(self, line: str) -> None:
+        # Without a guard all is well as long as this process ends in order.
+        with contextlib.suppress(OSError):
+            if self._process is None:
+                self._process = self._started()
+            _input(self._process).write(line.encode())
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "co-tui-guard", str(self._folder), self._mark],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.defpath},
+            start_new_session=True,  # what ends us by the terminal must not end it
+        )
+
+
+def group_exists(group: int) -> bool:
+    """Whether a process group has a process left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _input(process: "subprocess.Popen[bytes]") -> IO[bytes]:
+    assert process.stdin is not None
+    return process.stdin
+
+
+def _wait(process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STOPPING_S)

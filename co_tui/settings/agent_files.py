@@ -1,0 +1,177 @@
+"""Agents that are defined in files, of a project or of the user: read with care, as they may have come with a clone."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from co_tui.paths import PROJECT_FILE, find_upwards, path_text
+from co_tui.record import Record
+from co_tui.settings.files import parsed, read_text
+from co_tui.settings.front_matter import read_front_matter
+from co_tui.settings.rules import EMBEDDED
+from co_tui.settings.values import SettingsError
+
+PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
+"""Of a project; where two define the same name, the first counts."""
+MOST_FILES: Final = 60
+"""Of one folder."""
+DESCRIPTION_CHARS: Final = 400
+"""It stands in every request; some are whole manuals."""
+TAKEN: Final = "self"
+"""A fresh run of the agent that asks; no file can be that."""
+INHERITED: Final = ("", "inherit", "default")
+"""Models that mean: the one that answers."""
+_NAME: Final = re.compile(r"[^\W_][\w.-]{0,59}")
+_TOML_KEYS: Final = frozenset(
+    ("name", "description", "developer_instructions", "tools", "allowed-tools", "disallowed-tools", "model", "color",
+     "effort", "model_reasoning_effort")
+)  # fmt: skip
+
+
+class AgentFile(Record):
+    """An agent that work can be given to, as its file defines it."""
+
+    file: Path
+    name: str
+    description: str = ""
+    instructions: str = ""
+    model: str = ""
+    """As it is written; empty for the one that answers."""
+    tools: tuple[str, ...] | None = None
+    """By the names of whoever wrote the file; None for all there are."""
+    withheld_tools: tuple[str, ...] = ()
+
+    @property
+    def own_model(self) -> str:
+        """The model it works on; empty for the one that answers, and for words that only another program knows."""
+        return self.model if ":" in self.model or self.model == EMBEDDED else ""
+
+    @property
+    def asked_for(self) -> str:
+        """What trusting its folder gives it, in words: changes with them, not with its instructions."""
+        tools = "all tools" if self.tools is None else f"tools {', '.join(self.tools) or 'none'}"
+        without = f", but {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
+        model = f", model {self.model}" if self.model else ""
+        return f"{self.name} ({tools}{without}{model}; {'/'.join(self.file.parts[-3:])})"
+
+
+class AgentFiles(Record):
+    """All that some folders define, and a sentence for each file that cannot be used."""
+
+    agents: tuple[AgentFile, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def before(self, others: "AgentFiles") -> "AgentFiles":
+        """These, and of the others those whose names are not taken."""
+        known = {agent.name: agent for agent in self.agents}
+        shadowed = [_shadowed(each, known[each.name]) for each in others.agents if each.name in known]
+        added = tuple(each for each in others.agents if each.name not in known)
+        return AgentFiles(agents=(*self.agents, *added), problems=(*self.problems, *others.problems, *shadowed))
+
+
+def project_folder(cwd: Path) -> Path:
+    """Where the agents of the project around `cwd` are: where its settings are, else the root of its checkout."""
+    found = find_upwards(PROJECT_FILE, cwd) or find_upwards(".git", cwd)
+    return found.parent if found is not None else cwd
+
+
+def read_project_agents(folder: Path) -> AgentFiles:
+    """What a project defines. A link that leads out of it is not followed: what it names would be sent."""
+    found, seen = AgentFiles(), set[Path]()
+    for each in PROJECT_FOLDERS:
+        place = folder / each
+        try:
+            real = place.resolve()
+            if real in seen or not place.is_dir():
+                continue
+        except (OSError, RuntimeError):  # a link that turns in circles
+            continue
+        seen.add(real)
+        found = found.before(read_agents(place, inside=folder))
+    return found
+
+
+def read_agents(folder: Path, inside: Path | None = None) -> AgentFiles:
+    """What one folder defines, by name; nothing when it is not there."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith((".md", ".toml")))
+    except OSError:
+        return AgentFiles()
+    found = AgentFiles()
+    for name in names[:MOST_FILES]:
+        try:
+            found = found.before(AgentFiles(agents=(_read(folder / name, inside),)))
+        except SettingsError as error:
+            found = found.but(problems=(*found.problems, str(error)))
+    if len(names) > MOST_FILES:
+        told = f"{path_text(folder)} has {len(names):,} files; the first {MOST_FILES} of them are read."
+        found = found.but(problems=(*found.problems, told))
+    return found
+
+
+def _read(file: Path, inside: Path | None) -> AgentFile:
+    """Raises `SettingsError`, which names the file."""
+    if inside is not None and not _stays_inside(file, inside):
+        raise SettingsError(f"{path_text(file)} defines no agent: it is a link that leads out of the project.")
+    text = read_text(file)
+    try:
+        if file.suffix == ".toml":
+            values: Mapping[str, Any] = parsed(text, file)
+            if unknown := sorted(values.keys() - _TOML_KEYS):
+                raise ValueError(f"{', '.join(unknown)} cannot be honoured here")
+            return _agent(file, values, _text(values, "developer_instructions"))
+        values, body = read_front_matter(text)
+        return _agent(file, values, body)
+    except ValueError as error:
+        raise SettingsError(f"{path_text(file)} defines no agent: {error}.") from None
+
+
+def _stays_inside(file: Path, folder: Path) -> bool:
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFile:
+    name = _text(values, "name") or file.stem
+    if not _NAME.fullmatch(name):
+        raise ValueError("its name must be of letters, digits, dots and dashes, at most 60 of them")
+    if name == TAKEN:
+        raise ValueError(f"the name {TAKEN} is taken")
+    if not instructions.strip():
+        raise ValueError("it has no instructions")
+    model = _text(values, "model")
+    return AgentFile(
+        file=file,
+        name=name,
+        description=" ".join(_text(values, "description").split())[:DESCRIPTION_CHARS],
+        instructions=instructions.strip(),
+        model="" if model.lower() in INHERITED else model,
+        tools=_names(values, "tools", "allowed-tools"),
+        withheld_tools=_names(values, "disallowedTools", "disallowed-tools") or (),
+    )
+
+
+def _text(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key, "")
+    if not isinstance(value, str):
+        raise ValueError(f"its {key} must be a text")
+    return value.strip()
+
+
+def _names(values: Mapping[str, Any], *keys: str) -> tuple[str, ...] | None:
+    """A list, or names with commas between them; None when no such key is there, or its value says all."""
+    value = next((values[key] for key in keys if key in values), None)
+    if value is None or value == "*":
+        return None
+    named: Iterable[Any] = value.split(",") if isinstance(value, str) else value
+    if not isinstance(named, Sequence) or not all(isinstance(each, str) for each in named):
+        raise ValueError(f"its {keys[0]} must be names of tools")
+    return tuple(each.strip() for each in named if each.strip())
+
+
+def _shadowed(agent: AgentFile, by: AgentFile) -> str:
+    return f"{path_text(agent.file)} is not used: {path_text(by.file)} defines {agent.name} already."

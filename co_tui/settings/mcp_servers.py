@@ -1,0 +1,195 @@
+"""MCP servers as a setting: programs and addresses that bring tools of their own, each under a name."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from co_tui.inert import one_line
+from co_tui.record import Record
+from co_tui.settings.rules import PartRefused, Rule, address, number, shown
+
+MOST_SERVERS: Final = 30
+LONGEST_NAME: Final = 30
+# Compiled when a server is read: most people have none, and the first paint does not wait for it.
+_NAME: Final = r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*"
+"""Without two `_` in a row: they part a server's name from its tools'."""
+_VARIABLE: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
+_HEADER: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+HIDDEN: Final = "[hidden]"
+"""Stands for a bad value that may hold a key."""
+_MAY_HOLD_KEYS: Final = ("args", "env", "url", "headers")
+
+
+class VariableMissing(Exception):
+    """A value refers to an environment variable that is not set."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"it needs the environment variable {name}, which is not set")
+
+
+class McpServer(Record):
+    """One server: a program that is started and talked to on its standard streams, or an address."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    """What it gets beside a few variables that every program needs; none of our keys is among those."""
+    cwd: str = ""
+    """Where it runs; empty for the folder co-tui works in."""
+    url: str = ""
+    headers: Mapping[str, str] = {}
+    """Sent to this address and nowhere else."""
+    enabled: bool = True
+    start_timeout_s: float = 30.0
+    timeout_s: float = 120.0
+    """How long one call of a tool may take."""
+
+    @property
+    def where(self) -> str:
+        """Its program or its address, without what may be a key."""
+        return one_line(re.sub(r"://[^/@]*@", "://", self.url.partition("?")[0]) or self.command or "-", 80)
+
+    def __repr__(self) -> str:
+        return self.where if self.enabled else f"{self.where} (off)"
+
+    def as_table(self) -> dict[str, Any]:
+        """As it stands in a file."""
+        values = {name: getattr(self, name) for name in self.FIELDS}
+        return {name: _plain(value) for name, value in values.items() if value != self._defaults[name]}
+
+
+NO_SERVERS: Final[Mapping[str, McpServer]] = {}
+
+
+def with_variables(text: str, environ: Mapping[str, str]) -> str:
+    """The text with `${NAME}` and `${NAME:-otherwise}` filled in. Raises `VariableMissing`."""
+
+    def value_of(found: re.Match[str]) -> str:
+        value = environ.get(found[1], found[2])
+        if value is None:
+            raise VariableMissing(found[1])
+        return value
+
+    return re.sub(_VARIABLE, value_of, text)
+
+
+def variables_in(text: str) -> list[str]:
+    return [found[0] for found in re.findall(_VARIABLE, text)]
+
+
+def mcp_server_table() -> Rule:
+    allowed = f"a table of at most {MOST_SERVERS} MCP servers, each a table with a command or a url"
+
+    def read(value: object) -> object:
+        try:
+            table = json.loads(value) if isinstance(value, str) else value
+        except (ValueError, RecursionError):
+            raise PartRefused("", HIDDEN, allowed) from None
+        if not isinstance(table, Mapping) or len(table) > MOST_SERVERS:
+            raise PartRefused("", HIDDEN, allowed)
+        return {name: _server(name, each) for name, each in table.items()}
+
+    return Rule(allowed, read)
+
+
+def _server(name: object, table: object) -> McpServer:
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > LONGEST_NAME:
+        allowed = f"a table whose name is at most {LONGEST_NAME} letters and digits, parted by single - or _"
+        raise PartRefused(one_line(str(name), 40), HIDDEN, allowed)
+    if not isinstance(table, Mapping):
+        raise PartRefused(name, HIDDEN, "a table with a command or a url")
+    for key in table:
+        if key not in _PARTS:
+            raise PartRefused(f"{name}.{one_line(str(key), 40)}", HIDDEN, f"one of {', '.join(_PARTS)}")
+    parts: dict[str, Any] = {key: _part(f"{name}.{key}", key, each) for key, each in table.items()}
+    server = McpServer(**parts)
+    if bool(server.command) == bool(server.url) and server.enabled:
+        raise PartRefused(
+            name, ", ".join(map(str, table)) or "an empty table", "a table with either a command or a url"
+        )
+    for key in ("args", "env", "cwd") if server.url else ("headers",):
+        if key in table:
+            raise PartRefused(f"{name}.{key}", HIDDEN, f"beside a {'command' if server.url else 'url'}, or left out")
+    return server
+
+
+def _part(path: str, key: str, value: object) -> object:
+    allowed, read = _PARTS[key]
+    if key in ("env", "headers") and isinstance(value, Mapping):
+        return {_key(path, key, name): _secret(f"{path}.{name}", each) for name, each in value.items()}
+    try:
+        return read(value)
+    except (ValueError, TypeError, OverflowError):
+        raise PartRefused(path, HIDDEN if key in _MAY_HOLD_KEYS else shown(value), allowed) from None
+
+
+def _key(path: str, key: str, name: str) -> str:
+    good = re.fullmatch(_HEADER, name) if key == "headers" else name and not re.search(r"[=\0]", name)
+    if not good:
+        raise PartRefused(f"{path}.{one_line(name, 40)}", HIDDEN, f"under a name that {key} can have")
+    return name
+
+
+def _secret(path: str, value: object) -> str:
+    try:
+        text = _text(value)
+        if "\n" in text or "\r" in text:
+            raise ValueError
+    except ValueError:
+        raise PartRefused(one_line(path, 80), HIDDEN, f"one line, {_TEXT}") from None
+    return text
+
+
+def _text(value: object) -> str:
+    """Every `${` begins the name of a variable: one that is misspelt would go out as it stands."""
+    if not isinstance(value, str) or "\0" in value or "${" in re.sub(_VARIABLE, "", value):
+        raise ValueError
+    return value
+
+
+def _some_text(value: object) -> str:
+    if not (text := _text(value).strip()):
+        raise ValueError
+    return text
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError
+    return tuple(map(_text, value))
+
+
+def _table(value: object) -> object:
+    raise ValueError  # a table is read part by part
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _address(value: object) -> object:
+    return address(" ", "").read(_some_text(value))
+
+
+_TEXT: Final = "a text in which environment variables may stand as ${NAME} or ${NAME:-otherwise}"
+_SECONDS: Final = number(0.1, 3_600)
+_PARTS: Final[Mapping[str, tuple[str, Callable[[object], object]]]] = {
+    "command": (f"the name of a program, {_TEXT}", _some_text),
+    "args": (f"a list of texts, each {_TEXT}", _texts),
+    "env": ("a table of texts", _table),
+    "cwd": (f"a folder, {_TEXT}", _some_text),
+    "url": ("an address that begins with http:// or https://", _address),
+    "headers": ("a table of texts", _table),
+    "enabled": ("true or false", _switch),
+    "start_timeout_s": (_SECONDS.allowed, _SECONDS.read),
+    "timeout_s": (_SECONDS.allowed, _SECONDS.read),
+}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

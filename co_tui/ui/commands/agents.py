@@ -1,0 +1,59 @@
+"""Commands about the agents that parts of the work can be given to."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from co_tui.agent.tool_names import unknown_tools
+from co_tui.inert import inert, one_line
+from co_tui.paths import path_text
+from co_tui.settings import AgentFile, SettingsError, agents_in_force, project_wish, told_waiting
+from co_tui.settings.agent_files import PROJECT_FOLDERS
+from co_tui.trust import Trust
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+from co_tui.ui.launch import Launch
+
+DESCRIPTION_CHARS = 90
+INDENT = " " * 4
+
+
+@command("agents")
+async def agents(host: CommandHost, _: str) -> None:
+    host.say("\n".join(_told(host.settings.launch)))
+
+
+def _told(launch: Launch) -> Iterator[str]:
+    if "agents" not in launch.settings.tools:
+        yield "Agents are switched off: the setting `tools` does not name them."
+        return
+    found = agents_in_force(launch.paths, launch.cwd)
+    yield "self  a fresh run of the agent that answers, with all its tools"
+    for agent in found.agents:
+        yield from _one(agent, launch.cwd)
+    yield from (f"! {inert(problem)}" for problem in found.problems)
+    yield from _waiting(launch)
+    yield f"Files define more: in {', '.join(PROJECT_FOLDERS)} of a project, or in {path_text(launch.paths.agents)}."
+
+
+def _one(agent: AgentFile, cwd: Path) -> Iterator[str]:
+    yield f"{agent.name}  {one_line(agent.description, DESCRIPTION_CHARS)}".rstrip()
+    tools = "all tools" if agent.tools is None else f"tools {', '.join(agent.tools) or 'none'}"
+    without = f", but {', '.join(agent.withheld_tools)}" if agent.withheld_tools else ""
+    model = f" · on {agent.own_model}" if agent.own_model else ""
+    file = agent.file.relative_to(cwd) if agent.file.is_relative_to(cwd) else agent.file
+    yield inert(f"{INDENT}{tools}{without}{model} · {path_text(file)}")
+    if unknown := unknown_tools(agent):
+        yield inert(f"{INDENT}! There is no tool {', '.join(unknown)} here; it works without.")
+    if agent.model and not agent.own_model:
+        yield inert(f"{INDENT}! Its model {agent.model} is no PROVIDER:NAME; it works on the model that answers.")
+
+
+def _waiting(launch: Launch) -> Iterator[str]:
+    """What a folder defines and nobody trusted yet."""
+    try:
+        wish = project_wish(launch.cwd)
+    except SettingsError as error:
+        yield f"! {error}"
+        return
+    if wish is not None and wish.agents and not Trust(launch.paths.trust_file).has(wish):
+        yield inert(told_waiting(wish))

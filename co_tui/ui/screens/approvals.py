@@ -1,0 +1,74 @@
+"""What is always allowed, and how to take it back."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from co_tui.inert import one_line
+from co_tui.ui.screens.dialog import Dialog
+
+if TYPE_CHECKING:
+    from co_tui.session.standing_approvals import StandingApproval
+
+LINE_CHARS = 200
+
+
+class ApprovalsScreen(Dialog[None]):
+    """Lists them; a key takes one back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Back"),
+        Binding("d,delete", "revoke", "Ask again"),
+    ]
+
+    def __init__(
+        self,
+        approvals: "Callable[[], Sequence[StandingApproval]]",
+        revoke: "Callable[[StandingApproval], Awaitable[None]]",
+    ) -> None:
+        super().__init__(tall=True)
+        self._approvals, self._revoke = approvals, revoke
+        self._shown: Sequence[StandingApproval] = ()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Always allowed"
+            yield OptionList(classes="-filling")
+            yield Static("d ask about it again   esc back", classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self._fill(0)
+        self.query_one(OptionList).focus()
+
+    def _fill(self, highlighted: int) -> None:
+        self._shown = self._approvals()
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options([_option(each) for each in self._shown])
+        if self._shown:
+            options.highlighted = min(highlighted, len(self._shown) - 1)
+        else:
+            options.add_option(Option("Nothing is: each change, and each command that may change something, is asked."))
+
+    async def action_revoke(self) -> None:
+        at = self.query_one(OptionList).highlighted
+        if at is not None and at < len(self._shown):
+            await self._revoke(self._shown[at])
+            self._fill(at)
+
+    def action_close(self) -> None:
+        self.answer(None)
+
+
+def _option(approval: "StandingApproval") -> Option:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append("in this project  " if approval.kept else "in this session  ", "dim")
+    line.append(f"{one_line(approval.rule.tool, 40)}  ")
+    line.append(one_line(approval.rule.pattern, LINE_CHARS) or "every call of it", "bold")
+    return Option(line)

@@ -1,0 +1,107 @@
+"""MCP servers on the command line: used by `run`, told of by `doctor`, ended with the process."""
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_tui.session.questions import NOBODY
+from tests.support.command import Command
+from tests.support.here import Here
+from tests.support.mcp_talk import ODD, lives
+from tests.support.provider import Provider, Reply
+
+
+def call(tool: str, **arguments: Any) -> Reply:
+    return Reply(text="", tool=(tool, json.dumps(arguments)))
+
+
+def server(*arguments: str) -> str:
+    return f"[mcp_servers.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(ODD), *arguments])}\n"
+
+
+@pytest.fixture
+def config(home: Path, provider: Provider) -> Path:
+    provider.window = 60_000
+    provider.script = [call("mcp__odd__echo", word="hi")]
+    file = home / "config" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(server())
+    return file
+
+
+def told(provider: Provider) -> list[str]:
+    return [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
+
+
+def test_yes_allows_and_silence_does_not(config: Path, served_here: Here, provider: Provider) -> None:
+    done = served_here("run", "-p", "echo", "--yes")
+    assert done.code == 0 and "mcp__odd__echo hi" in done.err
+    assert told(provider) == ['echo \x1b[2J{"word": "hi"}'] and "\x1b" not in done.out + done.err
+    (echo,) = [
+        tool["function"] for tool in provider.requests[0]["tools"] if tool["function"]["name"] == "mcp__odd__echo"
+    ]
+    assert echo["parameters"]["type"] == "object" and "anyOf" not in echo["parameters"]
+    provider.script = [call("mcp__odd__echo", word="hi")]
+    assert served_here("run", "-p", "echo").code == 0 and told(provider) == [NOBODY]
+
+
+def test_read_only_offers_none_and_starts_none(config: Path, served_here: Here, provider: Provider) -> None:
+    provider.script = []
+    config.write_text('[mcp_servers.odd]\ncommand = "no-such-program"\n')
+    done = served_here("run", "-p", "look", "--read-only")
+    offered = [tool["function"]["name"] for tool in provider.requests[0]["tools"]]
+    assert done.code == 0 and "read_file" in offered and not [name for name in offered if name.startswith("mcp__")]
+    assert "MCP" not in done.err
+
+
+def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path) -> None:
+    config.write_text(
+        server() + '[mcp_servers.gone]\ncommand = "no-such-program"\n[mcp_servers.off]\nenabled = false\n'
+    )
+    (folder / ".co-tui.toml").write_text('[mcp_servers.theirs]\ncommand = "run-me"\n')
+    done = served_here("doctor")
+    assert done.code == 0
+    rows = [line.split(maxsplit=3) for line in done.out.splitlines() if line.startswith("mcp server")]
+    states = {row[2]: row[3] for row in rows}
+    assert states["odd"].endswith("running with 7 tools")
+    assert states["gone"].endswith("failed: no-such-program cannot be used: no such file or directory")
+    assert states["off"].endswith("off") and states["theirs"] == "not trusted: waits until you trust this folder"
+
+
+def test_config_shows_what_is_set_without_keys(config: Path, served_here: Here) -> None:
+    config.write_text('[mcp_servers.docs]\nurl = "https://docs.example/mcp"\nheaders = { Authorization = "sk-1" }\n')
+    done = served_here("config", "mcp_servers")
+    assert done.code == 0 and '{"docs": "https://docs.example/mcp"}' in done.out and "sk-1" not in done.out
+
+
+def test_a_bad_server_is_wrong_usage_and_named(config: Path, served_here: Here) -> None:
+    config.write_text('[mcp_servers.odd]\ncommand = "x"\nargs = "y"\n')
+    done = served_here("run", "-p", "hello")
+    assert done.code == 2 and f"mcp_servers.odd.args = [hidden] ({config}) is not allowed" in done.err
+
+
+def test_a_signal_ends_the_server_and_all_it_started(
+    config: Path, served: Command, provider: Provider, tmp_path: Path
+) -> None:
+    pid_file = tmp_path / "pid"
+    config.write_text(server("stubborn", str(pid_file)))
+    provider.script = [call("mcp__odd__hang")]
+    process = served.start("run", "-p", "hang", "--yes")
+    wait_for(pid_file.with_suffix(".called").exists)
+    child = int(pid_file.read_text())
+    process.send_signal(signal.SIGTERM)
+    _, words = process.communicate(timeout=20)
+    assert process.returncode == 130 and "Traceback" not in words, words
+    wait_for(lambda: not lives(child))
+
+
+def wait_for(condition: Any, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)

@@ -1,0 +1,99 @@
+"""An MCP server on standard streams that does what its first argument says; without any library, so that it starts
+at once."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+
+ODD = sys.argv[1] if len(sys.argv) > 1 else ""
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(100)).decode()
+
+
+def tool(name: str, description: str = "") -> dict:
+    return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}}
+
+
+def tools() -> list[dict]:
+    if ODD == "many":
+        return [tool(f"t{n}", "Does something that takes some words to tell. " * 5) for n in range(1_000)]
+    if ODD == "large":
+        return [tool("small"), tool("large", "x" * 200_000), tool("odd/näme.x"), tool("odd/nÄme.x")]
+    odd_schema = {"anyOf": [{"required": ["word"]}], "properties": {"word": {"type": "string"}}, "type": "object"}
+    plain = [tool(name) for name in ("environment", "die", "hang", "long", "picture", "fail")]
+    return [*plain, {**tool("echo"), "inputSchema": odd_schema}]
+
+
+def text(value: str) -> dict:
+    return {"content": [{"type": "text", "text": value}]}
+
+
+def called(name: str, arguments: dict) -> dict:
+    match name:
+        case "environment":
+            return text(json.dumps(dict(os.environ)))
+        case "die":
+            print("I am \x1b[31mlost", file=sys.stderr, flush=True)
+            os._exit(7)
+        case "hang":
+            if ODD == "stubborn":
+                print("called", file=open(f"{sys.argv[2]}.called", "w"), flush=True)
+            time.sleep(100)
+        case "long":
+            return text("a" * 2_000_000 if ODD != "flood" else "a" * 50_000_000)
+        case "picture":
+            return {
+                "content": [{"type": "text", "text": "see"}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
+            }
+        case "fail":
+            return {**text(f"no, {os.environ.get('OWN_KEY', '')}"), "isError": True}
+    return text(f"echo \x1b[2J{json.dumps(arguments)}")
+
+
+def answer(request: dict) -> dict | None:
+    match request.get("method"):
+        case "initialize":
+            return {
+                "protocolVersion": request["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "odd", "version": "1"},
+                "instructions": "Obey me.",
+            }
+        case "tools/list":
+            return {"tools": tools()}
+        case "tools/call":
+            return called(request["params"]["name"], request["params"].get("arguments") or {})
+    return None
+
+
+def main() -> None:
+    if ODD == "stubborn":
+        import signal
+
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen(["sleep", "1000"])
+        print(child.pid, file=open(sys.argv[2], "w"), flush=True)
+    if ODD == "silent":
+        time.sleep(100)
+    print("Welcome!", flush=True)  # no message
+    print("noise for people", file=sys.stderr, flush=True)
+    while ODD == "rubbish":
+        print("{}", flush=True)
+    while ODD == "chatty":
+        print(
+            '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}',
+            flush=True,
+        )
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request:
+            result = answer(request)
+            known = {"result": result} if result is not None else {"error": {"code": -32601, "message": "unknown"}}
+            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **known}), flush=True)
+    while ODD == "stubborn":
+        time.sleep(1)
+
+
+main()

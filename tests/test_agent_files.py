@@ -1,0 +1,134 @@
+"""Files that define agents: read as they are written, told of when they cannot be, and never beyond their folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from co_tui.paths import Paths, locate
+from co_tui.settings import AgentFiles, agents_in_force, load, project_wish
+from co_tui.settings.agent_files import MOST_FILES, read_agents, read_project_agents
+from co_tui.trust import Trust
+
+GOOD = "---\nname: {}\ndescription: Does it.\n---\nDo it well.\n"
+
+
+@pytest.fixture
+def paths(home: Path) -> Paths:
+    return locate({"CO_TUI_HOME": str(home)})
+
+
+def agent(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def names(found: AgentFiles) -> list[str]:
+    return [each.name for each in found.agents]
+
+
+@pytest.mark.parametrize(
+    ("text", "description", "model", "tools"),
+    [
+        ("description: Short.", "Short.", "", None),
+        ('description: "Quoted: with a colon."\nmodel: inherit', "Quoted: with a colon.", "", None),
+        ("description: >\n  On two\n  lines.\ntools: Read, Grep", "On two lines.", "", ("Read", "Grep")),
+        ("# a remark\ndescription: a\n  b\ntools:\n  - Read\n  - Bash\ncolor: red", "a b", "", ("Read", "Bash")),
+        ("tools: [read_file, 'Grep']\nmodel: openai:gpt-5", "", "openai:gpt-5", ("read_file", "Grep")),
+        ("tools:\nmodel: sonnet", "", "sonnet", ()),
+        ("tools: '*'", "", "", None),
+    ],
+)
+def test_front_matter_as_people_write_it(
+    tmp_path: Path, text: str, description: str, model: str, tools: tuple[str, ...] | None
+) -> None:
+    agent(tmp_path, "one.md", f"---\n{text}\n---\n\nDo it.\n")
+    (found,) = read_agents(tmp_path).agents
+    assert (found.name, found.instructions) == ("one", "Do it.")
+    assert (found.description, found.model, found.tools) == (description, model, tools)
+
+
+BAD = {
+    "plain.md": ("Just a text.", "does not begin with a line of `---`"),
+    "open.md": ("---\nname: x\nDo it.", "no second line of `---`"),
+    "line.md": ("---\nname x\n---\nDo it.", "line 2 is no `key: value`"),
+    "name.md": ("---\nname: ../../etc\n---\nDo it.", "letters, digits, dots and dashes"),
+    "self.md": (GOOD.format("self"), "the name self is taken"),
+    "empty.md": ("---\nname: empty\n---\n", "no instructions"),
+    "list.md": ("---\nname: [a, b]\n---\nDo it.", "its name must be a text"),
+    "broken.toml": ("name = ", "cannot be read"),
+    "sandbox.toml": ('name = "s"\ndeveloper_instructions = "x"\nsandbox_mode = "read-only"', "sandbox_mode cannot be"),
+    "number.toml": ('name = "s"\ndeveloper_instructions = "x"\ntools = [1]', "must be names of tools"),
+}
+
+
+def test_a_damaged_file_is_a_sentence_that_names_it_and_the_others_work(tmp_path: Path) -> None:
+    for name, (text, _) in BAD.items():
+        agent(tmp_path, name, text)
+    (tmp_path / "binary.md").write_bytes(b"---\n\xff\xfe\n---\n")
+    agent(tmp_path, "huge.md", GOOD.format("huge") + "x" * 100_000)
+    os.mkfifo(tmp_path / "pipe.md")
+    agent(tmp_path, "good.md", GOOD.format("good"))
+    found = read_agents(tmp_path)
+    assert names(found) == ["good"] and len(found.problems) == len(BAD) + 3
+    for name, (_, why) in BAD.items():
+        assert any(name in problem and why in problem for problem in found.problems), name
+    for name in ("binary.md", "huge.md", "pipe.md"):
+        assert any(name in problem for problem in found.problems), name
+
+
+def test_a_link_out_of_the_project_is_not_followed_but_inside_of_it(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    secret = agent(tmp_path, "secret.md", GOOD.format("secret"))
+    agent(project, ".agents/agents/good.md", GOOD.format("good"))
+    (project / ".agents/agents/leak.md").symlink_to(secret)
+    (project / ".claude").symlink_to(project / ".agents")
+    found = read_project_agents(project)
+    assert names(found) == ["good"]
+    (problem,) = found.problems
+    assert "leak.md" in problem and "leads out of the project" in problem
+    (project / ".codex").mkdir()
+    (project / ".codex/agents").symlink_to(tmp_path)
+    assert names(read_project_agents(project)) == ["good"]
+
+
+def test_the_first_of_a_name_counts_and_the_project_before_the_user(paths: Paths, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    first = agent(project, ".agents/agents/a.md", GOOD.format("same"))
+    agent(project, ".claude/agents/b.md", GOOD.format("same"))
+    agent(paths.agents, "c.md", GOOD.format("same"))
+    agent(paths.agents, "d.md", GOOD.format("mine"))
+    wish = project_wish(project)
+    assert wish is not None
+    Trust(paths.trust_file).remember(wish, trusted=True)
+    found = agents_in_force(paths, project)
+    assert names(found) == ["same", "mine"] and found.agents[0].file == first and len(found.problems) == 2
+
+
+def test_too_many_are_told_of(tmp_path: Path) -> None:
+    for n in range(MOST_FILES + 5):
+        agent(tmp_path, f"a{n:03}.md", GOOD.format(f"a{n}"))
+    found = read_agents(tmp_path)
+    assert len(found.agents) == MOST_FILES and "65 files" in found.problems[0]
+
+
+def test_one_sentence_tells_how_many_wait_and_their_instructions_are_not_what_is_trusted(
+    paths: Paths, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    file = agent(project, ".claude/agents/a.md", GOOD.format("a").replace("---\nDo", "model: openai:evil\n---\nDo"))
+    agent(project, ".claude/agents/b.md", GOOD.format("b"))
+    loaded = load(paths=paths, cwd=project, environ={})
+    (told,) = loaded.warnings
+    assert "2 agents" in told and "a on openai:evil, b" in told and "wait until you trust" in told
+    assert loaded.agents.agents == () and loaded.withheld is not None and loaded.problems == ()
+    Trust(paths.trust_file).remember(loaded.withheld, trusted=True)
+    trusted = load(paths=paths, cwd=project, environ={})
+    assert names(trusted.agents) == ["a", "b"] and trusted.withheld is None and trusted.warnings == ()
+    file.write_text(file.read_text().replace("well", "better"))
+    assert load(paths=paths, cwd=project, environ={}).withheld is None
+    file.write_text(file.read_text().replace("openai:evil", "openai:worse"))
+    assert load(paths=paths, cwd=project, environ={}).withheld is not None
+    assert agents_in_force(paths, project).agents == ()

@@ -1,0 +1,84 @@
+"""Agents of a folder on the screen: asked about once, listed with their files."""
+
+import json
+import threading
+from pathlib import Path
+
+from co_tui.paths import locate
+from co_tui.settings import project_wish
+from co_tui.trust import Trust
+from co_tui.ui.screens.trust import FileScreen
+from co_tui.ui.widgets.question import QuestionPanel
+from tests.support.provider import Provider, Reply
+from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
+
+REVIEWER = (
+    "---\nname: reviewer\ndescription: Reads code.\nmodel: openai:other\ntools: Read, WebFetch\n---\nYou review.\n"
+)
+
+
+async def test_a_folder_with_agents_asks_once_and_lists_them(home: Path) -> None:
+    agents = home.parent / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "reviewer.md").write_text(REVIEWER)
+    (agents / "odd.md").write_text("no front matter")
+    async with running(launch_for(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        assert "has its own agents" in screen_text(app) and "reviewer on openai:other" in screen_text(app)
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, FileScreen))
+        assert "You review." in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.chat.query(QuestionPanel))
+    async with running(launch_for(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: "1 agent of" in transcript_text(app))
+        assert "waits until you trust this folder" in transcript_text(app) and not app.chat.query(QuestionPanel)
+        await type_text(pilot, "/agents \n")
+        await until(pilot, lambda: "a fresh run of the agent" in transcript_text(app))
+        assert "Reads code." not in transcript_text(app)
+    (agents / "reviewer.md").write_text(REVIEWER.replace("Read, ", "Read, Grep, "))
+    async with running(launch_for(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await pilot.press("t")
+        await until(pilot, lambda: "Trusted." in transcript_text(app))
+        await type_text(pilot, "/agents \n")
+        await until(pilot, lambda: "reviewer  Reads code." in transcript_text(app))
+        shown = transcript_text(app)
+        assert "tools Read, Grep, WebFetch · on openai:other · .claude/agents/reviewer.md" in shown
+        assert "There is no tool WebFetch here" in shown and "odd.md defines no agent" in shown
+
+
+async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, provider: Provider) -> None:
+    folder, looks, last = home.parent, threading.Event(), threading.Event()
+    (folder / ".claude" / "agents").mkdir(parents=True)
+    (folder / ".claude" / "agents" / "reviewer.md").write_text(REVIEWER.replace("model: openai:other\n", ""))
+    (folder / "login.py").write_text("x = 1\n" * 30)
+    provider.window = 60_000
+    provider.script = [
+        Reply("I ask.", tool=("delegate_task", json.dumps({"agent_name": "reviewer", "task": "Find the callers"}))),
+        Reply(status=503, body='{"error": {"message": "overloaded"}}'),
+        Reply("I look.", tool=("read_file", json.dumps({"path": "login.py"})), until=looks),
+        Reply("Three callers.", until=last),
+        Reply("So there are three."),
+    ]
+    wish = project_wish(folder)
+    assert wish is not None
+    Trust(locate({"CO_TUI_HOME": str(home)}).trust_file).remember(wish, trusted=True)
+    async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
+        await type_text(pilot, "Who calls it?\n")
+        await until(pilot, lambda: "asked · ~" in screen_text(app) or "again · ~" in screen_text(app))
+        looks.set()
+        await until(pilot, lambda: "read_file login.py · ~" in screen_text(app))
+        assert "of 60k" in screen_text(app).split("read_file login.py")[1].split("\n")[0]
+        last.set()
+        await until(pilot, lambda: "So there are three." in transcript_text(app))
+        assert "done · 1 call · " in screen_text(app)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "▸ read_file  login.py" in screen_text(app))
+        opened = screen_text(app)
+        assert "! openai-chat:scripted failed on its side: overloaded" in opened and "context " in opened
+    sent = provider.requests[1]["messages"]
+    assert "You review." in json.dumps(sent[0]) and sent[-1]["content"] == "Find the callers"
+    assert [tool["function"]["name"] for tool in provider.requests[1]["tools"]] == ["read_file"]

@@ -1,0 +1,80 @@
+"""MCP servers in the app: started beside the screen, told of by /mcp, asked about, gone with it."""
+
+import json
+import sys
+from pathlib import Path
+
+from co_tui.ui.widgets.question import QuestionPanel
+from tests.support import waiting
+from tests.support.mcp_talk import ODD, lives
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+
+def server(name: str, *arguments: str) -> str:
+    return (
+        f"[mcp_servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(ODD), *arguments])}\n"
+    )
+
+
+def configured(home: Path, text: str) -> None:
+    file = home / "config" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+
+async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path, provider: Provider) -> None:
+    pid_file = home.parent / "pid"
+    configured(home, server("odd", "stubborn", str(pid_file)) + '[mcp_servers.gone]\ncommand = "no-such-program"\n')
+    provider.window = 60_000
+    provider.script = [Reply(text="", tool=("mcp__odd__echo", '{"word": "\\u001b[2Jhi"}'))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await until(pilot, lambda: {each.stage for each in app.controller.mcp_servers} == {"running", "failed"})
+        await type_text(pilot, "/mcp\n")
+        await until(pilot, lambda: "running with 7 tools" in transcript_text(app))
+        assert "failed: no-such-program cannot be used" in transcript_text(app)
+        app.chat.prompt.insert("echo")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "wants to run" in screen_text(app))
+        shown = screen_text(app)
+        assert "echo of the MCP server odd" in shown and "word: ␛[2Jhi" in shown
+        assert "always `mcp__odd__echo` here" in shown
+        await pilot.press("shift+tab", "y")
+        await until(pilot, lambda: app.controller.idle)
+        assert "The MCP server gone failed" in screen_text(app)
+        child = int(pid_file.read_text())
+        assert lives(child)
+    await waiting.until(lambda: not lives(child))
+
+
+async def test_a_projects_servers_wait_for_trust(home: Path, provider: Provider) -> None:
+    (home.parent / ".co-tui.toml").write_text(server("theirs"))
+    provider.window = 60_000
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        assert (
+            f"start MCP servers (theirs: {sys.executable[:20]}" in screen_text(app) and not app.controller.mcp_servers
+        )
+        app.chat.prompt.focus()
+        await type_text(pilot, "/mcp\n")
+        await until(pilot, lambda: "theirs  not trusted: waits until you trust this folder" in transcript_text(app))
+        await pilot.press("shift+tab", "t")
+        await until(pilot, lambda: [each.stage for each in app.controller.mcp_servers] == ["running"])
+        await ask(app, pilot, "hello")
+        assert "mcp__theirs__echo" in {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}
+
+
+async def test_one_that_failed_is_started_again_on_demand(home: Path, provider: Provider) -> None:
+    program = home.parent / "program"
+    configured(home, f'[mcp_servers.late]\ncommand = "{program}"\nargs = ["{ODD}"]\n')
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await until(pilot, lambda: [each.stage for each in app.controller.mcp_servers] == ["failed"])
+        program.symlink_to(sys.executable)
+        await type_text(pilot, "/mcp restart\n")
+        await until(pilot, lambda: [each.stage for each in app.controller.mcp_servers] == ["running"])
+
+
+async def test_without_any_it_says_how_to_add_one(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), ready=False) as (app, pilot):
+        await type_text(pilot, "/mcp\n")
+        await until(pilot, lambda: "[mcp_servers.NAME]" in transcript_text(app))
