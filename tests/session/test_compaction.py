@@ -228,6 +228,21 @@ async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, 
         assert len(session.state.history) == 6 and done.summarised_by == ""
 
 
+async def test_cancelling_at_any_moment_of_a_refusal_stops_at_once(home: Path, provider: Provider) -> None:
+    async with talking(home, provider, backoff_s=30) as session:
+        await talk(session, 3)
+        for steps in (*range(30), *range(30)):
+            asked = provider.answered
+            provider.summaries = [Reply(status=503, body="busy")]
+            running = asyncio.create_task(session.compact())
+            while provider.answered == asked:
+                await asyncio.sleep(0)
+            for _ in range(steps):  # of the event loop, somewhere in which the refusal comes in
+                await asyncio.sleep(0)
+            session.interrupt()
+            assert (await asyncio.wait_for(running, 10)).cancelled, steps
+
+
 async def test_leaving_during_a_compaction_leaves_the_state_before_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)

@@ -113,6 +113,9 @@ class _Attempts:
             except TimeoutError:
                 return await self._fallen_back(f"{self.model.name} took longer than {self.by.timeout_s:.0f} s")
             except Exception as error:
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    # Who cancels while a refusal comes in gets the refusal: the library keeps the cancellation.
+                    raise asyncio.CancelledError from error
                 failure, _ = classify(error, self.model.asked)
                 note = failure.sentence
                 if failure.kind == "context_limit":
