@@ -18,6 +18,7 @@ from co_tui.context.ledger import Ledger, Place
 from co_tui.context.names import names_in
 from co_tui.context.said_lines import MODEL, SUMMARY_SAID, lines_of, said_in
 
+NO_HEADING: Final = "› "
 AGAIN: Final = (1.0, 0.1, 0.03)
 """What a name counts that is not there yet, once, or more often."""
 NAMES_SHARE: Final = 0.1
@@ -39,12 +40,27 @@ _NOTABLE: Final = re.compile(
 Read = Callable[[int], ModelMessage]
 
 
+class Sources(NamedTuple):
+    """What lines can be taken from: all that was said under a history, and which of it is not in it."""
+
+    ledger: Ledger
+    read: Read
+    """The message of a number."""
+    gone: frozenset[int]
+    """The numbers of the messages that left the context."""
+
+
 class Excerpt(NamedTuple):
     """One line that was said, with where."""
 
     place: Place
     by: str
     text: str
+
+    @property
+    def shown(self) -> str:
+        """As it stands under its heading; what could be taken for a heading is marked: no result speaks for others."""
+        return f"{NO_HEADING}{self.text}" if self.text.lstrip().startswith("[") else self.text
 
     def as_json(self) -> list[Any]:
         return [*self.place, self.by, self.text]
@@ -68,7 +84,7 @@ class Excerpts(NamedTuple):
     @property
     def text(self) -> str:
         blocks = [
-            f"[{by}]\n" + "\n".join(excerpt.text for excerpt in said)
+            f"[{by}]\n" + "\n".join(excerpt.shown for excerpt in said)
             for by, said in groupby(self.lines, key=lambda excerpt: excerpt.by)
         ]
         if self.names:
@@ -114,8 +130,8 @@ class Chooser:
     """How often each name is there already."""
     chosen: list[Excerpt] = field(default_factory=list)
 
-    def choose(self, lines: Sequence[Line], budget: float) -> float:
-        """Take lines until nothing fits or is worth it; returns what is left of the budget."""
+    def choose(self, lines: Sequence[Line], budget: float) -> None:
+        """Take lines until nothing fits or is worth it."""
         queue = [(-self._worth(line), number) for number, line in enumerate(lines)]
         heapq.heapify(queue)
         texts = {excerpt.text.strip() for excerpt in self.chosen}
@@ -134,7 +150,6 @@ class Chooser:
             texts.add(text)
             for name in line.names:
                 self.there[name] = self.there.get(name, 0) + 1
-        return budget
 
     def _worth(self, line: Line) -> float:
         last = len(AGAIN) - 1
@@ -143,18 +158,15 @@ class Chooser:
 
 
 def choose_excerpts(
-    ledger: Ledger,
-    read: Read,
-    gone: Collection[int],
-    budget_tokens: float,
-    *,
-    carried: Iterable[Excerpt] = (),
-    standing: str = "",
+    sources: Sources, budget_tokens: float, *, carried: Iterable[Excerpt] = (), standing: str = ""
 ) -> Excerpts:
-    """The lines of what is gone that matter most, within the budget.
+    """The lines of what is gone that matter most, within the budget; `standing` is what stands beside them."""
+    with sources.ledger.lock:
+        return _chosen(sources, budget_tokens, carried, standing)
 
-    `gone` are the numbers of the messages that left the context, `standing` is what stands beside the excerpts.
-    """
+
+def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], standing: str) -> Excerpts:
+    ledger, read, gone = sources
     weights = _weightiest(ledger, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens))
     there = names_there(ledger, gone)
     for name in names_in(standing):
@@ -165,8 +177,8 @@ def choose_excerpts(
     told = {line.strip() for line in standing.splitlines()}
     lines = [weighed_line(excerpt) for excerpt in excerpts.values() if excerpt.text.strip() not in told]
     chooser = Chooser(weights, there)
-    left = chooser.choose(lines, budget_tokens * (1 - NAMES_SHARE))
-    names = _bare_names(weights, there, left + budget_tokens * NAMES_SHARE)
+    chooser.choose(lines, budget_tokens * (1 - NAMES_SHARE))
+    names = _bare_names(weights, there, budget_tokens * NAMES_SHARE)
     return Excerpts(tuple(sorted(chooser.chosen)), names)
 
 

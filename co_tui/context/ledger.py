@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -53,6 +54,8 @@ class Ledger:
     """The names of one conversation."""
 
     def __init__(self) -> None:
+        self.lock = RLock()
+        """Lines are chosen beside the conversation, which goes on: nobody reads while something is heard."""
         self.details: dict[str, Detail] = {}
         self.by_part: dict[str, list[str]] = {}
         """The names that have a word in them."""
@@ -63,6 +66,10 @@ class Ledger:
 
     def hear(self, message: ModelMessage) -> None:
         """The next message."""
+        with self.lock:
+            self._hear(message)
+
+    def _hear(self, message: ModelMessage) -> None:
         number = len(self.names)
         used: dict[str, None] = {}
         for part, said in enumerate(said_in(message)):

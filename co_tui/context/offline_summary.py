@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest
 
 from co_tui.context import user_words as words_of_user
 from co_tui.context.count import estimate_text
-from co_tui.context.excerpts import Excerpt, Excerpts, Read, choose_excerpts
+from co_tui.context.excerpts import Excerpt, Excerpts, Sources, choose_excerpts
 from co_tui.context.ledger import Ledger, Place
 from co_tui.context.said_lines import SUMMARY_SAID, lines_of
 from co_tui.context.user_words import UserWords
@@ -16,14 +16,6 @@ from co_tui.events.messages import EXCERPTS, SUMMARY
 USER_WORDS_SHARE: Final = 0.4
 """Of the budget: the user's own words, where nothing else has a place for them."""
 NOTHING_SAID: Final = "(nothing was said)"
-
-
-class Sources(NamedTuple):
-    """What excerpts can be taken from: all that was said under a history, and which of it is not in it."""
-
-    ledger: Ledger
-    read: Read
-    gone: frozenset[int]
 
 
 class OfflineSummary(NamedTuple):
@@ -52,9 +44,7 @@ def summarise_offline(
     told = words_of_user.written(words) if words else ""
     room -= estimate_text(told)
     chosen = choose_excerpts(
-        sources.ledger,
-        sources.read,
-        sources.gone,
+        sources,
         room,
         carried=(*written_in(messages), *carried_in(messages)),
         standing="\n".join((told, standing)),

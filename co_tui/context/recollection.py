@@ -5,10 +5,10 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, UserPromptPart
 
-from co_tui.context.excerpts import Chooser, Excerpts, names_there, read_places, weighed_line
+from co_tui.context.excerpts import Chooser, Excerpts, Sources, names_there, read_places, weighed_line
 from co_tui.context.ledger import Ledger
 from co_tui.context.names import names_in, parts_of
-from co_tui.context.offline_summary import Sources, carried_in
+from co_tui.context.offline_summary import carried_in
 from co_tui.context.said_lines import said_in
 from co_tui.context.turns import stands_in
 from co_tui.events.content import prompt_text
@@ -33,6 +33,11 @@ def newest_step(messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
 
 def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
     """The lines of what is gone that share words of their names with the newest step."""
+    with sources.ledger.lock:
+        return _recollected(sources, live, budget_tokens)
+
+
+def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
     ledger, gone = sources.ledger, sources.gone
     weights = _relevant(ledger, newest_step(live))
     taken = {excerpt.place for excerpt in carried_in(live)}

@@ -8,9 +8,8 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context import cuts, replacement, user_words
 from co_tui.context.count import Reading, Scaffold, Window
 from co_tui.context.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut
-from co_tui.context.excerpts import Excerpts
+from co_tui.context.excerpts import Excerpts, Sources
 from co_tui.context.meter import Meter
-from co_tui.context.offline_summary import Sources
 from co_tui.context.policy import Policy, SummaryForm
 from co_tui.context.recollection import recollect
 from co_tui.context.replacement import Digest, Replacement

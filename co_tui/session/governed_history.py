@@ -11,7 +11,7 @@ from co_tui.agent.messages import read_messages
 from co_tui.agent.prices import price_of
 from co_tui.append_only import AppendOnly
 from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
-from co_tui.context.offline_summary import Sources
+from co_tui.context.excerpts import Sources
 from co_tui.context.policy import Policy
 from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER
 from co_tui.context.request import Governor, Measured, Prepared
@@ -20,7 +20,7 @@ from co_tui.context.truncate import NOTHING_HELD, Held
 from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
 from co_tui.events.messages import pieces
 from co_tui.session.recorder import Recorder
-from co_tui.session.said_before import SaidBefore, originals
+from co_tui.session.said_before import SaidBefore
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
 from co_tui.session.state.session_state import Delegation, Entry, SessionState
 
@@ -159,9 +159,7 @@ class GovernedHistory:
 
     async def sources_without(self, gone: Collection[Ref]) -> Sources:
         """What excerpts can be taken from when these messages leave the history."""
-        said = originals(self.state, self.entries, self.agent)
-        kept = {entry.ref for entry in self.entries if entry.ref not in gone}
-        return await self._beside(self._said_before.sources, said, kept)
+        return await self._beside(self._said_before.sources, self.state, self.entries, gone, self.agent)
 
     async def measure_as(self, messages: Sequence[ModelMessage]) -> Measured:
         """What another history would take."""
@@ -271,4 +269,5 @@ class GovernedHistory:
         """Let go of all that is remembered of messages which are no longer in the history."""
         self.recorder.release_memory()
         self._parsed.release(self.entries)
+        self._said_before.forget()
         self.governor.release(self.messages)

@@ -1,12 +1,13 @@
 """All that was said under a history, also what is no longer in it, and the ledger of its names."""
 
 from collections.abc import Collection, Sequence
+from threading import Lock
 
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.append_only import AppendOnly
+from co_tui.context.excerpts import Sources
 from co_tui.context.ledger import Ledger
-from co_tui.context.offline_summary import Sources
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
@@ -17,27 +18,41 @@ class SaidBefore:
 
     def __init__(self, parsed: ParsedMessages) -> None:
         self._parsed = parsed
-        self._entries: list[Entry] = []
+        self._heard: Sequence[Entry] = ()
         self._ledger = Ledger()
+        self._following = Lock()
 
-    def sources(self, entries: Sequence[Entry], kept: Collection[Ref]) -> Sources:
-        """The originals under a history, and which of them are not among what is kept."""
-        same = 0
-        for known, entry in zip(self._entries, entries, strict=False):
-            if known.ref != entry.ref:
-                break
-            same += 1
-        if same < len(self._entries):
-            same, self._ledger = 0, Ledger()
-        self._entries = list(entries)
-        for message in self._parsed.read(entries[same:]):
-            self._ledger.hear(message)
-        gone = frozenset(number for number, entry in enumerate(entries) if entry.ref not in kept)
-        return Sources(self._ledger, self._message, gone)
+    def sources(
+        self, state: SessionState, history: AppendOnly[Entry], gone: Collection[Ref], agent: str = ""
+    ) -> Sources:
+        """What was said under a history, and which of it is not in it, or goes."""
+        said = originals(state, history, agent)
+        kept = {entry.ref for entry in history if entry.ref not in gone}
+        out = frozenset(number for number, entry in enumerate(said) if entry.ref not in kept)
 
-    def _message(self, number: int) -> ModelMessage:
-        (message,) = self._parsed.read([self._entries[number]])
-        return message
+        def read(number: int) -> ModelMessage:
+            return next(self._parsed.read([said[number]]))
+
+        return Sources(self._followed(said), read, out)
+
+    def _followed(self, said: Sequence[Entry]) -> Ledger:
+        with self._following:
+            same = 0
+            for known, entry in zip(self._heard, said, strict=False):
+                if known.ref != entry.ref:
+                    break
+                same += 1
+            if same < len(self._heard):
+                same, self._ledger = 0, Ledger()
+            self._heard = said
+            for message in self._parsed.read(said[same:]):
+                self._ledger.hear(message)
+            return self._ledger
+
+    def forget(self) -> None:
+        """Let go of it all; it is heard again when somebody asks."""
+        with self._following:
+            self._heard, self._ledger = (), Ledger()
 
 
 def originals(state: SessionState, history: AppendOnly[Entry], agent: str = "") -> list[Entry]:

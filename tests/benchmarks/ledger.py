@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
-from co_tui.context.excerpts import choose_excerpts
+from co_tui.context.excerpts import Sources, choose_excerpts
 from co_tui.context.ledger import Ledger
-from co_tui.context.offline_summary import Sources
 from co_tui.context.recollection import recollect
 from tests.benchmarks.figures import median, print_table
 
@@ -52,7 +51,7 @@ def figures(size: int) -> str:
     held_mb = tracemalloc.get_traced_memory()[0] / 1e6
     tracemalloc.stop()
     sources = Sources(ledger, messages.__getitem__, frozenset(range(size - TAIL)))
-    choose_ms = timed_ms(lambda: choose_excerpts(*sources, SUMMARY_TOKENS))
+    choose_ms = timed_ms(lambda: choose_excerpts(sources, SUMMARY_TOKENS))
     note_ms = timed_ms(lambda: recollect(sources, messages[-TAIL:], NOTE_TOKENS))
     new = iter([message for n in range(50) for message in step(size + n, draw)])
     step_ms = 2 * timed_ms(lambda: ledger.hear(next(new)), times=40)

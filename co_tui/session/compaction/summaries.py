@@ -9,8 +9,8 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.agent.summariser import Written
 from co_tui.context import user_words
 from co_tui.context.count import estimate_message, estimate_text
-from co_tui.context.excerpts import NO_EXCERPTS, Excerpts, choose_excerpts
-from co_tui.context.offline_summary import Sources, carried_in, summarise_offline
+from co_tui.context.excerpts import NO_EXCERPTS, Excerpts, Sources, choose_excerpts
+from co_tui.context.offline_summary import carried_in, summarise_offline
 from co_tui.context.policy import SummaryFallback
 from co_tui.context.replacement import Digest
 from co_tui.context.request import Governor
@@ -118,9 +118,8 @@ def lines_beside(request: SummaryRequest, text: str) -> Excerpts:
     room = request.room_tokens / request.ratio - estimate_text(text)
     if request.sources is None or room < LEAST_LINES_TOKENS:
         return NO_EXCERPTS
-    ledger, read, gone = request.sources
     carried, standing = carried_in(request.messages), "\n".join((text, request.standing))
-    return choose_excerpts(ledger, read, gone, room, carried=carried, standing=standing)
+    return choose_excerpts(request.sources, room, carried=carried, standing=standing)
 
 
 def offline(request: SummaryRequest) -> Summary:
