@@ -151,7 +151,7 @@ async def test_the_gauge_tells_pace_and_changes_level(home: Path, provider: Prov
             levels.append(reading.level)
             outlooks.append(reading.outlook)
         assert levels == ["normal", "normal", "warning", "error"]
-        assert outlooks[1] == "compacts at 80 %, ≈ 3 turns"
+        assert outlooks[1] == "compacts at 70 %, ≈ 2 turns"
 
 
 async def test_a_session_open_elsewhere_is_said(home: Path, provider: Provider) -> None:
