@@ -8,6 +8,7 @@ from co_tui.paths import locate
 from co_tui.settings import Loaded, SettingsError, check, load, write
 from co_tui.settings.mcp_servers import McpServer, VariableMissing, with_variables
 from co_tui.trust import Trust
+from tests.support.here import Here
 
 TIME = '[mcp_servers.time]\ncommand = "mcp-server-time"\nargs = ["--local-timezone", "UTC"]\nenv = { A = "${B}" }\n'
 DOCS = '[mcp_servers.docs]\nurl = "https://docs.example/mcp"\nheaders = { Authorization = "Bearer ${DOCS_KEY}" }\n'
@@ -120,3 +121,11 @@ def test_variables_are_filled_in_or_named() -> None:
     assert with_variables("Bearer ${KEY}, ${REST:-none}", {"KEY": "k"}) == "Bearer k, none"
     with pytest.raises(VariableMissing, match="environment variable KEY, which is not set"):
         with_variables("${KEY}", {})
+
+
+def test_a_key_in_a_folder_that_is_not_trusted_is_not_quoted(here: Here) -> None:
+    table = '[mcp_servers.docs]\nheaders = { K = "sk-secret" }\nurl = "https://docs.example"\n'
+    here.cwd.joinpath(".co-tui.toml").write_text(table)
+    told = [here("config", "mcp_servers"), here("config"), here("trust")]
+    assert any("docs" in each.out + each.err for each in told)
+    assert not any("sk-secret" in each.out + each.err for each in told)

@@ -28,7 +28,9 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
 def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
     origin, wish = loaded.origins[key], loaded.withheld
     withheld = (
-        f"; {wish.file} wants {settings.shown(wish.wanted[key])}, not trusted" if wish and key in wish.wanted else ""
+        f"; {wish.file} wants {settings.wished(key, wish.wanted[key])}, not trusted"
+        if wish and key in wish.wanted
+        else ""
     )
     idle = settings.unused(loaded.settings).get(key)
     return key, settings.told(origin.value), origin.source + withheld + (f"; {idle}" if idle else "")

@@ -14,6 +14,7 @@ from co_tui.settings.layers import (
     told_agents,
     told_waiting,
     told_wish,
+    wished,
 )
 from co_tui.settings.rules import shown, told
 from co_tui.settings.values import Governing, Settings, SettingsError, check, rules, unknown_key
@@ -45,5 +46,6 @@ __all__ = [
     "told_wish",
     "unknown_key",
     "unused",
+    "wished",
     "write",
 ]

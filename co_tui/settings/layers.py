@@ -14,7 +14,7 @@ from co_tui.record import Record
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
-from co_tui.settings.rules import SANDBOXES, shown
+from co_tui.settings.rules import SANDBOXES, SHOWN_CHARS, shown
 from co_tui.settings.values import Settings, SettingsError, check, needs_trust, rules, unknown_key
 from co_tui.trust import AGENTS, Trust, Wish
 
@@ -227,7 +227,15 @@ def told_waiting(wish: Wish) -> str:
 
 def told_wish(wish: Wish) -> str:
     """The settings it wants."""
-    return ", ".join(f"{key} = {shown(value)}" for key, value in wish.settings.items())
+    return ", ".join(f"{key} = {wished(key, value)}" for key, value in wish.settings.items())
+
+
+def wished(key: str, value: object) -> str:
+    """A value that a folder's file wants, as it is quoted in a sentence; of servers the names alone: keys may stand
+    anywhere else."""
+    if key == "mcp_servers" and isinstance(value, Mapping):
+        return one_line(", ".join(map(str, value)), SHOWN_CHARS)
+    return shown(value)
 
 
 def told_agents(wish: Wish) -> str:

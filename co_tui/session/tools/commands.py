@@ -13,6 +13,7 @@ from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_harness.shell import Shell, ShellToolset
 
 from co_tui.paths import ensure_dir
+from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.tools.running_commands import CURRENT_CALL, RunningCommands
 
 MOST_OUTPUT_CHARS: Final = 50_000
@@ -28,7 +29,7 @@ class LimitedShell(Shell[Any]):
         super().__init__(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
         self._commands = commands
         self._tools = _SessionShell(self, commands)
-        self._began: dict[str, float] = {}
+        self._began: dict[tuple[str, str], float] = {}
 
     def get_toolset(self) -> ShellToolset[Any]:
         return self._tools
@@ -57,7 +58,7 @@ class LimitedShell(Shell[Any]):
         """A model may ask for less time than the setting gives, not for more."""
         if call.tool_name != "run_command":
             return args
-        self._began[call.tool_call_id] = time.monotonic()
+        self._began[CURRENT_AGENT.get(), call.tool_call_id] = time.monotonic()
         wanted = args.get("timeout_seconds")
         good = isinstance(wanted, int | float) and 0 < wanted < self.default_timeout
         return {**args, "timeout_seconds": wanted if good else self.default_timeout}
@@ -69,7 +70,7 @@ class LimitedShell(Shell[Any]):
             self._commands.begin(found[1], str(args.get("command")))
         elif call.tool_name == "stop_command":
             self._commands.forget(str(args.get("command_id")))
-        took = time.monotonic() - self._began.pop(call.tool_call_id, time.monotonic())
+        took = time.monotonic() - self._began.pop((CURRENT_AGENT.get(), call.tool_call_id), time.monotonic())
         return f"{result}\n[took {took:.1f} s]" if took >= WORTH_TELLING_S else result
 
 
