@@ -24,7 +24,7 @@ AGAIN: Final = (1.0, 0.1, 0.03)
 NAMES_SHARE: Final = 0.1
 """Of the budget: names without their line."""
 NAMES_A_TOKEN: Final = 1.5
-LEAST_NAMES: Final = 200
+LEAST_NAMES, MOST_NAMES = 200, 3_000
 """So many of the weightiest names are looked at, the more the larger the budget."""
 LINE_COST: Final = 1
 NOTABLE: Final = 1.3
@@ -167,7 +167,7 @@ def choose_excerpts(
 
 def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], standing: str) -> Excerpts:
     ledger, read, gone = sources
-    weights = _weightiest(ledger, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens))
+    weights = _weightiest(ledger, min(MOST_NAMES, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens)))
     there = names_there(ledger, gone)
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1

@@ -1,5 +1,6 @@
 """What a conversation has named: by whom how often, and where last. Grows with what is said, at the cost of that."""
 
+import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from co_tui.context.said_lines import USER, lines_of, said_in
 PLACES: Final = 4
 """So many of the latest places of each name are remembered."""
 CHARS_A_TOKEN: Final = 4
+MOST_DETAILS: Final = 12_000
+OVERFULL: Final = 1.25
+"""So many times as many may be there until the lightest go."""
 FADING_TOKENS: Final = 20_000
 """A name that was last said so long ago weighs half."""
 BY_USES: Final = (1.0, 3.0, 4.0, 6.0, 8.0)
@@ -88,6 +92,18 @@ class Ledger:
         if isinstance(message, ModelResponse):
             for name in used:
                 self.details[name].uses += 1
+        if len(self.details) > MOST_DETAILS * OVERFULL:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Keep the weightiest: a session of any length costs no more than this."""
+        kept = heapq.nlargest(MOST_DETAILS, self.details, key=lambda name: self.details[name].weight(self.tokens))
+        self.details = {name: self.details[name] for name in sorted(kept, key=self._order)}
+        by_part = {word: [name for name in names if name in self.details] for word, names in self.by_part.items()}
+        self.by_part = {word: names for word, names in by_part.items() if names}
+
+    def _order(self, name: str) -> int:
+        return self.details[name].last
 
     def weight(self, name: str) -> float:
         detail = self.details.get(name)

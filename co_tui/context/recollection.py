@@ -1,6 +1,7 @@
 """What comes back when a request is rewritten: lines that left the context and bear on the newest step (G10)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import heapq
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, UserPromptPart
@@ -9,26 +10,24 @@ from co_tui.context.excerpts import Chooser, Excerpts, Sources, names_there, rea
 from co_tui.context.ledger import Ledger
 from co_tui.context.names import names_in, parts_of
 from co_tui.context.offline_summary import carried_in
-from co_tui.context.said_lines import said_in
 from co_tui.context.turns import stands_in
 from co_tui.events.content import prompt_text
 
 COMMON: Final = 100
 """A word that is in more names than this tells nothing."""
 MOST_NAMES: Final = 150
+NAMES_A_MESSAGE: Final = 200
 RECOLLECTED_FROM_EARLIER: Final = (
     "[Recollected: said earlier in this conversation, word for word, and bearing on what is at hand]"
 )
 
 
-def newest_step(messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
-    """The last reply and what came after it."""
-    start = len(messages)
-    while start > 0:
-        start -= 1
-        if isinstance(messages[start], ModelResponse):
-            break
-    return messages[start:]
+def newest_messages(live: Sequence[ModelMessage]) -> int:
+    """How many are the newest step: the last reply and what came after it."""
+    for back, message in enumerate(reversed(live), 1):
+        if isinstance(message, ModelResponse):
+            return back
+    return len(live)
 
 
 def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
@@ -39,7 +38,7 @@ def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: flo
 
 def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
     ledger, gone = sources.ledger, sources.gone
-    weights = _relevant(ledger, newest_step(live))
+    weights = _relevant(ledger, newest_messages(live))
     taken = {excerpt.place for excerpt in carried_in(live)}
     places = {place for name in weights for place in ledger.details[name].places if place.message in gone}
     standing = {line.strip() for text in stand_in_texts(live) for line in text.splitlines()}
@@ -60,21 +59,15 @@ def stand_in_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
             yield from (prompt_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
 
 
-def _relevant(ledger: Ledger, newest: Iterable[ModelMessage]) -> dict[str, float]:
-    """Names that share words with those of the newest step; the rarer the word, the more it tells."""
-    words: set[str] = set()
-    for message in newest:
-        for said in said_in(message):
-            for name in names_in(said.text):
-                words |= parts_of(name)
+def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
+    """Names that share words with those of the newest messages; the rarer the word, the more it tells."""
+    named = [name for names in ledger.names[-newest:] for name in names[:NAMES_A_MESSAGE]]
     found: dict[str, float] = {}
-    for word in words:
+    for word in {word for name in named for word in parts_of(name)}:
         names = ledger.by_part.get(word, ())
-        if not names or len(names) > COMMON:
+        if not 0 < len(names) <= COMMON:
             continue
-        tells = len(names) ** -0.5
         for name in names:
-            found[name] = found.get(name, 0.0) + tells
+            found[name] = found.get(name, 0.0) + len(names) ** -0.5
     weighed = {name: tells * ledger.weight(name) for name, tells in found.items()}
-    best = sorted(weighed, key=lambda name: -weighed[name])[:MOST_NAMES]
-    return {name: weighed[name] for name in best}
+    return {name: weighed[name] for name in heapq.nlargest(MOST_NAMES, weighed, key=weighed.__getitem__)}

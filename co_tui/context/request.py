@@ -108,7 +108,8 @@ class Governor:
     def fit(self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD) -> Prepared:
         """The last guard: what does not fit is left out of this request, and what is held out of it stays out."""
         limit = self.prompt_limit
-        request, reading = list(measured.request), measured.reading
+        request = untouched = list(measured.request)
+        reading = measured.reading
         if held and self.policy.truncates:
             request = hold(request, held, self._clipped, measured.pinned)
             reading = self.meter.read(request, scaffold, self._window)
@@ -116,7 +117,8 @@ class Governor:
             request, held = self._shorter(request, reading, measured, held)
             reading = self.meter.read(request, scaffold, self._window)
         truncation = None
-        if not _is_same(request, measured.request):
+        is_touched = bool(held) or request is not untouched
+        if is_touched and not _is_same(request, measured.request):
             before, after = measured.reading.current_tokens, reading.current_tokens
             truncation = TruncationFigures(before, after, len(measured.request), len(request))
             self._stages.forget()
