@@ -5,20 +5,17 @@ Chosen greedily; a name that is there already counts little. Lines chosen once a
 
 import heapq
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, groupby
 from typing import Any, Final, NamedTuple
 
-from pydantic_ai.messages import ModelMessage
-
 from co_tui.context.count import estimate_text
-from co_tui.context.ledger import Ledger, Place
+from co_tui.context.ledger import Ledger
 from co_tui.context.names import names_in
-from co_tui.context.said_lines import MODEL, SUMMARY_SAID, lines_of, said_in
+from co_tui.context.said_lines import MODEL, SUMMARY_SAID, Excerpt, Place
 
-NO_HEADING: Final = "› "
 AGAIN: Final = (1.0, 0.1, 0.03)
 """What a name counts that is not there yet, once, or more often."""
 NAMES_SHARE: Final = 0.1
@@ -37,41 +34,13 @@ _NOTABLE: Final = re.compile(
     re.I,
 )
 
-Read = Callable[[int], ModelMessage]
-
 
 class Sources(NamedTuple):
-    """What lines can be taken from: all that was said under a history, and which of it is not in it."""
+    """What lines can be taken from: the ledger of all that was said under a history, and which of it is not in it."""
 
     ledger: Ledger
-    read: Read
-    """The message of a number."""
     gone: frozenset[int]
     """The numbers of the messages that left the context."""
-
-
-class Excerpt(NamedTuple):
-    """One line that was said, with where."""
-
-    place: Place
-    by: str
-    text: str
-
-    @property
-    def shown(self) -> str:
-        """As it stands under its heading; what could be taken for a heading is marked: no result speaks for others."""
-        return f"{NO_HEADING}{self.text}" if self.text.lstrip().startswith("[") else self.text
-
-    def as_json(self) -> list[Any]:
-        return [*self.place, self.by, self.text]
-
-    @classmethod
-    def from_json(cls, value: Any) -> "Excerpt | None":
-        """None for what is no excerpt."""
-        match value:
-            case [int(message), int(part), int(line), str(by), str(text)]:
-                return cls(Place(message, part, line), by, text)
-        return None
 
 
 class Excerpts(NamedTuple):
@@ -166,14 +135,12 @@ def choose_excerpts(
 
 
 def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], standing: str) -> Excerpts:
-    ledger, read, gone = sources
+    ledger, gone = sources
     weights = _weightiest(ledger, min(MOST_NAMES, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens)))
     there = names_there(ledger, gone)
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
-    known = {excerpt.place: excerpt for excerpt in carried}
-    places = {place for name in weights for place in ledger.details[name].places if place.message in gone}
-    excerpts = {**read_places(read, places - known.keys()), **known}
+    excerpts = {**lines_with(sources, weights), **{excerpt.place: excerpt for excerpt in carried}}
     told = {line.strip() for line in standing.splitlines()}
     lines = [weighed_line(excerpt) for excerpt in excerpts.values() if excerpt.text.strip() not in told]
     chooser = Chooser(weights, there)
@@ -193,16 +160,11 @@ def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
     return dict.fromkeys(chain.from_iterable(kept), 1)
 
 
-def read_places(read: Read, places: Iterable[Place]) -> dict[Place, Excerpt]:
-    found: dict[Place, Excerpt] = {}
-    for number, of_message in groupby(sorted(places), key=lambda place: place.message):
-        parts = list(said_in(read(number)))
-        lines: dict[int, list[str]] = {}
-        for place in of_message:
-            if place.part not in lines:
-                lines[place.part] = lines_of(parts[place.part].text)
-            found[place] = Excerpt(place, parts[place.part].by, lines[place.part][place.line])
-    return found
+def lines_with(sources: Sources, names: Iterable[str]) -> dict[Place, Excerpt]:
+    """The lines of what is gone in which these names were said last."""
+    details = sources.ledger.details
+    said = (excerpt for name in names for excerpt in details[name].lines)
+    return {excerpt.place: excerpt for excerpt in said if excerpt.place.message in sources.gone}
 
 
 @lru_cache(maxsize=32_768)

@@ -2,18 +2,18 @@
 
 import heapq
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.names import Kind, names_in, parts_of
-from co_tui.context.said_lines import USER, lines_of, said_in
+from co_tui.context.said_lines import USER, Excerpt, Place, Said, lines_of, said_in
 
-PLACES: Final = 4
-"""So many of the latest places of each name are remembered."""
+LINES: Final = 4
+"""So many of the latest lines with each name are remembered."""
 CHARS_A_TOKEN: Final = 4
 MOST_DETAILS: Final = 12_000
 OVERFULL: Final = 1.25
@@ -26,14 +26,6 @@ BY_USER: Final = 1.5
 BY_KIND: Final = {Kind.NUMBER: 0.3, Kind.PATH: 0.7, Kind.OTHER: 1.0, Kind.DOTTED: 1.0, Kind.SNAKE: 1.0}
 
 
-class Place(NamedTuple):
-    """A line: of which message, of which of its parts, and which one."""
-
-    message: int
-    part: int
-    line: int
-
-
 @dataclass(slots=True)
 class Detail:
     """One name."""
@@ -44,7 +36,8 @@ class Detail:
     by_user: bool = False
     last: int = 0
     """How far the conversation had come, in tokens, when it was last said."""
-    places: deque[Place] = field(default_factory=lambda: deque(maxlen=PLACES))
+    lines: deque[Excerpt] = field(default_factory=lambda: deque(maxlen=LINES))
+    """Where it was said last."""
 
     def weight(self, now: int) -> float:
         """How much it would be missed, `now` tokens into the conversation."""
@@ -78,7 +71,7 @@ class Ledger:
         used: dict[str, None] = {}
         for part, said in enumerate(said_in(message)):
             self.tokens += len(said.text) // CHARS_A_TOKEN
-            for line, name, kind in _named(lines_of(said.text)):
+            for line, name, kind in _named(number, part, said):
                 detail = self.details.get(name)
                 if detail is None:
                     detail = self.details[name] = Detail(kind)
@@ -86,7 +79,7 @@ class Ledger:
                         self.by_part.setdefault(word, []).append(name)
                 detail.last = self.tokens
                 detail.by_user |= said.by == USER
-                detail.places.append(Place(number, part, line))
+                detail.lines.append(line)
                 used[name] = None
         self.names.append(tuple(used))
         if isinstance(message, ModelResponse):
@@ -110,11 +103,13 @@ class Ledger:
         return detail.weight(self.tokens) if detail is not None else 0.0
 
 
-def _named(lines: Sequence[str]) -> Iterator[tuple[int, str, Kind]]:
+def _named(message: int, part: int, said: Said) -> Iterator[tuple[Excerpt, str, Kind]]:
     """Each name of a part once, with the first line that holds it."""
     seen: set[str] = set()
-    for number, line in enumerate(lines):
-        for name, kind in names_in(line).items():
-            if name not in seen:
-                seen.add(name)
-                yield number, name, kind
+    for number, line in enumerate(lines_of(said.text)):
+        new = {name: kind for name, kind in names_in(line).items() if name not in seen}
+        excerpt = Excerpt(Place(message, part, number), said.by, line) if new else None
+        for name, kind in new.items():
+            assert excerpt is not None
+            seen.add(name)
+            yield excerpt, name, kind

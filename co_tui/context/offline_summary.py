@@ -7,9 +7,9 @@ from pydantic_ai.messages import ModelMessage, ModelRequest
 
 from co_tui.context import user_words as words_of_user
 from co_tui.context.count import estimate_text
-from co_tui.context.excerpts import Excerpt, Excerpts, Sources, choose_excerpts
-from co_tui.context.ledger import Ledger, Place
-from co_tui.context.said_lines import SUMMARY_SAID, lines_of
+from co_tui.context.excerpts import Excerpts, Sources, choose_excerpts
+from co_tui.context.ledger import Ledger
+from co_tui.context.said_lines import SUMMARY_SAID, Excerpt, Place, lines_of
 from co_tui.context.user_words import UserWords
 from co_tui.events.messages import EXCERPTS, SUMMARY
 
@@ -57,7 +57,7 @@ def sources_of(messages: Sequence[ModelMessage]) -> Sources:
     ledger = Ledger()
     for message in messages:
         ledger.hear(message)
-    return Sources(ledger, messages.__getitem__, frozenset(range(len(messages))))
+    return Sources(ledger, frozenset(range(len(messages))))
 
 
 def carried_in(messages: Iterable[ModelMessage]) -> Iterator[Excerpt]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, UserPromptPart
 
-from co_tui.context.excerpts import Chooser, Excerpts, Sources, names_there, read_places, weighed_line
+from co_tui.context.excerpts import Chooser, Excerpts, Sources, lines_with, names_there, weighed_line
 from co_tui.context.ledger import Ledger
 from co_tui.context.names import names_in, parts_of
 from co_tui.context.offline_summary import carried_in
@@ -40,9 +40,8 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
     ledger, gone = sources.ledger, sources.gone
     weights = _relevant(ledger, newest_messages(live))
     taken = {excerpt.place for excerpt in carried_in(live)}
-    places = {place for name in weights for place in ledger.details[name].places if place.message in gone}
     standing = {line.strip() for text in stand_in_texts(live) for line in text.splitlines()}
-    found = read_places(sources.read, places - taken).values()
+    found = [excerpt for place, excerpt in lines_with(sources, weights).items() if place not in taken]
     lines = [weighed_line(excerpt) for excerpt in found if excerpt.text.strip() not in standing]
     there = names_there(ledger, gone)
     for text in stand_in_texts(live):

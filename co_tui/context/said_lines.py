@@ -1,7 +1,7 @@
 """Messages as the lines that were said in them, each under who said it: what excerpts are chosen from."""
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -19,9 +19,43 @@ from co_tui.events.messages import COMMAND, STANDS_FOR
 
 LINE_CHARS: Final = 240
 """A longer line is several."""
+NO_HEADING: Final = "› "
+"""Before a line that looks like a heading of ours."""
 USER: Final = "the user said"
 MODEL: Final = "you said"
 SUMMARY_SAID: Final = "an earlier summary said"
+
+
+class Place(NamedTuple):
+    """A line: of which message, of which of its parts, and which one."""
+
+    message: int
+    part: int
+    line: int
+
+
+class Excerpt(NamedTuple):
+    """One line that was said, with where."""
+
+    place: Place
+    by: str
+    text: str
+
+    @property
+    def shown(self) -> str:
+        """As it stands under its heading; what could be taken for a heading is marked: no result speaks for others."""
+        return f"{NO_HEADING}{self.text}" if self.text.lstrip().startswith("[") else self.text
+
+    def as_json(self) -> list[Any]:
+        return [*self.place, self.by, self.text]
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Excerpt | None":
+        """None for what is no excerpt."""
+        match value:
+            case [int(message), int(part), int(line), str(by), str(text)]:
+                return cls(Place(message, part, line), by, text)
+        return None
 
 
 class Said(NamedTuple):

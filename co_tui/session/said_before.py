@@ -3,8 +3,6 @@
 from collections.abc import Collection, Sequence
 from threading import Lock
 
-from pydantic_ai.messages import ModelMessage
-
 from co_tui.append_only import AppendOnly
 from co_tui.context.excerpts import Sources
 from co_tui.context.ledger import Ledger
@@ -29,11 +27,7 @@ class SaidBefore:
         said = originals(state, history, agent)
         kept = {entry.ref for entry in history if entry.ref not in gone}
         out = frozenset(number for number, entry in enumerate(said) if entry.ref not in kept)
-
-        def read(number: int) -> ModelMessage:
-            return next(self._parsed.read([said[number]]))
-
-        return Sources(self._followed(said), read, out)
+        return Sources(self._followed(said), out)
 
     def _followed(self, said: Sequence[Entry]) -> Ledger:
         with self._following:

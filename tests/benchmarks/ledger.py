@@ -50,7 +50,7 @@ def figures(size: int) -> str:
         ledger.hear(message)
     held_mb = tracemalloc.get_traced_memory()[0] / 1e6
     tracemalloc.stop()
-    sources = Sources(ledger, messages.__getitem__, frozenset(range(size - TAIL)))
+    sources = Sources(ledger, frozenset(range(size - TAIL)))
     choose_ms = timed_ms(lambda: choose_excerpts(sources, SUMMARY_TOKENS))
     note_ms = timed_ms(lambda: recollect(sources, messages[-TAIL:], NOTE_TOKENS))
     new = iter([message for n in range(50) for message in step(size + n, draw)])

@@ -84,8 +84,8 @@ def test_the_ledger_knows_who_used_a_name_how_often_and_where_last() -> None:
     for message in [*talk, answer("order_total adds up total_price."), answer("I will change order_total.")]:
         ledger.hear(message)
     total, price = ledger.details["order_total"], ledger.details["total_price"]
-    assert (total.uses, total.by_user, total.places[-1].message) == (2, True, 4)
-    assert (price.uses, price.by_user, price.places[0]) == (1, False, (2, 0, 2))
+    assert (total.uses, total.by_user, total.lines[-1].place.message) == (2, True, 4)
+    assert (price.uses, price.by_user, price.lines[0].place) == (1, False, (2, 0, 2))
     assert ledger.weight("order_total") > ledger.weight("total_price") > ledger.weight("nobody_said_it") == 0
     before = ledger.weight("order_total")
     ledger.hear(answer("words " * 20_000))
@@ -135,7 +135,7 @@ def test_names_stand_alone_only_when_their_line_finds_no_room() -> None:
 def test_sources_of_some_messages_are_these_messages() -> None:
     messages = [prompt("one"), answer("two")]
     sources = sources_of(messages)
-    assert sources.gone == {0, 1} and sources.read(1) is messages[1]
+    assert sources.gone == {0, 1} and len(sources.ledger.names) == 2
 
 
 def test_a_result_cannot_speak_for_the_user() -> None:
