@@ -12,9 +12,10 @@ from co_tui.inert import one_line, shell_text
 
 LATER = {
     "export": "write a session as Markdown, JSONL or HTML",
-    "import": "take over sessions of other programs",
 }
 """Commands of the contract that are not built yet."""
+PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "llm", "pi")
+"""Whose sessions are found where they keep them."""
 MOST = 1_000_000_000
 """The largest number an option takes."""
 
@@ -114,6 +115,13 @@ def _parser() -> argparse.ArgumentParser:
     how = trust.add_mutually_exclusive_group()
     how.add_argument("--revoke", action="store_true", help="no longer")
     how.add_argument("--list", dest="listed", action="store_true", help="show the trusted folders")
+
+    importing = commands.add_parser("import", help="take over sessions of other programs")
+    importing.add_argument("files", type=Path, nargs="*", metavar="FILE", help="a file, or a folder of them")
+    importing.add_argument(
+        "--from", dest="program", choices=PROGRAMS, help="all sessions of that program, from where it keeps them"
+    )
+    _json_option(importing)
 
     commands.add_parser("doctor", help="check the installation")
     for name, purpose in LATER.items():

@@ -111,7 +111,7 @@ class Session:
                 session._factory.parsed.messages, state.history
             )  # a long one takes a while to parse
             before = state.usage.token_limit if state.usage else None
-            place = {**session._place(), "model": state.model}
+            place = session._place() | ({"model": state.model} if state.model else {})
             await session._recorder.record(SessionResume(**place))
             await session._switcher.record_model_change(state.model, before)
             await session._restore()

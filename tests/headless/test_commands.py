@@ -98,7 +98,9 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
         (["lab", "--input", "x", "--policy", "nope"], 2, "balanced"),
         (["lab", "nope"], 1, "no session 'nope'"),
         (["export", "x"], 2, "not built yet"),
-        (["import", "x"], 2, "not built yet"),
+        (["import"], 2, "Name the files to import"),
+        (["import", "x"], 1, "x cannot be read: No such file"),
+        (["import", "--from", "nobody"], 2, "invalid choice"),
     ],
 )
 def test_mistakes_are_a_sentence_and_a_code(here: Here, arguments, code, words) -> None:
