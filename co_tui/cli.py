@@ -161,11 +161,11 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
             from co_tui.headless.trust import trust
 
             return trust(context, options.folder, revoke=options.revoke, listed=options.listed)
-        case later:
-            from co_tui.arguments import LATER
+        case "export":
+            from co_tui.headless.exporting import export
 
-            say(f"`co-tui {later}` is not built yet: it will {LATER[later]}.")
-            return WRONG_USAGE
+            return export(context, options.id, form=options.form, file=options.output, environ=environ)
+    raise AssertionError(f"nobody does {options.command}")
 
 
 def _present_folder() -> Path:
