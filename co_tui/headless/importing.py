@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from co_tui.events import Message
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
 from co_tui.exchange.importers.opencode import is_storage
 from co_tui.exchange.importers.places import files_in, files_of
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
-from co_tui.store.port import Writing
 
 PROGRESS_EVERY_S = 1.0
 MOST_REFUSALS_TOLD = 20
@@ -49,9 +49,9 @@ def import_sessions(
     if not found:
         say(f"There are no sessions of {program} here." if program else "There is no file to import in there.")
         return FAILED
-    writing, tally, told = context.store.writing(), _Tally(), time.monotonic()
+    tally, told = _Tally(), time.monotonic()
     for number, (file, is_named) in enumerate(found, 1):
-        _import(file, is_named, writing, tally, as_json=as_json)
+        _import(context, file, is_named, tally, as_json=as_json)
         if len(found) > 1 and time.monotonic() - told >= PROGRESS_EVERY_S:
             told = time.monotonic()
             say(f"{number:,} of {len(found):,} files, {tally.imported:,} sessions imported")
@@ -69,20 +69,20 @@ def _named(files: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
             yield file, True
 
 
-def _import(file: Path, is_named: bool, writing: Writing, tally: _Tally, *, as_json: bool) -> None:
+def _import(context: CommandContext, file: Path, is_named: bool, tally: _Tally, *, as_json: bool) -> None:
     try:
         sessions: Iterable[ImportedSession] = load(file)
     except ImportRefused as refused:
         _refuse(file, str(refused), is_named, tally, as_json=as_json)
         return
     for session in sessions:
-        is_new = writing.bring_in(session.log).result()
+        is_new = context.store.writing().bring_in(session.log).result()
         tally.imported += is_new
         tally.known += not is_new
         if as_json:
             put_json({"file": path_text(file), **_as_json(session), "imported": is_new})
         else:
-            put(_line(session, is_new))
+            put(_line(session, "" if is_new else _already_here(context, session)))
 
 
 def _refuse(file: Path, why: str, is_named: bool, tally: _Tally, *, as_json: bool) -> None:
@@ -104,16 +104,25 @@ def _as_json(session: ImportedSession) -> dict[str, Any]:
     }
 
 
-def _line(session: ImportedSession, is_new: bool) -> str:
-    notes = [f"{len(session.messages):,} messages"]
-    if session.skipped:
-        notes.append(f"{session.skipped:,} damaged lines skipped")
-    if not is_new:
-        notes.append("already here")
-    return inert(f"{session.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({', '.join(notes)})")
+def _already_here(context: CommandContext, session: ImportedSession) -> str:
+    """What was stored once is left alone, also when the program has gone on with it since."""
+    said = sum(isinstance(event.fact, Message) for event in session.log)
+    with context.store.reading() as reading:
+        more = said - reading.session(session.session_id).messages
+    return f"already here, the file has {_counted(more, 'message')} more" if more > 0 else "already here"
+
+
+def _line(session: ImportedSession, already_here: str) -> str:
+    skipped = f"{_counted(session.skipped, 'damaged line')} skipped" if session.skipped else ""
+    notes = ", ".join(filter(None, (_counted(len(session.messages), "message"), skipped, already_here)))
+    return inert(f"{session.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({notes})")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _summary(tally: _Tally) -> str:
     known = f", {tally.known:,} already here" if tally.known else ""
-    refused = f", {tally.refused:,} files not imported" if tally.refused else ""
-    return f"{tally.imported:,} sessions imported{known}{refused}."
+    refused = f", {_counted(tally.refused, 'file')} not imported" if tally.refused else ""
+    return f"{_counted(tally.imported, 'session')} imported{known}{refused}."

@@ -51,7 +51,9 @@ def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_onc
         }
     ]
     assert len(here("sessions", "--json").objects) == 1
-    assert "already here" in here("import", str(file)).out
+    assert here("import", str(file)).out.endswith("(4 messages, already here)\n")
+    write_lines(file, [*ROWS, claude_row("user", "And the egret?", 9)])
+    assert here("import", str(file)).out.endswith("(5 messages, already here, the file has 1 message more)\n")
 
 
 def test_going_on_sends_everything_in_pairs(served_here: Here, provider: Provider, file: Path) -> None:
@@ -118,6 +120,12 @@ def test_a_programs_own_files_are_found(
     (tmp_path / place).parent.mkdir(parents=True)
     write_lines(tmp_path / place, ROWS)  # told apart by what it holds, not by where it lies
     assert here("import", "--from", program).out.startswith("claude-code-")
+
+
+@needs_data
+def test_a_folder_of_opencode_is_its_sessions(here: Here) -> None:
+    done = here("import", str(DATA / "foreign" / "opencode"))
+    assert (done.code, len(done.out.splitlines())) == (0, 3) and "3 sessions imported." in done.err
 
 
 # Like any other

@@ -282,6 +282,28 @@ def test_openai_style_in_each_of_its_forms(tmp_path: Path, form: str) -> None:
     assert isinstance(session.messages[2].parts[0], ThinkingPart)
 
 
+def test_what_the_user_went_back_from_was_said_but_no_longer_counts(tmp_path: Path) -> None:
+    def row(kind: str, text: str, id: str, parent: str | None, number: int) -> dict[str, Any]:
+        return claude_row(kind, text, number, uuid=id, parentUuid=parent)
+
+    session = loaded(
+        tmp_path,
+        [
+            row("user", "one", "1", None, 1),
+            row("assistant", "first", "2", "1", 2),
+            row("user", "wrong", "3", "2", 3),
+            row("assistant", "second", "4", "3", 4),
+            row("user", "right", "5", "2", 5),
+            row("assistant", "third", "6", "5", 6),
+            {"type": "system", "subtype": "turn_duration", "uuid": "7", "parentUuid": "6"},
+            row("user", "two", "8", "7", 7),
+        ],
+    )
+    state = replay(session.log)
+    assert history_texts(state) == ["one", "first", "right", "third", "two"]
+    assert len(session.messages) == len(state.transcript) == 7
+
+
 # Pairing
 
 

@@ -19,7 +19,7 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.messages import COMMAND, title_of
 from co_tui.exchange.importers.imported import ImportedSession
-from co_tui.exchange.importers.imported_log import Compacted, Said, log_of
+from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
 
 NO_USAGE = RequestUsage()
 
@@ -60,8 +60,9 @@ class SessionBuilder:
     def __init__(self, source: str, fallback_time: datetime) -> None:
         self._source = source
         self._time = fallback_time
-        self._items: list[Said | _Reply | Compacted] = []
+        self._items: list[_Reply | Item] = []
         self._places: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
         self._open: dict[str, list[_Call]] = {}
         self._ids: dict[str, int] = {}
         self._reply: _Reply | None = None
@@ -80,6 +81,18 @@ class SessionBuilder:
         """Remember what comes next under the program's own id for it."""
         if place:
             self._places.setdefault(place, len(self._items))
+
+    def end(self, place: str) -> None:
+        """Remember what has been said by the end of the program's own id for it."""
+        if place:
+            self._ends[place] = len(self._items)
+
+    def follow(self, place: str, time: datetime | None) -> None:
+        """What comes next was said after that place; what was said since then no longer counts."""
+        said = self._ends.get(place)
+        if said is not None and said < len(self._items):
+            self._reply = None
+            self._add(WentBack(self._at(time), said))
 
     def prompt(self, text: str, time: datetime | None, *, command: str = "", by_program: bool = False) -> None:
         """What the user said or ran; `by_program`: what the program said in the user's name."""
@@ -190,9 +203,9 @@ class SessionBuilder:
             skipped=self.skipped,
         )
 
-    def _flat(self) -> list[Said | Compacted]:
-        """All items with the results behind their replies, and the places of compactions counted anew."""
-        flat: list[Said | Compacted] = []
+    def _flat(self) -> list[Item]:
+        """All items with the results behind their replies, and the places that others name counted anew."""
+        flat: list[Item] = []
         starts: list[int] = []
         for item in self._items:
             starts.append(len(flat))
@@ -200,11 +213,13 @@ class SessionBuilder:
                 flat += [item.said, *item.answers]
             elif isinstance(item, Compacted) and item.kept_from is not None:
                 flat.append(item._replace(kept_from=starts[min(item.kept_from, len(starts) - 1)]))
+            elif isinstance(item, WentBack):
+                flat.append(item._replace(before=starts[item.before]))
             else:
                 flat.append(item)
         return flat
 
-    def _add(self, item: Said | _Reply | Compacted) -> None:
+    def _add(self, item: _Reply | Item) -> None:
         self._items.append(item)
 
     def _is_last(self, reply: _Reply) -> bool:

@@ -47,6 +47,7 @@ def load(document: Document) -> list[ImportedSession]:
             _say(builder, row)
         elif row.get("type") in ("user", "assistant"):
             builder.skipped += 1
+        builder.end(text(row.get("uuid")))
         _place(builder, row)
     _compact(builder, compaction, "")
     builder.title = _title(rows)
@@ -109,6 +110,8 @@ def _say(builder: SessionBuilder, row: Record) -> None:
         builder.results(results, time)
     said = text_of_blocks([block for block in blocks if block.get("type") != "tool_result"])
     if not row.get("isMeta"):  # what the program told the model in the user's name
+        if not results:
+            builder.follow(text(row.get("parentUuid")), time)
         builder.prompt(said, time, by_program=bool(results))
 
 

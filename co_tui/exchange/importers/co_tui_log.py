@@ -30,7 +30,7 @@ from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "co-tui"
 MOST_LOST: Final = 10_000
-"""So many events in a row may be missing; a number beyond that is no place in the log."""
+"""So many events may be missing; a number beyond that is no place in the log."""
 _KEYS: Final = frozenset({"session_id", "seq", "type", "timestamp", "version", "payload"})
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _SAFE_NAME: Final = re.compile(r"[\w.-]{0,80}")
@@ -67,14 +67,15 @@ def _session(name: str, records: list[Record], document: Document) -> ImportedSe
 
 def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
     """Those that are events, each later than the one before."""
-    last = 0
+    last = lost = 0
     for record in records:
         try:
             event = decode(record)
         except ValueError:
             continue
         seq = event.seq
-        if isinstance(seq, int) and last < seq <= last + MOST_LOST and is_durable(event.fact):
+        if isinstance(seq, int) and last < seq <= last + 1 + MOST_LOST - lost and is_durable(event.fact):
+            lost += seq - last - 1
             last = seq
             time = event.timestamp if read_time(event.timestamp) else otherwise
             yield event.but(timestamp=time, fact=_harmless(event.fact))

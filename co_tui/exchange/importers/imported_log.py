@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
@@ -15,6 +15,7 @@ from co_tui.events import (
     Fact,
     Message,
     Ref,
+    Rewind,
     SessionEnd,
     SessionRename,
     SessionStart,
@@ -59,9 +60,24 @@ class Compacted(NamedTuple):
         return (ModelRequest(parts=[part], timestamp=self.time, metadata={STANDS_FOR: 0, SUMMARY: self.summary}),)
 
 
+class WentBack(NamedTuple):
+    """Where the user went back to an earlier place and said something else."""
+
+    time: datetime
+    before: int
+    """Which item is the first that no longer counts."""
+
+    @property
+    def said(self) -> tuple[ModelMessage, ...]:
+        return ()
+
+
+Item: TypeAlias = Said | Compacted | WentBack
+
+
 def log_of(
     session_id: str,
-    items: Sequence[Said | Compacted],
+    items: Sequence[Item],
     *,
     title: str,
     place: Mapping[str, Any],
@@ -75,10 +91,13 @@ def log_of(
     if title:
         log.add(first, SessionRename(title=title, **place))
     for index, item in enumerate(items):
-        if isinstance(item, Said):
-            log.say(index, item)
-        else:
-            log.compact(item, items, source)
+        match item:
+            case Said():
+                log.say(index, item)
+            case Compacted():
+                log.compact(index, item, items, source)
+            case WentBack():
+                log.go_back(item)
     log.add(max(item.time for item in items), SessionEnd(reason=f"imported from {source}", **place))
     return tuple(log.events)
 
@@ -91,6 +110,7 @@ class _Log:
         self._turn = 0
         self._turn_has_prompt = False
         self._measured = False
+        self._first_after_compaction = 0
         self._history: list[tuple[int, Ref, int]] = []
         """What the model would see: the item it came from, its identity, its tokens."""
 
@@ -133,7 +153,7 @@ class _Log:
         )
         self._measured = True
 
-    def compact(self, item: Compacted, items: Sequence[Said | Compacted], source: str) -> None:
+    def compact(self, index: int, item: Compacted, items: Sequence[Item], source: str) -> None:
         replacement = item.replacement or item.said
         gone, kept = self._divided(item, items) if replacement else ([], self._history)
         sizes = [estimate_message(message) for message in replacement]
@@ -155,11 +175,20 @@ class _Log:
         )
         seq = self.add(item.time, fact)
         if gone:
+            self._first_after_compaction = index
             new = [(-1, (seq, number), size) for number, size in enumerate(sizes)]
             self._history = [*new, *kept]
 
+    def go_back(self, item: WentBack) -> None:
+        """What a compaction has replaced since then is no longer there to go back to: all stays as it is."""
+        if item.before < self._first_after_compaction:
+            return
+        self._history = [kept for kept in self._history if kept[0] < item.before]
+        refs = tuple(ref for _, ref, _ in self._history)
+        self.add(item.time, Rewind(to_seq=refs[-1][0] if refs else 0, history=refs))
+
     def _divided(
-        self, item: Compacted, items: Sequence[Said | Compacted]
+        self, item: Compacted, items: Sequence[Item]
     ) -> tuple[list[tuple[int, Ref, int]], list[tuple[int, Ref, int]]]:
         """What went and what stayed; a call stays with its results."""
         if item.kept_from is None:
@@ -171,7 +200,7 @@ class _Log:
         return self._history[:cut], self._history[cut:]
 
 
-def _answers(item: Said | Compacted) -> bool:
+def _answers(item: Item) -> bool:
     return isinstance(item, Said) and item.answers
 
 

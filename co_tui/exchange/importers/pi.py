@@ -44,9 +44,16 @@ def load(document: Document) -> list[ImportedSession]:
                     kept_from=text(row.get("firstKeptEntryId")),
                 )
             case "message":
+                if _is_prompt(row.get("message")):
+                    builder.follow(text(row.get("parentId")), time)
                 _say(builder, row.get("message"), time)
+        builder.end(text(row.get("id")))
     identity = identity or readable(document.records)
     return [] if builder.empty else [builder.built(stable_id(NAME, identity))]
+
+
+def _is_prompt(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "user"
 
 
 def _say(builder: SessionBuilder, message: Any, time: Any) -> None:

@@ -1,5 +1,6 @@
 """Where other programs keep the sessions of their user."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,12 +17,14 @@ def files_of(program: str, environ: Mapping[str, str], home: Path) -> list[Path]
 def files_in(folder: Path) -> list[Path]:
     """All that may be a session in a folder and below it; links are not followed."""
     found: list[Path] = []
-    for file in folder.rglob("*"):
+    for parent, folders, names in os.walk(folder):
+        if {"session", "message"} <= set(folders):  # a storage of opencode: a session's file finds its pieces
+            folders[:] = ["session"]
+        files = (Path(parent, name) for name in names if name.endswith((".jsonl", ".json", ".db")))
+        found += [file for file in files if file.is_file() and not file.is_symlink()]
         if len(found) >= MOST_FILES:
             break
-        if file.suffix in (".jsonl", ".json", ".db") and file.is_file() and not file.is_symlink():
-            found.append(file)
-    return sorted(found)
+    return sorted(found)[:MOST_FILES]
 
 
 def _folder(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
