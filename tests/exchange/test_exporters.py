@@ -30,12 +30,14 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
+from co_tui.events.facts import BY_TYPE
+from co_tui.events.facts.base import Logged
 from co_tui.exchange.exporters import EXPORTERS, exported, form_of
 from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.exchange.importers import ImportedSession, load
 from co_tui.exchange.importers.places import PLACES
 from co_tui.session.state.replay import replay
-from tests.support.events import durable_facts
+from tests.support.events import durable_facts, fact_of
 from tests.support.foreign import write_lines
 from tests.support.here import Here
 from tests.support.histories import histories
@@ -45,6 +47,9 @@ from tests.support.shared import DATA, needs_data
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)"> \x1b[31m &amp; "quoted" \u202eevil'
 BY_FILE = (ApprovalDecided, ApprovalRequested, Place, ModelChange, CompactionComplete)
 """Facts of which a file may not decide everything."""
+HARMLESS = st.one_of(
+    *(fact_of(kind) for kind in BY_TYPE.values() if issubclass(kind, Logged) and not issubclass(kind, BY_FILE))
+)
 
 
 def logged(*facts: Fact, session_id: str = "20250301-100000-abcdef") -> list[Event]:
@@ -84,8 +89,8 @@ STORY = logged(
     SessionStart(model="openai:gpt-x", cwd="/work"),
     said("user-prompt", f"Look at {HOSTILE}"),
     said("thinking", "hm, a thought"),
-    called("read_file", '{"path": "a.txt"}'),
-    returned("read_file", "the first line\nthe second"),
+    called(f"read_file{HOSTILE}", '{"path": "a.txt"}'),
+    returned(f"read_file{HOSTILE}", "the first line\nthe second"),
     said("text", f"**Bold** `code` [link](https://evil.example/x) ![pic](https://evil.example/p.png)\n\n{HOSTILE}"),
     measured(100),
     measured(900),
@@ -114,7 +119,7 @@ def imported_again(folder: Path, events: Sequence[Event]) -> ImportedSession:
 
 
 @given(messages=histories)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 def test_what_was_exported_is_imported_as_equal_messages(tmp_path: Path, messages: list[ModelMessage]) -> None:
     log = logged(SessionStart(), *(Message(turn=1, message=message_json(message)) for message in messages))
     again = imported_again(tmp_path, log)
@@ -122,8 +127,8 @@ def test_what_was_exported_is_imported_as_equal_messages(tmp_path: Path, message
     assert replay(again.log) == replay(log)
 
 
-@given(facts=st.lists(durable_facts.filter(lambda fact: not isinstance(fact, BY_FILE)), max_size=12))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(facts=st.lists(HARMLESS, max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 def test_every_fact_comes_back_as_it_was(tmp_path: Path, facts: list[Fact]) -> None:
     log = logged(*facts, said("user-prompt", "the last word"))
     assert list(imported_again(tmp_path, log).log) == log
@@ -134,6 +139,10 @@ def test_an_imported_session_survives_another_journey(tmp_path: Path) -> None:
     (first,) = load(DATA / "foreign" / "pi" / "large-session.jsonl")
     again = imported_again(tmp_path, first.log)
     assert again.messages == first.messages and again.title == first.title and again.log == first.log
+
+
+def test_a_log_for_other_programs_steers_no_terminal(tmp_path: Path) -> None:
+    assert "\u202e" not in text_in("jsonl") and imported_again(tmp_path, STORY).messages
 
 
 def test_a_file_decides_nothing_about_what_runs_or_who_gets_the_conversation(tmp_path: Path) -> None:
@@ -211,10 +220,11 @@ def test_markdown_tells_all_and_no_text_leaves_its_fence() -> None:
 
 
 def test_a_result_stands_with_its_own_call_though_ids_are_reused() -> None:
-    log = logged(called("a", "1"), returned("a", "first"), called("b", "2"), returned("b", "second"), called("c", "3"))
+    log = logged(called("a", "1"), returned("a", "first"), called("b", "2"), returned("b", "second"))
+    log += logged(returned("d", "twice"), called("c", "3"))
     text = text_in("markdown", log)
-    assert re.findall(r"## Tool: (\w)|(first|second|no result)", text) == [
-        *[("a", ""), ("", "first"), ("b", ""), ("", "second"), ("c", ""), ("", "no result")]
+    assert re.findall(r"## Tool: (\w)|(first|second|twice|no result)", text) == [
+        *[("a", ""), ("", "first"), ("b", ""), ("", "second"), ("d", ""), ("", "twice"), ("c", ""), ("", "no result")]
     ]
 
 
@@ -278,7 +288,7 @@ def test_the_picture_tells_how_the_context_filled() -> None:
 
 
 @given(facts=st.lists(durable_facts, max_size=8))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_log_at_all_can_be_shown(facts: list[Fact]) -> None:
     log = logged(*facts)
     assert Page(text_in("html", log)).open == []

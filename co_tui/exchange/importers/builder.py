@@ -161,7 +161,7 @@ class SessionBuilder:
             reply = call.reply if call else None
             by_reply.setdefault(id(reply), (reply, []))[1].append(part)
         for reply, parts in by_reply.values():
-            said = Said(ModelRequest(parts=parts, timestamp=when), when, answers=reply is not None)
+            said = Said(ModelRequest(parts=parts, timestamp=when), when)
             if reply is not None:
                 reply.answers.append(said)
             else:

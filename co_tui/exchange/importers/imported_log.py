@@ -31,8 +31,6 @@ class Said(NamedTuple):
     message: ModelMessage
     time: datetime
     opens_turn: bool = False
-    answers: bool = False
-    """It belongs to the reply before it."""
     interrupted: bool = False
 
     @property
@@ -95,7 +93,7 @@ def log_of(
             case Said():
                 log.say(index, item)
             case Compacted():
-                log.compact(index, item, items, source)
+                log.compact(index, item, source)
             case WentBack():
                 log.go_back(item)
     log.add(max(item.time for item in items), SessionEnd(reason=f"imported from {source}", **place))
@@ -153,9 +151,9 @@ class _Log:
         )
         self._measured = True
 
-    def compact(self, index: int, item: Compacted, items: Sequence[Item], source: str) -> None:
+    def compact(self, index: int, item: Compacted, source: str) -> None:
         replacement = item.replacement or item.said
-        gone, kept = self._divided(item, items) if replacement else ([], self._history)
+        gone, kept = self._divided(item) if replacement else ([], self._history)
         sizes = [estimate_message(message) for message in replacement]
         before, after = sum(size for *_, size in self._history), sum(sizes) + sum(size for *_, size in kept)
         pre_tokens = item.pre_tokens or before
@@ -187,21 +185,13 @@ class _Log:
         refs = tuple(ref for _, ref, _ in self._history)
         self.add(item.time, Rewind(to_seq=refs[-1][0] if refs else 0, history=refs))
 
-    def _divided(
-        self, item: Compacted, items: Sequence[Item]
-    ) -> tuple[list[tuple[int, Ref, int]], list[tuple[int, Ref, int]]]:
-        """What went and what stayed; a call stays with its results."""
+    def _divided(self, item: Compacted) -> tuple[list[tuple[int, Ref, int]], list[tuple[int, Ref, int]]]:
+        """What went and what stayed; results stand behind their calls, and no place is between them."""
         if item.kept_from is None:
             return self._history, []
         first = item.kept_from
-        while first < len(items) and _answers(items[first]):
-            first += 1
         cut = next((n for n, (index, *_) in enumerate(self._history) if index >= first), len(self._history))
         return self._history[:cut], self._history[cut:]
-
-
-def _answers(item: Item) -> bool:
-    return isinstance(item, Said) and item.answers
 
 
 def _standing_for(message: ModelMessage, count: int) -> ModelMessage:
