@@ -69,6 +69,8 @@ def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
     """Those that are events, each later than the one before."""
     last = lost = 0
     for record in records:
+        if not isinstance(record.get("version"), int):
+            continue
         try:
             event = decode(record)
         except ValueError:

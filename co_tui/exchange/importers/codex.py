@@ -27,10 +27,10 @@ from co_tui.exchange.importers.reading import Document, Record
 from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "codex"
-_ROWS: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-_CALLS: Final = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "tool_call"})
-_OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result"})
-_ITEMS: Final = frozenset({"message", "reasoning", "web_search_call"}) | _CALLS | _OUTPUTS
+_ROWS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "tool_call")
+_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result")
+_ITEMS: Final = ("message", "reasoning", "web_search_call", *_CALLS, *_OUTPUTS)
 _LONG_AGO: Final = datetime(2025, 1, 1, tzinfo=UTC)
 """Of what has no time: before that there was no Codex CLI."""
 _BY_PROGRAM: Final = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
@@ -48,7 +48,7 @@ def _is_row(row: Record) -> bool:
 
 def _is_bare_item(row: Record) -> bool:
     """Of the first versions, whose rows are the items themselves."""
-    return row.get("type") in _CALLS | _OUTPUTS and "payload" not in row and ("timestamp" in row or "call_id" in row)
+    return row.get("type") in (*_CALLS, *_OUTPUTS) and "payload" not in row and ("timestamp" in row or "call_id" in row)
 
 
 def load(document: Document) -> list[ImportedSession]:

@@ -15,7 +15,7 @@ from co_tui.exchange.importers.times import read_time
 NAME: Final = "gemini-cli"
 _SNAPSHOT: Final = "<state_snapshot>"
 """How the summary begins that stands in place of what was compressed."""
-_KINDS: Final = frozenset({"user", "gemini", "model"})
+_KINDS: Final = ("user", "gemini", "model")
 
 
 def recognises(document: Document) -> bool:

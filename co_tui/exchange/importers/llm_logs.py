@@ -24,7 +24,7 @@ def recognises(database: Database) -> bool:
 
 def load(database: Database) -> Iterator[ImportedSession]:
     """Each conversation; a response that belongs to none is one of its own."""
-    names = {row["id"]: row for row in database.rows("SELECT * FROM conversations")}
+    names = {row.get("id"): row for row in database.rows("SELECT * FROM conversations")}
     order = "SELECT * FROM responses ORDER BY conversation_id, datetime_utc, rowid"
     group: list[Row] = []
     for row in database.rows(order):
@@ -36,34 +36,34 @@ def load(database: Database) -> Iterator[ImportedSession]:
         yield from _session(database, group, names)
 
 
-def _session(database: Database, rows: list[Row], names: dict[str, Any]) -> Iterator[ImportedSession]:
+def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iterator[ImportedSession]:
     builder = SessionBuilder(NAME, database.modified)
     named = names.get(rows[0]["conversation_id"])
-    builder.title = _text(named["name"]) if named is not None else ""
+    builder.title = _text(named.get("name")) if named is not None else ""
     system = ""
     for row in rows:
-        time = read_time(row["datetime_utc"])
-        if (instructions := _text(row["system"])) and instructions != system:
+        time = read_time(row.get("datetime_utc"))
+        if (instructions := _text(row.get("system"))) and instructions != system:
             builder.system(instructions, time)
             system = instructions
         _exchange(builder, database, row, time)
     if not builder.empty:
-        yield builder.built(stable_id(NAME, str(rows[0]["conversation_id"] or rows[0]["id"])))
+        yield builder.built(stable_id(NAME, str(rows[0]["conversation_id"] or rows[0].get("id"))))
 
 
 def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datetime | None) -> None:
-    if results := list(_results(database, row["id"])):
+    if results := list(_results(database, row.get("id"))):
         builder.results(results, time)
-    builder.prompt("\n\n".join(filter(None, (*_fragments(database, row["id"]), _text(row["prompt"])))), time)
+    builder.prompt("\n\n".join(filter(None, (*_fragments(database, row.get("id")), _text(row["prompt"])))), time)
     thought = _text(row.get("reasoning"))
     said = _text(row["response"])
     parts: list[ModelResponsePart] = [
         *([ThinkingPart(thought)] if thought else []),
         *([TextPart(said)] if said else []),
-        *_calls(database, row["id"]),
+        *_calls(database, row.get("id")),
     ]
     usage = RequestUsage(input_tokens=count(row, "input_tokens"), output_tokens=count(row, "output_tokens"))
-    builder.reply(parts, time, model=_text(row["model"]), usage=usage)
+    builder.reply(parts, time, model=_text(row.get("model")), usage=usage)
 
 
 def _results(database: Database, response_id: Any) -> Iterator[Result]:
@@ -71,14 +71,18 @@ def _results(database: Database, response_id: Any) -> Iterator[Result]:
         return
     for row in database.rows("SELECT * FROM tool_results WHERE response_id = ? ORDER BY id", response_id):
         failed = bool(row.get("exception"))
-        yield Result(_text(row["tool_call_id"]), readable(storable(row["output"])), _text(row["name"]), failed)
+        yield Result(
+            _text(row.get("tool_call_id")), readable(storable(row.get("output"))), _text(row.get("name")), failed
+        )
 
 
 def _calls(database: Database, response_id: Any) -> Iterator[ToolCallPart]:
     if not database.columns("tool_calls"):
         return
     for row in database.rows("SELECT * FROM tool_calls WHERE response_id = ? ORDER BY id", response_id):
-        yield ToolCallPart(_text(row["name"]) or "tool", _arguments(row["arguments"]), _text(row["tool_call_id"]))
+        yield ToolCallPart(
+            _text(row.get("name")) or "tool", _arguments(row.get("arguments")), _text(row.get("tool_call_id"))
+        )
 
 
 def _arguments(given: Any) -> dict[str, Any] | str:

@@ -20,8 +20,8 @@ from co_tui.exchange.importers.reading import Document, Record
 from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "openai"
-_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-_BLOCKS: Final = frozenset({"text", "image_url", "input_audio", "refusal", "file"})
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
+_BLOCKS: Final = ("text", "image_url", "input_audio", "refusal", "file")
 
 
 def recognises(document: Document) -> bool:

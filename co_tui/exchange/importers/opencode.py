@@ -16,7 +16,7 @@ from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "opencode"
 _MOST_FILES: Final = 200_000
-_NO_OUTPUT_YET: Final = frozenset({"pending", "running"})
+_NO_OUTPUT_YET: Final = ("pending", "running")
 
 
 class StoredMessage(NamedTuple):

@@ -12,8 +12,8 @@ from co_tui.exchange.importers.reading import Document, Record
 from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "pi"
-_ROLES: Final = frozenset({"user", "assistant", "toolResult", "bashExecution"})
-_CUT_SHORT: Final = frozenset({"aborted", "error"})
+_ROLES: Final = ("user", "assistant", "toolResult", "bashExecution")
+_CUT_SHORT: Final = ("aborted", "error")
 
 
 def recognises(document: Document) -> bool:
