@@ -221,6 +221,10 @@ def test_llm_tools_and_fragments(tmp_path: Path) -> None:
             INSERT INTO prompt_fragments VALUES('r1', 1, 0);
             """
         )
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(file.read_bytes().replace(b"prompt_fragments", b"prompt\xff\xfeagments"))
+    with pytest.raises(ImportRefused, match=r"The database .*damaged.db cannot be read"):
+        load(damaged)
     alone, weather = load(file)
     assert (alone.title, weather.title) == ("alone", "Weather")
     assert pairs_of(weather) == [({"at": "home"}, "clear")]

@@ -52,10 +52,10 @@ class Database:
         try:
             for row in self._connection.execute(sql, values):
                 yield dict(row)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter for the names of columns
             raise self._damaged(error) from None
 
-    def _damaged(self, error: sqlite3.Error) -> ImportRefused:
+    def _damaged(self, error: Exception) -> ImportRefused:
         return ImportRefused(f"The database {self._path} cannot be read: {error}.")
 
     def close(self) -> None:
