@@ -169,3 +169,12 @@ def test_each_of_them_is_imported_as_it_is(tmp_path: Path, name: str) -> None:
     file.write_text("\n".join(json.dumps(row) for row in FILES[name]))
     (session,) = load(file)
     assert session.source.replace("-", "") == name.replace(" ", "").replace("-", "") and session.skipped == 0
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "opencode"])
+def test_a_file_whose_first_line_is_damaged_is_still_known(tmp_path: Path, name: str) -> None:
+    first, *rest = (json.dumps(row) for row in FILES[name])
+    file = tmp_path / "damaged.jsonl"
+    file.write_text("\n".join([first[: len(first) // 2], *rest]))
+    (session,) = load(file)
+    assert session.source.replace("-", "") == name.replace(" ", "").replace("-", "") and session.skipped == 1

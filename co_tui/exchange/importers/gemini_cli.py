@@ -19,7 +19,15 @@ _KINDS: Final = ("user", "gemini", "model")
 
 
 def recognises(document: Document) -> bool:
-    return any("sessionId" in record and "projectHash" in record for record in document.records[:5])
+    return any(_is_head(record) or _is_reply(record) for record in document.records[:50])
+
+
+def _is_head(record: Record) -> bool:
+    return "sessionId" in record and "projectHash" in record
+
+
+def _is_reply(record: Record) -> bool:
+    return record.get("type") == "gemini" and "id" in record and "content" in record
 
 
 def load(document: Document) -> list[ImportedSession]:

@@ -17,10 +17,12 @@ _CUT_SHORT: Final = ("aborted", "error")
 
 
 def recognises(document: Document) -> bool:
-    rows = document.records[:200]
-    return any(row.get("type") == "session" and "cwd" in row for row in rows) and any(
-        row.get("type") in ("message", "model_change", "compaction") for row in rows
-    )
+    return any(_is_entry(row) for row in document.records[:200])
+
+
+def _is_entry(row: Record) -> bool:
+    message = row.get("message")
+    return row.get("type") == "message" and isinstance(message, dict) and message.get("role") in _ROLES
 
 
 def load(document: Document) -> list[ImportedSession]:
