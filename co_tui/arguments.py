@@ -10,11 +10,10 @@ from co_tui import __version__
 from co_tui.headless.output import WRONG_USAGE, put, say
 from co_tui.inert import one_line, shell_text
 
-LATER = {
-    "export": "write a session as Markdown, JSONL or HTML",
-    "import": "take over sessions of other programs",
-}
-"""Commands of the contract that are not built yet."""
+FORMATS = ("markdown", "jsonl", "html")
+"""As which a session is exported."""
+PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "llm", "pi")
+"""Whose sessions are found where they keep them."""
 MOST = 1_000_000_000
 """The largest number an option takes."""
 
@@ -33,10 +32,7 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Mistakes end the process with a sentence."""
     parser = _parser()
-    options, unknown = parser.parse_known_args(arguments)
-    if unknown and options.command not in LATER:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    return options
+    return parser.parse_args(arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,9 +111,19 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--revoke", action="store_true", help="no longer")
     how.add_argument("--list", dest="listed", action="store_true", help="show the trusted folders")
 
+    export = commands.add_parser("export", help="write a session as Markdown, JSONL or HTML")
+    export.add_argument("id", type=shell_text, metavar="ID")
+    export.add_argument("--format", dest="form", choices=FORMATS, help="without it, what FILE's name says, or markdown")
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="without it, standard output")
+
+    importing = commands.add_parser("import", help="take over sessions of other programs")
+    importing.add_argument("files", type=Path, nargs="*", metavar="FILE", help="a file, or a folder of them")
+    importing.add_argument(
+        "--from", dest="program", choices=PROGRAMS, help="all sessions of that program, from where it keeps them"
+    )
+    _json_option(importing)
+
     commands.add_parser("doctor", help="check the installation")
-    for name, purpose in LATER.items():
-        commands.add_parser(name, help=f"{purpose} (not built yet)").add_argument("rest", nargs="*")
     return parser
 
 

@@ -147,6 +147,8 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
             return _run_compact(options, context, environ, cwd)
         case "lab":
             return _run_lab(options, context, environ, cwd)
+        case "import":
+            return _run_import(options, context, environ)
         case "config":
             from co_tui.headless.config import config
 
@@ -159,11 +161,11 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
             from co_tui.headless.trust import trust
 
             return trust(context, options.folder, revoke=options.revoke, listed=options.listed)
-        case later:
-            from co_tui.arguments import LATER
+        case "export":
+            from co_tui.headless.exporting import export
 
-            say(f"`co-tui {later}` is not built yet: it will {LATER[later]}.")
-            return WRONG_USAGE
+            return export(context, options.id, form=options.form, file=options.output, environ=environ)
+    raise AssertionError(f"nobody does {options.command}")
 
 
 def _present_folder() -> Path:
@@ -292,6 +294,18 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
         config=config_for(context.loaded.settings, environ, context.paths.models),
         dump=options.dump,
         as_json=options.json,
+    )
+
+
+def _run_import(options: "Options", context: CommandContext, environ: Mapping[str, str]) -> int:
+    if not options.files and not options.program:
+        say("Name the files to import, or the program with --from.")
+        return WRONG_USAGE
+    _hush_libraries(environ)
+    from co_tui.headless.importing import import_sessions
+
+    return import_sessions(
+        context, options.files, program=options.program, environ=environ, home=Path.home(), as_json=options.json
     )
 
 

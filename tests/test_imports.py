@@ -53,6 +53,7 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.session.state.replay",
         "co_tui.agent.catalogue",
         "co_tui.headless.listing",
+        "co_tui.headless.exporting",
     ],
 )
 def test_light_modules_load_nothing_heavy(module: str) -> None:

@@ -4,7 +4,6 @@ Chosen greedily; a name that is there already counts little. Lines chosen once a
 """
 
 import heapq
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,9 +11,9 @@ from itertools import chain, groupby
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.count import estimate_text
-from co_tui.context.ledger import Ledger
+from co_tui.context.ledger import TELLING, Ledger
 from co_tui.context.names import names_in
-from co_tui.context.said_lines import MODEL, SUMMARY_SAID, Excerpt, Place
+from co_tui.context.said_lines import MODEL, SUMMARY_SAID, Excerpt
 
 AGAIN: Final = (1.0, 0.1, 0.03)
 """What a name counts that is not there yet, once, or more often."""
@@ -28,11 +27,6 @@ NOTABLE: Final = 1.3
 NOTABLE_ALONE: Final = 1.0
 WRITTEN_ALONE: Final = 200.0
 """Of a line that somebody wrote as a summary: it goes before all else."""
-_NOTABLE: Final = re.compile(
-    r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
-    r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b",
-    re.I,
-)
 
 
 class Sources(NamedTuple):
@@ -98,6 +92,8 @@ class Chooser:
     there: dict[str, int] = field(default_factory=dict)
     """How often each name is there already."""
     chosen: list[Excerpt] = field(default_factory=list)
+    _places: dict[int, set[str]] = field(default_factory=dict)
+    """Of which messages lines are chosen, and under whose heading."""
 
     def choose(self, lines: Sequence[Line], budget: float) -> None:
         """Take lines until nothing fits or is worth it."""
@@ -114,11 +110,20 @@ class Chooser:
             if queue and now > queue[0][0]:
                 heapq.heappush(queue, (now, number))
                 continue
-            budget -= line.cost
+            heading = self._heading_cost(line.excerpt)
+            if line.cost + heading > budget:
+                continue
+            budget -= line.cost + heading
+            self._places.setdefault(line.excerpt.place.message, set()).add(line.excerpt.by)
             self.chosen.append(line.excerpt)
             texts.add(text)
             for name in line.names:
                 self.there[name] = self.there.get(name, 0) + 1
+
+    def _heading_cost(self, excerpt: Excerpt) -> int:
+        """What its heading takes; one that its message has already stands for the further lines."""
+        known = self._places.get(excerpt.place.message, ())
+        return 0 if excerpt.by in known else estimate_text(f"[{excerpt.by}]") + LINE_COST
 
     def _worth(self, line: Line) -> float:
         last = len(AGAIN) - 1
@@ -140,9 +145,10 @@ def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], 
     there = names_there(ledger, gone)
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
-    excerpts = {**lines_with(sources, weights), **{excerpt.place: excerpt for excerpt in carried}}
+    told_of = (excerpt for excerpt in ledger.telling if excerpt.place.message in gone)
+    known = {(each.place, each.by, each.text): each for each in (*lines_with(sources, weights), *told_of, *carried)}
     told = {line.strip() for line in standing.splitlines()}
-    lines = [weighed_line(excerpt) for excerpt in excerpts.values() if excerpt.text.strip() not in told]
+    lines = [weighed_line(excerpt) for excerpt in known.values() if excerpt.text.strip() not in told]
     chooser = Chooser(weights, there)
     chooser.choose(lines, budget_tokens * (1 - NAMES_SHARE))
     names = _bare_names(weights, there, budget_tokens * NAMES_SHARE)
@@ -160,17 +166,17 @@ def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
     return dict.fromkeys(chain.from_iterable(kept), 1)
 
 
-def lines_with(sources: Sources, names: Iterable[str]) -> dict[Place, Excerpt]:
+def lines_with(sources: Sources, names: Iterable[str]) -> list[Excerpt]:
     """The lines of what is gone in which these names were said last."""
     details = sources.ledger.details
-    said = (excerpt for name in names for excerpt in details[name].lines)
-    return {excerpt.place: excerpt for excerpt in said if excerpt.place.message in sources.gone}
+    said = {excerpt.place: excerpt for name in names for excerpt in details[name].lines}
+    return [excerpt for place, excerpt in said.items() if place.message in sources.gone]
 
 
 @lru_cache(maxsize=32_768)
 def _looked_at(text: str) -> tuple[tuple[str, ...], int, bool]:
     """The names of a line, its tokens, and whether it tells of a decision, an error or what is open."""
-    return tuple(names_in(text)), estimate_text(text), bool(_NOTABLE.search(text))
+    return tuple(names_in(text)), estimate_text(text), bool(TELLING.search(text))
 
 
 def weighed_line(excerpt: Excerpt) -> Line:

@@ -1,6 +1,7 @@
 """What a conversation has named: by whom how often, and where last. Grows with what is said, at the cost of that."""
 
 import heapq
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,11 +11,18 @@ from typing import Final
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.names import Kind, names_in, parts_of
-from co_tui.context.said_lines import USER, Excerpt, Place, Said, lines_of, said_in
+from co_tui.context.said_lines import MODEL, USER, Excerpt, Place, Said, lines_of, said_in
 
 LINES: Final = 4
 """So many of the latest lines with each name are remembered."""
 CHARS_A_TOKEN: Final = 4
+MOST_TELLING, TELLING_A_PART = 300, 6
+TELLING: Final = re.compile(
+    r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
+    r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b"
+    r"|决定|因此|错误|失败|待办|下一步|決定|エラー|次に|未完",
+    re.I,
+)
 MOST_DETAILS: Final = 12_000
 OVERFULL: Final = 1.25
 """So many times as many may be there until the lightest go."""
@@ -56,6 +64,8 @@ class Ledger:
         self.details: dict[str, Detail] = {}
         self.by_part: dict[str, list[str]] = {}
         """The names that have a word in them."""
+        self.telling: deque[Excerpt] = deque(maxlen=MOST_TELLING)
+        """Lines that tell of decisions, errors and open tasks, whatever they name."""
         self.names: list[tuple[str, ...]] = []
         """Of each message."""
         self.tokens = 0
@@ -81,12 +91,22 @@ class Ledger:
                 detail.by_user |= said.by == USER
                 detail.lines.append(line)
                 used[name] = None
+            self._note_telling(number, part, said)
         self.names.append(tuple(used))
         if isinstance(message, ModelResponse):
             for name in used:
                 self.details[name].uses += 1
         if len(self.details) > MOST_DETAILS * OVERFULL:
             self._let_go()
+
+    def _note_telling(self, number: int, part: int, said: Said) -> None:
+        """What the model says first, and what it decides or leaves open, tells something without any name."""
+        if said.by != MODEL:
+            return
+        lines = [(place, line) for place, line in enumerate(lines_of(said.text)) if line.strip()]
+        telling = [pair for pair in lines if pair == lines[0] or TELLING.search(pair[1])]
+        for place, line in telling[:TELLING_A_PART]:
+            self.telling.append(Excerpt(Place(number, part, place), said.by, line))
 
     def _let_go(self) -> None:
         """Keep the weightiest: a session of any length costs no more than this."""

@@ -6,9 +6,12 @@ from typing import Final
 
 MOST_CHARS: Final = 160
 """A longer run of characters is data, not a name."""
+MOST_RUN_CHARS: Final = 400
 LEAST_PART_CHARS: Final = 3
 
-_RUN: Final = re.compile(r"[^\W_](?:[\w./~:@#%+-]*\w)?|[._/~#@][\w./~:@#%+-]*\w")
+_RUN: Final = re.compile(r"[\w./~:@#%+-]++")
+_SIGNS: Final = "./~:@#%+-"
+_NO_BEGINNING: Final = ":%+-"
 _HUMP: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _PIECES: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _JOINT: Final = re.compile(r"[.:@%+#-]+")
@@ -29,8 +32,10 @@ def names_in(text: str) -> dict[str, Kind]:
     """The names of a text, in order."""
     found: dict[str, Kind] = {}
     for match in _RUN.finditer(text):
-        run = match[0]
-        if len(run) > MOST_CHARS or run in found:
+        if match.end() - match.start() > MOST_RUN_CHARS:
+            continue
+        run = match[0].rstrip(_SIGNS).lstrip(_NO_BEGINNING)
+        if not run or len(run) > MOST_CHARS or run in found:
             continue
         kind = kind_of(run)
         if kind is None and run[0].isupper() and _is_within_sentence(text, match.start()) and len(run) > 2:

@@ -68,13 +68,13 @@ def carried_in(messages: Iterable[ModelMessage]) -> Iterator[Excerpt]:
 
 def written_in(messages: Iterable[ModelMessage]) -> Iterator[Excerpt]:
     """The lines of summaries that somebody wrote."""
-    for metadata in _of_summaries(messages):
+    for index, metadata in enumerate(_of_summaries(messages)):
         carried, summary = Excerpts.from_json(metadata.get(EXCERPTS)), metadata[SUMMARY]
         if carried.lines and carried.text in summary:
             continue  # nobody did: they are the lines themselves
         for number, line in enumerate(lines_of(summary)):
             if line.strip():
-                yield Excerpt(Place(-1, 0, number), SUMMARY_SAID, line)
+                yield Excerpt(Place(-1, index, number), SUMMARY_SAID, line)
 
 
 def _of_summaries(messages: Iterable[ModelMessage]) -> Iterator[Mapping[str, Any]]:

@@ -41,7 +41,7 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
     weights = _relevant(ledger, newest_messages(live))
     taken = {excerpt.place for excerpt in carried_in(live)}
     standing = {line.strip() for text in stand_in_texts(live) for line in text.splitlines()}
-    found = [excerpt for place, excerpt in lines_with(sources, weights).items() if place not in taken]
+    found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.place not in taken]
     lines = [weighed_line(excerpt) for excerpt in found if excerpt.text.strip() not in standing]
     there = names_there(ledger, gone)
     for text in stand_in_texts(live):

@@ -136,7 +136,9 @@ class Governor:
         pinned = [index for index, message in enumerate(request) if id(message) in fixed]
         done = truncate(request, int(room), self.meter.tokens, self._clipped, pinned)
         chars = min(filter(None, (done.held.clipped_chars, held.clipped_chars)), default=0)
-        return done.messages, held_in(measured.request, done.messages, chars, self._clipped)
+        now = held_in(measured.request, done.messages, chars, self._clipped)
+        # What is clipped no further is clipped up to where it was.
+        return done.messages, now if done.held.clipped_chars else now._replace(clipped_upto=held.clipped_upto)
 
     # Whether and what to compact
 

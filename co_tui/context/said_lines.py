@@ -16,9 +16,11 @@ from pydantic_ai.messages import (
 
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
 from co_tui.events.messages import COMMAND, STANDS_FOR
+from co_tui.inert import one_line
 
 LINE_CHARS: Final = 240
 """A longer line is several."""
+NAME_CHARS: Final = 60
 NO_HEADING: Final = "› "
 """Before a line that looks like a heading of ours."""
 USER: Final = "the user said"
@@ -44,7 +46,8 @@ class Excerpt(NamedTuple):
     @property
     def shown(self) -> str:
         """As it stands under its heading; what could be taken for a heading is marked: no result speaks for others."""
-        return f"{NO_HEADING}{self.text}" if self.text.lstrip().startswith("[") else self.text
+        first = self.text.lstrip()[:1]
+        return f"{NO_HEADING}{self.text}" if first in "[#*" or not first.isprintable() else self.text
 
     def as_json(self) -> list[Any]:
         return [*self.place, self.by, self.text]
@@ -73,7 +76,7 @@ def said_in(message: ModelMessage) -> Iterator[Said]:
             if isinstance(part, TextPart):
                 yield Said(MODEL, part.content, True)
             elif isinstance(part, ToolCallPart):
-                yield Said(f"you called {part.tool_name}", arguments_text(part), True)
+                yield Said(f"you called {_name(part.tool_name)}", arguments_text(part), True)
         return
     metadata = message.metadata or {}
     if STANDS_FOR not in metadata:
@@ -86,9 +89,17 @@ def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[Said]:
             yield Said("the user ran", prompt_text(part.content), False)
         elif isinstance(part, UserPromptPart):
             yield Said(USER, typed_text(part.content), False)
-            yield from (Said(f"the file {name} says", text, False) for name, text in attached_texts(part.content))
+            yield from (
+                Said(f"the file {one_line(name, NAME_CHARS)} says", text, False)
+                for name, text in attached_texts(part.content)
+            )
         elif isinstance(part, ToolReturnPart | RetryPromptPart):
-            yield Said(f"{part.tool_name or 'a check'} returned", content_text(part.content), False)
+            yield Said(f"{_name(part.tool_name or 'a check')} returned", content_text(part.content), False)
+
+
+def _name(name: str) -> str:
+    """In a heading: whatever it is, it stays within."""
+    return one_line(name, NAME_CHARS).replace("]", ")")
 
 
 def arguments_text(call: ToolCallPart) -> str:

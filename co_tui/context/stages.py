@@ -63,7 +63,7 @@ class Stages:
         self._settled = _Settled()
         self._pinned: list[ModelMessage] = []
         self._note: Note | None = None
-        self._noted: tuple[ModelMessage, ModelMessage] | None = None
+        self._noted: tuple[ModelMessage, str, ModelMessage] | None = None
 
     def run(
         self,
@@ -127,9 +127,9 @@ class Stages:
         if place is None:
             return
         message = rest[place - start]
-        if self._noted is None or self._noted[0] is not message:
-            self._noted = (message, with_note(message, note.text))
-        rest[place - start] = self._noted[1]
+        if self._noted is None or self._noted[0] is not message or self._noted[1] != note.text:
+            self._noted = (message, note.text, with_note(message, note.text))
+        rest[place - start] = self._noted[2]
 
     def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         policy, upto = self._policy, latest_prompt(messages) or 0

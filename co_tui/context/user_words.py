@@ -83,7 +83,7 @@ def within(words: UserWords, room_tokens: float) -> UserWords:
     rules = tuple(rule for rule in words.rules if rule in chosen)
     room = room_tokens - sum(map(_cost, rules))
     said, _ = _fitting([*words.said[:1], *reversed(words.said[1:])], room)
-    quoted = tuple(text for text in words.said if text in said)
+    quoted = tuple(dict.fromkeys(text for text in words.said if text in said))
     return UserWords(rules, quoted, words.unsaid + len(words.said) - len(quoted))
 
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from co_tui.agent.catalogue import choose
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models import ModelHandle, config_for, open_model
@@ -130,6 +131,13 @@ class _Stop:
             self._task.cancel()
 
 
+def _usual_model(opening: SessionOpening) -> str:
+    """Who answers in a session that names nobody, as an imported one."""
+    loaded = opening.context.loaded
+    settings = loaded.settings
+    return choose(settings.model, loaded.origins["model"].source, opening.environ, settings.base_url).model
+
+
 @asynccontextmanager
 async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
     """Closing the session is the caller's."""
@@ -140,7 +148,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
         say(trouble)
 
     async def open_(name: str) -> ModelHandle:
-        return await open_model(name, config)
+        return await open_model(name or _usual_model(opening), config)
 
     store, servers = context.store, McpServers()
     try:

@@ -63,7 +63,7 @@ class GovernedHistory:
         """Whether a turn is under way: then the history is rewritten only between two requests."""
         self._parsed = parsed
         self._said_before = SaidBefore(parsed)
-        self._noted: tuple[Recollection, Note | None] | None = None
+        self._noted: tuple[Recollection, object, Note | None] | None = None
         self._looked: object = None
         """The history for which something to recollect was last looked for."""
         self._beside = beside
@@ -124,15 +124,15 @@ class GovernedHistory:
             note = self._note(entries)
             return await self._beside(self.governor.measure, messages, self.scaffold, lineage, pinned, note)
 
-    def _note(self, entries: Sequence[Entry]) -> Note | None:
+    def _note(self, entries: AppendOnly[Entry]) -> Note | None:
         """What was recollected, and beside which message it stands."""
         fact = self._kept.recollection
-        if fact is None:
+        if fact is None or not self.policy.recollection_share:
             return None
-        if self._noted is None or self._noted[0] is not fact:
+        if self._noted is None or self._noted[0] is not fact or self._noted[1] is not entries.lineage:
             place = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].ref in fact.messages), None)
-            self._noted = (fact, Note(place, fact.note) if place is not None else None)
-        return self._noted[1]
+            self._noted = (fact, entries.lineage, Note(place, fact.note) if place is not None else None)
+        return self._noted[2]
 
     @property
     def _kept(self) -> SessionState | Delegation:

@@ -111,7 +111,8 @@ class Session:
             # A long one takes a while to parse.
             await asyncio.to_thread(session._factory.parsed.messages, state.history)
             before = state.usage.token_limit if state.usage else None
-            await session._recorder.record(SessionResume(**{**session._place(), "model": state.model}))
+            place = session._place() | ({"model": state.model} if state.model else {})
+            await session._recorder.record(SessionResume(**place))
             await session._switcher.record_model_change(state.model, before)
             await session._editor.restore(session._runtime.history)
         except BaseException:

@@ -154,6 +154,20 @@ class InMemoryWriter:
 
         return self._done(fork)
 
+    def bring_in(self, events: Sequence[Event]) -> Future[bool]:
+        def bring_in() -> bool:
+            session_id = events[0].session_id
+            if session_id in self._sessions:
+                return False
+            latest = max(event.timestamp for event in events)
+            session = _KeptSession(session_id, created=events[0].timestamp, updated=latest)
+            for event in events:
+                session.add(event)
+            self._sessions[session_id] = session
+            return True
+
+        return self._done(bring_in)
+
     def delete(self, session_id: str) -> Future[None]:
         def delete() -> None:
             del self._sessions[self._known(session_id).id]

@@ -99,6 +99,10 @@ class Writing(Protocol):
         """Begin `target` with all that `source` holds up to a seq, under the same seqs and times, then the fork."""
         ...
 
+    def bring_in(self, events: "Sequence[Event]") -> "Future[bool]":
+        """Log a whole session that happened elsewhere, under its own times; False when it is there already."""
+        ...
+
     def delete(self, session_id: str) -> "Future[None]":
         """Remove a session and all that belongs to it."""
         ...

@@ -49,7 +49,7 @@ class Backend:
             preload(model)
             # By the settings of the moment: they change when the user trusts the folder.
             self._open_model = lambda name: open_model(
-                name, config_for(self.launch.settings, launch.environ, launch.paths.models)
+                name or self.launch.choice.model, config_for(self.launch.settings, launch.environ, launch.paths.models)
             )
             self._environment = Environment(
                 paths=launch.paths,

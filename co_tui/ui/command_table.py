@@ -68,6 +68,7 @@ COMMANDS = (
     Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
     Command("resume", "sessions", "Open a past session", "[ID]"),
     Command("rename", "sessions", "Give this session a name", "[TITLE]"),
+    Command("export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]"),
     Command("theme", "view", "Switch between dark and light"),
     Command("quit", "view", "Leave; everything is kept", key="ctrl+q"),
 )

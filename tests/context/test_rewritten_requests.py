@@ -74,7 +74,7 @@ def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay()
     governed = balanced(recollection_share=0.08)
     requests = requests_of(governed, work(60))
     notes = [note_of(request) for request in requests]
-    assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
+    assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 1
     facts = [e.fact for e in governed.engine.history.state.timeline if isinstance(e.fact, Recollection)]
     assert set(filter(None, notes)) == {fact.note for fact in facts}
     for before, after in pairwise(requests):

@@ -99,8 +99,11 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
         (["lab", "--input", "nowhere.jsonl"], 1, "cannot be read"),
         (["lab", "--input", "x", "--policy", "nope"], 2, "balanced"),
         (["lab", "nope"], 1, "no session 'nope'"),
-        (["export", "x"], 2, "not built yet"),
-        (["import", "x"], 2, "not built yet"),
+        (["export", "nope"], 1, "no session 'nope'"),
+        (["export", "x", "--format", "pdf"], 2, "invalid choice"),
+        (["import"], 2, "Name the files to import"),
+        (["import", "x"], 1, "x cannot be read: No such file"),
+        (["import", "--from", "nobody"], 2, "invalid choice"),
     ],
 )
 def test_mistakes_are_a_sentence_and_a_code(here: Here, arguments, code, words) -> None:

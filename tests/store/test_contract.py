@@ -9,6 +9,7 @@ import pytest
 from co_tui.events import (
     Clear,
     CompactionComplete,
+    Event,
     Message,
     SessionFork,
     SessionRename,
@@ -73,6 +74,20 @@ def test_events_come_back_in_order_with_their_numbers(store: Store, reading: Rea
     assert list(reading.events("s", after=1, upto=2)) == [first[1]]
     assert reading.last_events("s", 2) == [first[1], *second]
     assert reading.last_events("s", 2, before=3) == list(first)
+
+
+def test_a_session_from_elsewhere_keeps_its_times_and_comes_once(store: Store, reading: Reading) -> None:
+    told = [(1, "2020-01-02T10:00:00Z", SessionStart(cwd="/x")), (2, "2021-01-02T10:00:00Z", said("an old heron"))]
+    log = [Event(session_id="s", seq=seq, timestamp=time, fact=fact) for seq, time, fact in told]
+    store.writing().append("new", [said("today")]).result()
+    assert store.writing().bring_in(log).result() is True
+    assert store.writing().bring_in([*log, log[0].but(seq=3)]).result() is False
+    assert list(reading.events("s")) == log
+    rows = reading.sessions()
+    assert [row.id for row in rows] == ["new", "s"], "it is as old as it is"
+    assert (rows[1].created[:4], rows[1].updated[:4], rows[1].messages, rows[1].cwd) == ("2020", "2021", 1, "/x")
+    assert [row.id for row in reading.sessions(search="heron")] == ["s"]
+    assert [event.seq for event in store.writing().append("s", [said("more", 2)]).result()] == [3]
     assert reading.last_events("s", 9, before=1) == []
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
-from co_tui.events.messages import STANDS_FOR, SUMMARY, pieces, prompt_of
+from co_tui.events.messages import EXCERPTS, STANDS_FOR, SUMMARY, pieces, prompt_of
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, woven
 
 
@@ -126,7 +126,9 @@ def _with_summary(message: Json, before: str, after: str) -> Json:
         {**part, "content": part["content"].replace(before, after, 1)} if isinstance(part.get("content"), str) else part
         for part in message.get("parts", ())
     ]
-    return {**message, "parts": parts, "metadata": {**metadata, SUMMARY: after}}
+    # Lines that stood in what was edited are no longer to be chosen from.
+    kept = {key: value for key, value in metadata.items() if key != EXCERPTS}
+    return {**message, "parts": parts, "metadata": {**kept, SUMMARY: after}}
 
 
 def _with_back(state: SessionState, back: Sequence[Ref]) -> tuple[Ref, ...]:

@@ -1,7 +1,7 @@
 """The SQL of the event log: appending facts, with the session's row and search texts in step."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from co_tui.events import Event, Fact, Message, SessionFork, is_durable
 from co_tui.events.event import dump, payload_of, stored
@@ -107,6 +107,23 @@ def fork(
         _index(connection, event)
     _save(connection, target, counters, now())
     return append(connection, target, (fact,))
+
+
+def bring_in(connection: sqlite3.Connection, events: Sequence[Event]) -> bool:
+    """Begin a session with a log from elsewhere, seqs and times as they are; False when there is one already."""
+    session_id = events[0].session_id
+    if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
+        return False
+    counters = _created(connection, session_id, events[0].timestamp)
+    for event in events:
+        connection.execute(
+            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
+            (session_id, event.seq, event.type, event.timestamp, event.version, dump(payload_of(event))),
+        )
+        counters.count(event)
+        _index(connection, event)
+    _save(connection, session_id, counters, max(event.timestamp for event in events))
+    return True
 
 
 def delete(connection: sqlite3.Connection, session_id: str) -> None:

@@ -3,7 +3,7 @@
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -64,6 +64,9 @@ class Writer:
 
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
         return self._submit(lambda connection: log.fork(connection, source, target, upto, fact))
+
+    def bring_in(self, events: Sequence[Event]) -> Future[bool]:
+        return self._submit(lambda connection: log.bring_in(connection, events))
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(lambda connection: log.delete(connection, session_id))

@@ -1,7 +1,10 @@
 """Commands that go from one session to another."""
 
+import asyncio
+from pathlib import Path
+
 from co_tui.inert import one_line
-from co_tui.paths import path_text
+from co_tui.paths import path_text, write_atomically
 from co_tui.ui.commands.host import NO_SESSION, CommandHost
 from co_tui.ui.commands.registry import command
 
@@ -33,6 +36,49 @@ async def resume(host: CommandHost, name: str) -> None:
 @command("new")
 async def new(host: CommandHost, _: str) -> None:
     await host.sessions.begin_session()
+
+
+@command("export")
+async def export(host: CommandHost, arguments: str) -> None:
+    """Into this folder, unless another file is named; a file that is there already is asked about."""
+    session_id = host.sessions.session_id
+    if not session_id:
+        host.fail(NO_SESSION)
+        return
+    form, file, is_named = _export_to(arguments, host.settings.launch.cwd, session_id)
+    if file.is_dir():
+        host.fail(f"{one_line(path_text(file), 200)} is a folder: name a file in it.")
+    elif not (is_named and file.exists()) or await host.confirm(f"Replace {one_line(path_text(file), 200)}?"):
+        await _write(host, file, session_id, form)
+
+
+def _export_to(arguments: str, cwd: Path, session_id: str) -> tuple[str, Path, bool]:
+    """The format, the file, and whether the user named it."""
+    from co_tui.exchange.exporters import EXPORTERS, SUFFIXES, form_of
+
+    word, _, rest = arguments.partition(" ")
+    form, name = (word, rest.strip()) if word in EXPORTERS else ("", arguments.strip())
+    form = form or (form_of(name) if name else "markdown")
+    return form, cwd / (Path(name).expanduser() if name else f"co-tui-{session_id}{SUFFIXES[form]}"), bool(name)
+
+
+async def _write(host: CommandHost, file: Path, session_id: str, form: str) -> None:
+    from co_tui.exchange.exporters import exported
+    from co_tui.exchange.exporters.hiding import keys_in
+
+    launch = host.settings.launch
+
+    def write() -> None:
+        with launch.store.reading() as reading:
+            text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))
+        write_atomically(file, text)
+
+    try:
+        await asyncio.to_thread(write)
+    except OSError as error:
+        host.fail(f"{one_line(path_text(file), 200)} cannot be written: {error.strerror or error}.")
+    else:
+        host.say(f"Written to {one_line(path_text(file), 200)}.")
 
 
 @command("rename")

@@ -1,0 +1,32 @@
+"""A session for others: Markdown and one HTML page for people, JSONL for `co-tui import`.
+
+The user's own keys never leave with it. For people, what only looks like a key is hidden, too; JSONL has it, since it
+has to come back as it was.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from co_tui.events import Event
+from co_tui.exchange.exporters.hiding import without_keys
+from co_tui.exchange.exporters.jsonl import as_jsonl
+from co_tui.exchange.exporters.markdown import as_markdown
+from co_tui.exchange.exporters.page import as_page
+
+EXPORTERS: Final[Mapping[str, Callable[[Iterable[Event]], Iterator[str]]]] = {
+    "markdown": as_markdown,
+    "jsonl": as_jsonl,
+    "html": as_page,
+}
+SUFFIXES: Final = {"markdown": ".md", "jsonl": ".jsonl", "html": ".html"}
+
+
+def exported(events: Iterable[Event], form: str, keys: Iterable[str] = ()) -> Iterator[str]:
+    """The pieces of the text that a session is in one of the formats; `keys` are the user's own."""
+    return EXPORTERS[form](without_keys(events, keys, and_lookalikes=form != "jsonl"))
+
+
+def form_of(name: str) -> str:
+    """The format that a file's name asks for; Markdown when it does not say."""
+    endings = {suffix: form for form, suffix in SUFFIXES.items()} | {".htm": "html", ".json": "jsonl"}
+    return next((form for ending, form in endings.items() if name.lower().endswith(ending)), "markdown")

@@ -1,0 +1,50 @@
+"""Keys in what was said stay here."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from co_tui.agent.redact import HIDDEN, redact, without_secrets
+from co_tui.events import Event
+from co_tui.events.event import decode, encode
+
+SHORTEST_KEY_CHARS: Final = 8
+"""What is shorter is hidden nowhere: it would be found in half of all words."""
+
+Hide = Callable[[str], str]
+
+
+def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The user's own keys, the longest first, so that none is hidden in part."""
+    harmless = without_secrets(environ)
+    keys = {value for name, value in environ.items() if name not in harmless and len(value) >= SHORTEST_KEY_CHARS}
+    return tuple(sorted(keys, key=len, reverse=True))
+
+
+def without_keys(events: Iterable[Event], keys: Iterable[str], *, and_lookalikes: bool) -> Iterator[Event]:
+    """The same events; in those that hold one of the keys, or what looks like a key, it is hidden."""
+    hide = _hiding(tuple(keys), and_lookalikes)
+    for event in events:
+        told = encode(event)
+        hidden = _hidden(told["payload"], hide)
+        yield decode({**told, "payload": hidden}) if hidden != told["payload"] else event
+
+
+def _hiding(keys: tuple[str, ...], and_lookalikes: bool) -> Hide:
+    def hide(text: str) -> str:
+        for key in keys:
+            text = text.replace(key, HIDDEN)
+        return redact(text) if and_lookalikes else text
+
+    return hide
+
+
+def _hidden(value: Any, hide: Hide) -> Any:
+    match value:
+        case str():
+            return hide(value)
+        case Mapping():
+            return {hide(str(key)): _hidden(item, hide) for key, item in value.items()}
+        case list() | tuple():
+            return [_hidden(item, hide) for item in value]
+        case _:
+            return value

@@ -1,0 +1,80 @@
+"""A session as Markdown, for people."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from co_tui.events import Event
+from co_tui.exchange.exporters.happenings import Happening
+from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, story_of
+from co_tui.exchange.exporters.times import clock, day_and_time
+from co_tui.inert import inert, one_line
+
+_FENCE = re.compile(r"`{3,}")
+
+
+def as_markdown(events: Iterable[Event]) -> Iterator[str]:
+    story = story_of(events)
+    yield _head(story)
+    for entry in story.entries:
+        yield f"\n{_written(entry)}\n"
+
+
+def _head(story: Story) -> str:
+    about = [
+        ("Session", story.session_id),
+        ("Began", day_and_time(story.began)),
+        ("Ended", day_and_time(story.ended)),
+        ("Model", story.model),
+        ("Folder", story.cwd),
+        ("Messages", f"{story.messages:,}"),
+    ]
+    lines = (f"- {name}: {one_line(value, 300)}" for name, value in about if value)
+    return f"# {one_line(story.title, 300) or 'A session'}\n\n" + "\n".join(lines) + "\n"
+
+
+def _written(entry: Entry) -> str:
+    match entry:
+        case Speech():
+            return _speech(entry)
+        case ToolUse():
+            return _tool_use(entry)
+        case Happening():
+            detail = f"\n\n{_quoted(entry.detail)}" if entry.detail.strip() else ""
+            return f"*{clock(entry.time)} {entry.sign} {inert(entry.words)}*{detail}"
+
+
+def _heading(text: str, entry: Speech | ToolUse) -> str:
+    agent = f" ({one_line(entry.agent, 60)})" if entry.agent else ""
+    return f"## {one_line(text, 200)}{agent} · {clock(entry.time)}"
+
+
+def _speech(entry: Speech) -> str:
+    cut = "\n\n*(interrupted)*" if entry.interrupted else ""
+    text = inert(entry.text).strip()
+    if entry.role in ("assistant", "user"):
+        return f"{_heading(entry.speaker, entry)}\n\n{text}{cut}"
+    if entry.role == "thinking":
+        return f"{_heading(entry.speaker, entry)}\n\n{_quoted(text)}{cut}"
+    return f"{_heading(entry.speaker, entry)}\n\n{_fenced(text)}"
+
+
+def _tool_use(use: ToolUse) -> str:
+    lines = [_heading(f"Tool: {use.tool}", use)]
+    if use.arguments.strip():
+        lines.append(f"**Input:**\n\n{_fenced(use.arguments)}")
+    if use.result is None:
+        lines.append("*(no result)*")
+    else:
+        lines.append(f"**Output{' (failed)' if use.failed else ''}:**\n\n{_fenced(use.result)}")
+    return "\n\n".join(lines)
+
+
+def _fenced(text: str) -> str:
+    """In a fence that the text itself cannot close."""
+    text = inert(text).rstrip("\n")
+    fence = "`" * max(3, 1 + max((len(found) for found in _FENCE.findall(text)), default=2))
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in inert(text).strip().splitlines())

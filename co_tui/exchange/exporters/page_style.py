@@ -1,0 +1,43 @@
+"""How the page looks, dark or light as its reader has it."""
+
+from typing import Final
+
+STYLE: Final = """
+:root {
+  color-scheme: light dark;
+  --paper: #ffffff; --ink: #1f2328; --dim: #656d76; --edge: #d0d7de; --soft: #f6f8fa; --you: #0969da; --mark: #8250df;
+  --bad: #cf222e;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #0d1117; --ink: #e6edf3; --dim: #8d96a0; --edge: #30363d; --soft: #161b22; --you: #58a6ff; --mark: #bc8cff;
+    --bad: #ff7b72;
+  }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 52rem; padding: 1.5rem 1rem 4rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; margin: 0 0 .25rem; }
+.about, .happening, time { color: var(--dim); font-size: .85rem; }
+.about { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0 0 1rem; }
+.about dt { display: inline; } .about dd { display: inline; margin: 0 0 0 .35rem; color: var(--ink); }
+.filling { width: 100%; height: auto; margin: .5rem 0 1.5rem; }
+.filling .area { fill: var(--you); opacity: .15; } .filling .line { fill: none; stroke: var(--you); stroke-width: 1.5; }
+.filling .level { stroke: var(--edge); } .filling .limit { stroke: var(--bad); stroke-dasharray: 4 3; }
+.filling .label { fill: var(--dim); font-size: 11px; } .filling .mark { fill: var(--mark); font-size: 13px; }
+article { margin: 1.1rem 0; } article > header { display: flex; justify-content: space-between; gap: 1rem; }
+article > header b { font-size: .9rem; } .user > header b { color: var(--you); }
+.user > .text { border-left: 3px solid var(--you); padding-left: .75rem; }
+.plain { white-space: pre-wrap; }
+.text > :first-child { margin-top: .3rem; } .text > :last-child { margin-bottom: .3rem; }
+.agent { margin-left: 1.5rem; }
+details { border: 1px solid var(--edge); border-radius: 6px; margin: .6rem 0; }
+summary { cursor: pointer; padding: .3rem .6rem; font-size: .85rem; color: var(--dim); }
+summary b { color: var(--ink); font-weight: 600; } .failed summary b { color: var(--bad); }
+details > pre, details > .text { margin: 0; padding: .5rem .6rem; border-top: 1px solid var(--edge); }
+pre, code { font: .85rem/1.45 ui-monospace, monospace; background: var(--soft); }
+pre { overflow-x: auto; padding: .6rem; white-space: pre-wrap; } code { padding: .1em .25em; } pre code { padding: 0; }
+table { border-collapse: collapse; } td, th { border: 1px solid var(--edge); padding: .2rem .5rem; }
+.happening { margin: .6rem 0; } .compaction summary, .compaction { color: var(--mark); font-weight: 600; }
+.cut { color: var(--bad); font-size: .85rem; }
+"""

@@ -1,0 +1,144 @@
+"""A session as people read it: what was said, each call with its result, and what happened in between."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from co_tui.events import Event, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
+from co_tui.events.messages import Role, attached_name, command_in, pieces, prompt_of, title_of
+from co_tui.exchange.exporters.happenings import Happening, happening
+
+SPEAKERS: Final[dict[Role, str]] = {
+    "user": "You",
+    "assistant": "Assistant",
+    "thinking": "Thinking",
+    "system": "System",
+    "attached": "Attached",
+    "command": "You ran",
+}
+
+
+@dataclass(slots=True)
+class Speech:
+    """Something that was said."""
+
+    role: Role
+    speaker: str
+    text: str
+    time: str
+    seq: int
+    agent: str = ""
+    interrupted: bool = False
+
+
+@dataclass(slots=True)
+class ToolUse:
+    """A call; its result is None while nobody has answered it."""
+
+    tool: str
+    arguments: str
+    time: str
+    seq: int
+    agent: str = ""
+    result: str | None = None
+    failed: bool = False
+
+
+Entry: TypeAlias = Speech | ToolUse | Happening
+
+
+@dataclass(slots=True)
+class Story:
+    """All of a session, in order."""
+
+    title: str = ""
+    session_id: str = ""
+    began: str = ""
+    ended: str = ""
+    model: str = ""
+    cwd: str = ""
+    messages: int = 0
+    compactions: int = 0
+    entries: list[Entry] = field(default_factory=list)
+    measured: list[UsageInfo] = field(default_factory=list)
+    """How full the context of the main agent was, in order."""
+    compacted_after: list[int] = field(default_factory=list)
+    """After how many measurements it was made smaller."""
+
+
+def story_of(events: Iterable[Event]) -> Story:
+    return _Teller().told(events)
+
+
+class _Teller:
+    def __init__(self) -> None:
+        self._story = Story()
+        self._open: dict[tuple[str, str], list[ToolUse]] = {}
+
+    def told(self, events: Iterable[Event]) -> Story:
+        story = self._story
+        for event in events:
+            story.session_id = event.session_id
+            story.began = story.began or event.timestamp
+            story.ended = event.timestamp
+            self._tell(event)
+        return story
+
+    def _tell(self, event: Event) -> None:
+        story, fact = self._story, event.fact
+        if isinstance(fact, Message):
+            self._say(event, fact)
+            return
+        if isinstance(fact, UsageInfo):
+            if not fact.agent:
+                story.measured.append(fact)
+                story.model = fact.model or story.model
+            return
+        if isinstance(fact, SessionStart | SessionResume | SessionFork):
+            story.model, story.cwd = fact.model or story.model, story.cwd or fact.cwd
+        if isinstance(fact, SessionRename):
+            story.title = fact.title
+        if (happened := happening(event)) is not None:
+            story.entries.append(happened)
+            if happened.is_compaction:
+                story.compactions += 1
+                story.compacted_after.append(len(story.measured))
+
+    def _say(self, event: Event, fact: Message) -> None:
+        story, message = self._story, fact.message
+        story.messages += 1
+        if not story.title and not fact.agent:
+            story.title = title_of(prompt_of(message) or "")
+        model = message.get("model_name")
+        story.model = story.model or (model if isinstance(model, str) else "")
+        for role, text, part in pieces(message):
+            if role == "tool_call":
+                self._call(event, fact, text, part)
+            elif role == "tool_result":
+                self._return(event, fact, text, part)
+            elif text.strip():
+                self._speak(event, fact, role, text, part)
+
+    def _speak(self, event: Event, fact: Message, role: Role, text: str, part: Any) -> None:
+        named = command_in(fact.message) if role == "command" else attached_name(part) if role == "attached" else ""
+        speaker = f"{SPEAKERS[role]} {named}".strip()
+        self._story.entries.append(
+            Speech(role, speaker, text, event.timestamp, event.seq or 0, fact.agent, fact.interrupted)
+        )
+
+    def _call(self, event: Event, fact: Message, arguments: str, part: Any) -> None:
+        use = ToolUse(str(part.get("tool_name") or "tool"), arguments, event.timestamp, event.seq or 0, fact.agent)
+        self._story.entries.append(use)
+        self._open.setdefault((fact.agent, str(part.get("tool_call_id"))), []).append(use)
+
+    def _return(self, event: Event, fact: Message, text: str, part: Any) -> None:
+        """Ids are reused: the result belongs to the latest call of its id that is still open."""
+        failed = part.get("part_kind") == "retry-prompt" or part.get("outcome", "success") != "success"
+        waiting = self._open.get((fact.agent, str(part.get("tool_call_id"))))
+        if waiting:
+            use = waiting.pop()
+        else:
+            tool = str(part.get("tool_name") or "tool")
+            use = ToolUse(tool, "", event.timestamp, event.seq or 0, fact.agent)
+            self._story.entries.append(use)
+        use.result, use.failed = text, failed

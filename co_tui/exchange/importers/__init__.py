@@ -1,0 +1,95 @@
+"""Sessions that other programs wrote. `load` tells the program by what the file holds.
+
+Each program has a module with `recognises` and `load`; what they share is in `builder`, `reading` and `blocks`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from co_tui.exchange.importers import (
+    claude_code,
+    co_tui_log,
+    codex,
+    gemini_cli,
+    llm_logs,
+    openai_chat,
+    opencode,
+    opencode_database,
+    pi,
+)
+from co_tui.exchange.importers.database import Database
+from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
+from co_tui.exchange.importers.reading import Document, Record, is_database, read_document, unknown
+
+__all__ = ["ImportRefused", "ImportedSession", "load"]
+
+_DOCUMENTS = (co_tui_log, claude_code, gemini_cli, opencode, pi, codex, openai_chat)
+_DATABASES = (llm_logs, opencode_database)
+_NAMES = {
+    co_tui_log: "co-tui",
+    claude_code: "Claude Code",
+    gemini_cli: "Gemini CLI",
+    opencode: "opencode",
+    pi: "pi",
+    codex: "Codex CLI",
+    openai_chat: "OpenAI's chat format",
+    llm_logs: "llm",
+    opencode_database: "opencode",
+}
+
+
+def load(path: Path | str) -> list[ImportedSession]:
+    """The sessions of a file, or of a storage folder of opencode. Raises `ImportRefused` with a sentence."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            return _folder(path)
+        return _from_database(path) if is_database(path) else _from_document(read_document(path))
+    except OSError as error:
+        raise ImportRefused(f"{path} cannot be read: {error.strerror or error}.") from None
+    except RecursionError:
+        raise unknown(path, "it is nested too deeply") from None
+
+
+def _folder(path: Path) -> list[ImportedSession]:
+    if opencode.is_storage(path):
+        return opencode.load_storage(path)
+    raise ImportRefused(f"{path} is a folder: name the files in it, or let `co-tui import` look through it.")
+
+
+def _from_database(path: Path) -> list[ImportedSession]:
+    with Database(path) as database:
+        for importer in _DATABASES:
+            if importer.recognises(database):
+                return _something(list(importer.load(database)), path, importer)
+    raise unknown(path, "it is a database, but neither of llm nor of opencode")
+
+
+def _from_document(document: Document) -> list[ImportedSession]:
+    if not document.records:
+        why = f"none of its {document.skipped:,} lines holds a JSON object" if document.skipped else "it is empty"
+        raise unknown(document.path, why)
+    if other := _other_program(document.records):
+        raise unknown(document.path, f"it looks like a session of {other}")
+    for importer in _DOCUMENTS:
+        if importer.recognises(document):
+            return _something(importer.load(document), document.path, importer)
+    raise unknown(document.path, "it is JSON, but not of a form that is known")
+
+
+def _something(sessions: list[ImportedSession], path: Path, importer: Any) -> list[ImportedSession]:
+    if not sessions:
+        raise ImportRefused(f"{path} is a session of {_NAMES[importer]} in which nothing was said.")
+    return sessions
+
+
+def _other_program(records: list[Record]) -> str:
+    """Programs whose sessions are known by sight and not read."""
+    first = records[0]
+    if first.get("type") == "session.start" and isinstance(first.get("data"), dict):
+        return "Copilot CLI"
+    if first.get("type") == "metadata" and "protocol_version" in first:
+        return "Kimi"
+    if {"version", "messages_path"} <= first.keys() or {"version", "agent", "sessionId", "messages"} <= first.keys():
+        return "Cline"
+    return ""

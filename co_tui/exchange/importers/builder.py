@@ -1,0 +1,281 @@
+"""Puts a session together from what another program wrote, so that every result stands with its call."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.usage import RequestUsage
+
+from co_tui.events.messages import COMMAND, title_of
+from co_tui.exchange.importers.imported import ImportedSession
+from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
+
+NO_USAGE = RequestUsage()
+
+
+class Result(NamedTuple):
+    """What a tool returned, as it was written: the id, if any, is the program's own."""
+
+    call_id: str
+    content: str
+    tool: str = ""
+    failed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    given_id: str
+    id: str
+    tool: str
+    reply: "_Reply"
+
+
+@dataclass(slots=True, eq=False)
+class _Reply:
+    """A response, with the results of its calls as they come in."""
+
+    said: Said
+    open: list[_Call] = field(default_factory=list)
+    answers: list[Said] = field(default_factory=list)
+
+
+class SessionBuilder:
+    """Takes what was said in order; `built` gives the session.
+
+    Ids of calls are reused by real programs, and some write none: a result belongs to the latest open call of its id,
+    else to the first open call without an id in the latest reply. What belongs to no call is kept where it stood.
+    """
+
+    def __init__(self, source: str, fallback_time: datetime) -> None:
+        self._source = source
+        self._time = fallback_time
+        self._items: list[_Reply | Item] = []
+        self._places: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._open: dict[str, list[_Call]] = {}
+        self._ids: dict[str, int] = {}
+        self._reply: _Reply | None = None
+        self._reply_id = ""
+        self._first_prompt = ""
+        self.title = self.cwd = self.branch = self.repository = ""
+        self.window_tokens = 0
+        """Of the model, where the program tells it."""
+        self.skipped = 0
+
+    @property
+    def empty(self) -> bool:
+        return not self._items
+
+    def mark(self, place: str) -> None:
+        """Remember what comes next under the program's own id for it."""
+        if place:
+            self._places.setdefault(place, len(self._items))
+
+    def end(self, place: str) -> None:
+        """Remember what has been said by the end of the program's own id for it."""
+        if place:
+            self._ends[place] = len(self._items)
+
+    def follow(self, place: str, time: datetime | None) -> None:
+        """What comes next was said after that place; what was said since then no longer counts."""
+        said = self._ends.get(place)
+        if said is not None and said < len(self._items):
+            self._reply = None
+            self._add(WentBack(self._at(time), said))
+
+    def prompt(self, text: str, time: datetime | None, *, command: str = "", by_program: bool = False) -> None:
+        """What the user said or ran; `by_program`: what the program said in the user's name."""
+        if not text.strip():
+            return
+        when = self._at(time)
+        part = UserPromptPart(text, timestamp=when)
+        message = ModelRequest(parts=[part], timestamp=when, metadata={COMMAND: command} if command else None)
+        opens_turn = not command and not by_program
+        if opens_turn and not self._first_prompt:
+            self._first_prompt = text
+        self._add(Said(message, when, opens_turn=opens_turn))
+
+    def system(self, text: str, time: datetime | None) -> None:
+        if text.strip():
+            when = self._at(time)
+            self._add(Said(ModelRequest(parts=[SystemPromptPart(text, timestamp=when)], timestamp=when), when))
+
+    def reply(
+        self,
+        parts: Sequence[ModelResponsePart],
+        time: datetime | None,
+        *,
+        model: str = "",
+        usage: RequestUsage = NO_USAGE,
+        interrupted: bool = False,
+        reply_id: str = "",
+    ) -> None:
+        """What the model said. Pieces with the same `reply_id` that follow each other are one reply."""
+        if not parts:
+            return
+        when = self._at(time)
+        if reply_id and reply_id == self._reply_id and self._reply is not None and self._is_last(self._reply):
+            self._extend(self._reply, parts, usage, interrupted)
+            return
+        response = ModelResponse(
+            parts=[],
+            timestamp=when,
+            model_name=model or None,
+            usage=usage,
+        )
+        reply = _Reply(Said(response, when))
+        self._extend(reply, parts, usage, interrupted)
+        self._add(reply)
+        self._reply, self._reply_id = reply, reply_id
+
+    def used(self, usage: RequestUsage) -> None:
+        """What the provider reported for the latest reply, unless that is known already."""
+        if self._reply is not None and isinstance(reply := self._reply.said.message, ModelResponse):
+            usage = reply.usage if reply.usage.input_tokens else usage
+            self._reply.said = self._reply.said._replace(message=replace(reply, usage=usage))
+
+    def results(self, results: Iterable[Result], time: datetime | None) -> None:
+        """What tools returned, at once; each goes to the reply that called it."""
+        when = self._at(time)
+        by_reply: dict[int, tuple[_Reply | None, list[ToolReturnPart]]] = {}
+        for result in results:
+            call = self._answered(result)
+            part = ToolReturnPart(
+                tool_name=(call.tool if call else result.tool) or "tool",
+                content=result.content,
+                tool_call_id=call.id if call else result.call_id or self._new_id(""),
+                timestamp=when,
+                outcome="failed" if result.failed else "success",
+            )
+            reply = call.reply if call else None
+            by_reply.setdefault(id(reply), (reply, []))[1].append(part)
+        for reply, parts in by_reply.values():
+            said = Said(ModelRequest(parts=parts, timestamp=when), when)
+            if reply is not None:
+                reply.answers.append(said)
+            else:
+                self._add(said)
+
+    def compacted(
+        self,
+        summary: str,
+        time: datetime | None,
+        *,
+        trigger: str = "background",
+        pre_tokens: int = 0,
+        kept_from: str = "",
+        replacement: Sequence[ModelMessage] = (),
+    ) -> None:
+        """All that was said became a summary, but for what began at the place `kept_from`.
+
+        Without a summary or a `replacement` it is only told that it happened.
+        """
+        place = self._places.get(kept_from) if kept_from else None
+        self._add(Compacted(summary, self._at(time), trigger, pre_tokens, place, tuple(replacement)))
+
+    def built(self, session_id: str) -> ImportedSession:
+        title = title_of(self.title) or title_of(self._first_prompt)
+        told = self._flat()
+        return ImportedSession(
+            source=self._source,
+            session_id=session_id,
+            title=title,
+            messages=[message for item in told for message in item.said],
+            log=log_of(
+                session_id,
+                told,
+                title=title,
+                place={"cwd": self.cwd, "branch": self.branch, "repository": self.repository},
+                window_tokens=self.window_tokens,
+                source=self._source,
+            ),
+            skipped=self.skipped,
+        )
+
+    def _flat(self) -> list[Item]:
+        """All items with the results behind their replies, and the places that others name counted anew."""
+        flat: list[Item] = []
+        starts: list[int] = []
+        for item in self._items:
+            starts.append(len(flat))
+            if isinstance(item, _Reply):
+                flat += [item.said, *item.answers]
+            elif isinstance(item, Compacted) and item.kept_from is not None:
+                flat.append(item._replace(kept_from=starts[min(item.kept_from, len(starts) - 1)]))
+            elif isinstance(item, WentBack):
+                flat.append(item._replace(before=starts[item.before]))
+            else:
+                flat.append(item)
+        return flat
+
+    def _add(self, item: _Reply | Item) -> None:
+        self._items.append(item)
+
+    def _is_last(self, reply: _Reply) -> bool:
+        return bool(self._items) and self._items[-1] is reply and not reply.answers
+
+    def _extend(
+        self, reply: _Reply, parts: Sequence[ModelResponsePart], usage: RequestUsage, interrupted: bool
+    ) -> None:
+        response = reply.said.message
+        assert isinstance(response, ModelResponse)
+        added = [self._called(part, reply) if isinstance(part, ToolCallPart) else part for part in parts]
+        changed = replace(
+            response,
+            parts=[*response.parts, *added],
+            usage=usage if usage.input_tokens or usage.output_tokens else response.usage,
+            state="interrupted" if interrupted else response.state,
+        )
+        reply.said = reply.said._replace(message=changed, interrupted=interrupted or reply.said.interrupted)
+
+    def _called(self, part: ToolCallPart, reply: _Reply) -> ToolCallPart:
+        given = part.tool_call_id
+        call = _Call(given, self._new_id(given), part.tool_name, reply)
+        reply.open.append(call)
+        if given:
+            self._open.setdefault(given, []).append(call)
+        return replace(part, tool_call_id=call.id)
+
+    def _new_id(self, given: str) -> str:
+        """The id itself the first time, then one of its own."""
+        id = given or "call"
+        self._ids[id] = times = self._ids.get(id, 0) + 1
+        return id if times == 1 and given else self._new_id(f"{id}-{times}")
+
+    def _answered(self, result: Result) -> _Call | None:
+        same_id = self._open.get(result.call_id) if result.call_id else None
+        call = _first_of_latest_reply(same_id) if same_id else self._by_position(result)
+        if call is not None:
+            call.reply.open.remove(call)
+            if call.given_id:
+                self._open[call.given_id].remove(call)
+        return call
+
+    def _by_position(self, result: Result) -> _Call | None:
+        waiting = self._reply.open if self._reply else []
+        possible = [call for call in waiting if not (call.given_id and result.call_id)]
+        return next((call for call in possible if call.tool == result.tool), possible[0] if possible else None)
+
+    def _at(self, time: datetime | None) -> datetime:
+        """The time told, else that of what came before."""
+        if time is not None:
+            self._time = time
+        return self._time
+
+
+def _first_of_latest_reply(calls: list[_Call]) -> _Call:
+    first = len(calls) - 1
+    while first and calls[first - 1].reply is calls[-1].reply:
+        first -= 1
+    return calls[first]

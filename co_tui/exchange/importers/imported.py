@@ -1,0 +1,45 @@
+"""A session that another program wrote, as co-tui keeps it."""
+
+import hashlib
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from co_tui.events import Event
+from co_tui.record import Record
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+READ = "Claude Code, Codex CLI, Gemini CLI, opencode, llm, pi, OpenAI-style JSONL and co-tui's own exports"
+"""What can be imported, for people."""
+
+
+class ImportRefused(Exception):
+    """A file that cannot be imported; the text names it and says why."""
+
+
+class ImportedSession(Record):
+    """One session of a file."""
+
+    source: str
+    """The program that wrote it."""
+    session_id: str
+    """Under which it is stored: the same every time, so that it is stored once."""
+    title: str
+    messages: "list[ModelMessage]"
+    """All messages in order; summaries stand where the conversation was compacted."""
+    log: tuple[Event, ...]
+    """The same as a log under its own times: it replays, resumes and compacts like any other."""
+    skipped: int = 0
+    """How many damaged lines or records were left out."""
+
+
+def stable_id(source: str, *identity: str) -> str:
+    """The id of the session that a program knows under some identity."""
+    digest = hashlib.sha256("\0".join((source, *identity)).encode(errors="replace")).hexdigest()
+    return f"{source}-{digest[:16]}"
+
+
+def written(moment: datetime) -> str:
+    """A time as it stands in the log."""
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

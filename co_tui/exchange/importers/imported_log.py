@@ -1,0 +1,200 @@
+"""The log of a session that another program wrote."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+
+from co_tui.agent.messages import message_json
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_message
+from co_tui.events import (
+    CompactionComplete,
+    Event,
+    Fact,
+    Message,
+    Ref,
+    Rewind,
+    SessionEnd,
+    SessionRename,
+    SessionStart,
+    UsageInfo,
+)
+from co_tui.events.messages import STANDS_FOR, SUMMARY
+from co_tui.exchange.importers.imported import written
+
+
+class Said(NamedTuple):
+    """A message, and when it was said."""
+
+    message: ModelMessage
+    time: datetime
+    opens_turn: bool = False
+    interrupted: bool = False
+
+    @property
+    def said(self) -> tuple[ModelMessage, ...]:
+        return (self.message,)
+
+
+class Compacted(NamedTuple):
+    """Where the conversation was made smaller."""
+
+    summary: str
+    time: datetime
+    trigger: str
+    pre_tokens: int
+    kept_from: int | None
+    """Which item is the first that stayed; None when all went."""
+    replacement: tuple[ModelMessage, ...]
+
+    @property
+    def said(self) -> tuple[ModelMessage, ...]:
+        """The summary as the message it was; what else stands there was said before."""
+        if self.replacement or not self.summary.strip():
+            return ()
+        part = UserPromptPart(self.summary, timestamp=self.time)
+        return (ModelRequest(parts=[part], timestamp=self.time, metadata={STANDS_FOR: 0, SUMMARY: self.summary}),)
+
+
+class WentBack(NamedTuple):
+    """Where the user went back to an earlier place and said something else."""
+
+    time: datetime
+    before: int
+    """Which item is the first that no longer counts."""
+
+    @property
+    def said(self) -> tuple[ModelMessage, ...]:
+        return ()
+
+
+Item: TypeAlias = Said | Compacted | WentBack
+
+
+def log_of(
+    session_id: str,
+    items: Sequence[Item],
+    *,
+    title: str,
+    place: Mapping[str, Any],
+    window_tokens: int,
+    source: str,
+) -> tuple[Event, ...]:
+    """The events that the same session would have left here, each under its own time."""
+    first = items[0].time
+    log = _Log(session_id, window_tokens)
+    log.add(first, SessionStart(**place))
+    if title:
+        log.add(first, SessionRename(title=title, **place))
+    for index, item in enumerate(items):
+        match item:
+            case Said():
+                log.say(index, item)
+            case Compacted():
+                log.compact(index, item, source)
+            case WentBack():
+                log.go_back(item)
+    log.add(max(item.time for item in items), SessionEnd(reason=f"imported from {source}", **place))
+    return tuple(log.events)
+
+
+class _Log:
+    def __init__(self, session_id: str, window_tokens: int) -> None:
+        self.events: list[Event] = []
+        self._session_id = session_id
+        self._window_tokens = window_tokens
+        self._turn = 0
+        self._turn_has_prompt = False
+        self._measured = False
+        self._first_after_compaction = 0
+        self._history: list[tuple[int, Ref, int]] = []
+        """What the model would see: the item it came from, its identity, its tokens."""
+
+    def add(self, time: datetime, fact: Fact) -> int:
+        seq = len(self.events) + 1
+        self.events.append(Event(session_id=self._session_id, seq=seq, timestamp=written(time), fact=fact))
+        return seq
+
+    def say(self, index: int, item: Said) -> None:
+        if item.opens_turn and self._turn_has_prompt:
+            self._turn += 1
+        self._turn = max(1, self._turn)
+        self._turn_has_prompt = self._turn_has_prompt or item.opens_turn
+        message = message_json(item.message)
+        seq = self.add(item.time, Message(turn=self._turn, message=message, interrupted=item.interrupted))
+        self._history.append((index, (seq, 0), estimate_message(item.message)))
+        if isinstance(item.message, ModelResponse) and item.message.usage.input_tokens:
+            self._measure(item.message, item.time)
+
+    def _measure(self, reply: ModelResponse, time: datetime) -> None:
+        usage = reply.usage
+        total = usage.input_tokens + usage.output_tokens
+        self.add(
+            time,
+            UsageInfo(
+                token_limit=self._window_tokens or FALLBACK_WINDOW_TOKENS,
+                limit_known=bool(self._window_tokens),
+                current_tokens=total,
+                messages_count=len(self._history),
+                system_tokens=0,
+                conversation_tokens=total,
+                tool_definition_tokens=0,
+                is_initial=not self._measured,
+                measured="provider",
+                model=reply.model_name or "",
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cached_tokens=usage.cache_read_tokens,
+            ),
+        )
+        self._measured = True
+
+    def compact(self, index: int, item: Compacted, source: str) -> None:
+        replacement = item.replacement or item.said
+        gone, kept = self._divided(item) if replacement else ([], self._history)
+        sizes = [estimate_message(message) for message in replacement]
+        before, after = sum(size for *_, size in self._history), sum(sizes) + sum(size for *_, size in kept)
+        pre_tokens = item.pre_tokens or before
+        fact = CompactionComplete(
+            success=True,
+            trigger=item.trigger,
+            pre_tokens=pre_tokens,
+            post_tokens=min(after, pre_tokens),
+            pre_messages=len(self._history),
+            post_messages=len(kept) + len(replacement),
+            tokens_removed=max(0, pre_tokens - after),
+            messages_removed=len(gone),
+            replaced=tuple(ref for _, ref, _ in gone),
+            replacement=tuple(message_json(_standing_for(message, len(gone))) for message in replacement),
+            summary=item.summary,
+            summarised_by=source,
+        )
+        seq = self.add(item.time, fact)
+        if gone:
+            self._first_after_compaction = index
+            new = [(-1, (seq, number), size) for number, size in enumerate(sizes)]
+            self._history = [*new, *kept]
+
+    def go_back(self, item: WentBack) -> None:
+        """What a compaction has replaced since then is no longer there to go back to: all stays as it is."""
+        if item.before < self._first_after_compaction:
+            return
+        self._history = [kept for kept in self._history if kept[0] < item.before]
+        refs = tuple(ref for _, ref, _ in self._history)
+        self.add(item.time, Rewind(to_seq=refs[-1][0] if refs else 0, history=refs))
+
+    def _divided(self, item: Compacted) -> tuple[list[tuple[int, Ref, int]], list[tuple[int, Ref, int]]]:
+        """What went and what stayed; results stand behind their calls, and no place is between them."""
+        if item.kept_from is None:
+            return self._history, []
+        first = item.kept_from
+        cut = next((n for n, (index, *_) in enumerate(self._history) if index >= first), len(self._history))
+        return self._history[:cut], self._history[cut:]
+
+
+def _standing_for(message: ModelMessage, count: int) -> ModelMessage:
+    if isinstance(message, ModelRequest) and STANDS_FOR in (message.metadata or {}):
+        return replace(message, metadata={**(message.metadata or {}), STANDS_FOR: count})
+    return message

@@ -1,0 +1,91 @@
+"""Conversations in OpenAI's chat format: one a line with its `messages`, or one message a line."""
+
+from typing import Any, Final
+
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    ThinkingPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_tui.events.content import content_text, prompt_text
+from co_tui.exchange.chat import to_message
+from co_tui.exchange.importers.blocks import objects, readable, text
+from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.reading import Document, Record
+from co_tui.exchange.importers.times import read_time
+
+NAME: Final = "openai"
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
+_BLOCKS: Final = ("text", "image_url", "input_audio", "refusal", "file")
+
+
+def recognises(document: Document) -> bool:
+    records = document.records[:50]
+    return any(map(_is_conversation, records)) or any(map(_is_message, records))
+
+
+def _is_conversation(record: Record) -> bool:
+    messages = record.get("messages")
+    return isinstance(messages, list) and bool(messages) and any(_is_message(each) for each in messages[:20])
+
+
+def _is_message(value: Any) -> bool:
+    if not isinstance(value, dict) or value.get("role") not in _ROLES:
+        return False
+    content = value.get("content")
+    return content is None or isinstance(content, str) or (isinstance(content, list) and all(map(_is_block, content)))
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, dict) and value.get("type") in _BLOCKS)
+
+
+def load(document: Document) -> list[ImportedSession]:
+    conversations = [record for record in document.records if _is_conversation(record)]
+    if not conversations:
+        return _session(document, {}, document.records, document.skipped)
+    found: list[ImportedSession] = []
+    for record in conversations:
+        skipped = document.skipped if not found else 0
+        found += _session(document, record, list(objects(record["messages"])), skipped)
+    return found
+
+
+def _session(document: Document, about: Record, messages: list[Record], skipped: int) -> list[ImportedSession]:
+    started = next(
+        (time for key in ("created_at", "timestamp", "created") if (time := read_time(about.get(key)))), None
+    )
+    builder = SessionBuilder(NAME, started or document.modified)
+    builder.skipped = skipped
+    builder.title = text(about.get("title"))
+    for message in messages:
+        try:
+            _say(builder, message, text(message.get("model")) or text(about.get("model")))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            builder.skipped += 1
+    identity = (str(about.get("id", "")), readable(messages))
+    return [] if builder.empty else [builder.built(stable_id(NAME, *identity))]
+
+
+def _say(builder: SessionBuilder, chat: Record, model: str) -> None:
+    time = next((time for key in ("timestamp", "created_at") if (time := read_time(chat.get(key)))), None)
+    message = to_message(chat)
+    if isinstance(message, ModelResponse):
+        thought = text(chat.get("reasoning_content")) or text(chat.get("reasoning"))
+        parts = [*([ThinkingPart(thought)] if thought else []), *message.parts]
+        builder.reply(parts, time, model=model, usage=message.usage)
+        return
+    assert isinstance(message, ModelRequest)
+    (part,) = message.parts
+    if isinstance(part, ToolReturnPart):
+        call_id, name = text(chat.get("tool_call_id")), text(chat.get("name"))
+        builder.results([Result(call_id, content_text(part.content), name)], time)
+    elif isinstance(part, SystemPromptPart):
+        builder.system(part.content, time)
+    elif isinstance(part, UserPromptPart):
+        builder.prompt(prompt_text(part.content), time)

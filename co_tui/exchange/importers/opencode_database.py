@@ -1,0 +1,41 @@
+"""Sessions of opencode, from its database."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from co_tui.events.storable import storable
+from co_tui.exchange.importers.database import Database, Row
+from co_tui.exchange.importers.imported import ImportedSession
+from co_tui.exchange.importers.opencode import StoredMessage, from_rows
+from co_tui.exchange.importers.reading import Record
+
+
+def recognises(database: Database) -> bool:
+    return {"session_id", "data"} <= database.columns("message") and {"message_id", "data"} <= database.columns("part")
+
+
+def load(database: Database) -> Iterator[ImportedSession]:
+    for row in database.rows("SELECT * FROM session ORDER BY id"):
+        yield from from_rows(_info(row), _messages(database, row["id"]), database.modified)
+
+
+def _info(row: Row) -> Record:
+    info: Record = {key: storable(value) for key, value in row.items() if not isinstance(value, bytes)}
+    return {**info, "time": {"created": info.get("time_created")}}
+
+
+def _messages(database: Database, session_id: Any) -> list[StoredMessage]:
+    parts: dict[str, list[Record]] = {}
+    for row in database.rows("SELECT * FROM part WHERE session_id = ? ORDER BY id", session_id):
+        parts.setdefault(str(row["message_id"]), []).append(_object(row))
+    rows = database.rows("SELECT * FROM message WHERE session_id = ? ORDER BY time_created, id", session_id)
+    return [StoredMessage(_object(row), parts.get(str(row["id"]), [])) for row in rows]
+
+
+def _object(row: Row) -> Record:
+    try:
+        read = json.loads(row["data"])
+    except (TypeError, ValueError, RecursionError):
+        read = {}
+    return {"id": str(row["id"]), **storable(read)} if isinstance(read, dict) else {"id": str(row["id"])}

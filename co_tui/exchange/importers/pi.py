@@ -1,0 +1,107 @@
+"""Sessions of pi: a head, then one entry a line."""
+
+from typing import Any, Final
+
+from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.usage import RequestUsage
+
+from co_tui.exchange.importers.blocks import blocks_of, count, readable, text, text_of_blocks
+from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.reading import Document, Record
+from co_tui.exchange.importers.times import read_time
+
+NAME: Final = "pi"
+_ROLES: Final = ("user", "assistant", "toolResult", "bashExecution")
+_CUT_SHORT: Final = ("aborted", "error")
+
+
+def recognises(document: Document) -> bool:
+    return any(_is_entry(row) for row in document.records[:200])
+
+
+def _is_entry(row: Record) -> bool:
+    message = row.get("message")
+    return row.get("type") == "message" and isinstance(message, dict) and message.get("role") in _ROLES
+
+
+def load(document: Document) -> list[ImportedSession]:
+    builder = SessionBuilder(NAME, document.modified)
+    builder.skipped = document.skipped
+    identity = ""
+    for row in document.records:
+        builder.mark(text(row.get("id")))
+        time = read_time(row.get("timestamp"))
+        match row.get("type"):
+            case "session":
+                identity = identity or text(row.get("id"))
+                builder.cwd = builder.cwd or text(row.get("cwd"))
+            case "session_info":
+                builder.title = text(row.get("name")) or builder.title
+            case "compaction":
+                builder.compacted(
+                    text(row.get("summary")),
+                    time,
+                    pre_tokens=count(row, "tokensBefore"),
+                    kept_from=text(row.get("firstKeptEntryId")),
+                )
+            case "message":
+                if _is_prompt(row.get("message")):
+                    builder.follow(text(row.get("parentId")), time)
+                _say(builder, row.get("message"), time)
+        builder.end(text(row.get("id")))
+    identity = identity or readable(document.records)
+    return [] if builder.empty else [builder.built(stable_id(NAME, identity))]
+
+
+def _is_prompt(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "user"
+
+
+def _say(builder: SessionBuilder, message: Any, time: Any) -> None:
+    if not isinstance(message, dict) or message.get("role") not in _ROLES:
+        return
+    content = message.get("content")
+    match message["role"]:
+        case "user":
+            builder.prompt(text_of_blocks(content), time)
+        case "toolResult":
+            failed = message.get("isError") is True
+            tool, call_id = text(message.get("toolName")), text(message.get("toolCallId"))
+            builder.results([Result(call_id, readable(content), tool, failed)], time)
+        case "bashExecution":
+            command = text(message.get("command"))
+            builder.prompt(f"$ {command}\n{text(message.get('output'))}", time, command=command)
+        case _:
+            _reply(builder, message, time)
+
+
+def _reply(builder: SessionBuilder, message: Record, time: Any) -> None:
+    usage = message.get("usage")
+    cached, made = count(usage, "cacheRead"), count(usage, "cacheWrite")
+    builder.reply(
+        [part for block in blocks_of(message.get("content")) if (part := _part(block)) is not None],
+        time,
+        model=text(message.get("model")),
+        usage=RequestUsage(
+            input_tokens=count(usage, "input") + cached + made,
+            output_tokens=count(usage, "output"),
+            cache_read_tokens=cached,
+            cache_write_tokens=made,
+        ),
+        interrupted=message.get("stopReason") in _CUT_SHORT,
+    )
+
+
+def _part(block: Record) -> ModelResponsePart | None:
+    match block.get("type"):
+        case "text":
+            return TextPart(text(block.get("text"))) if text(block.get("text")) else None
+        case "thinking":
+            return ThinkingPart(text(block.get("thinking"))) if text(block.get("thinking")) else None
+        case "toolCall":
+            arguments = block.get("arguments")
+            args = arguments if isinstance(arguments, dict | str) else {}
+            return ToolCallPart(text(block.get("name")) or "tool", args, text(block.get("id")))
+        case _:
+            return None

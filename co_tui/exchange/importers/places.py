@@ -1,0 +1,73 @@
+"""Where other programs keep the sessions of their user."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+MOST_FILES: Final = 200_000
+
+
+def files_of(program: str, environ: Mapping[str, str], home: Path) -> list[Path]:
+    """What can be imported of a program, oldest names first; nothing when it was never used here."""
+    return sorted(set(PLACES[program](environ, home)))[:MOST_FILES]
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All that may be a session in a folder and below it; links are not followed."""
+    found: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        if {"session", "message"} <= set(folders):  # a storage of opencode: a session's file finds its pieces
+            folders[:] = ["session"]
+        files = (Path(parent, name) for name in names if name.endswith((".jsonl", ".json", ".db")))
+        found += [file for file in files if file.is_file() and not file.is_symlink()]
+        if len(found) >= MOST_FILES:
+            break
+    return sorted(found)[:MOST_FILES]
+
+
+def _folder(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
+    return Path(environ[variable]).expanduser() if environ.get(variable) else otherwise
+
+
+def _claude_code(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    files = (_folder(environ, "CLAUDE_CONFIG_DIR", home / ".claude") / "projects").glob("*/*.jsonl")
+    return (file for file in files if not file.name.startswith("agent-"))  # parts of another session
+
+
+def _codex(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    folder = _folder(environ, "CODEX_HOME", home / ".codex")
+    yield from (folder / "sessions").rglob("rollout-*.jsonl")
+    yield from (folder / "archived_sessions").glob("rollout-*.jsonl")
+
+
+def _gemini_cli(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    chats = _folder(environ, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
+    yield from chats.glob("*/chats/session-*.json")
+    yield from chats.glob("*/chats/session-*.jsonl")
+
+
+def _opencode(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    folder = _folder(environ, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
+    yield from folder.glob("opencode.db")
+    yield from (folder / "storage" / "session").rglob("*.json")
+
+
+def _llm(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    usual = home / ("Library/Application Support" if sys.platform == "darwin" else ".config") / "io.datasette.llm"
+    return _folder(environ, "LLM_USER_PATH", usual).glob("logs.db")
+
+
+def _pi(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    return (_folder(environ, "PI_CODING_AGENT_DIR", home / ".pi" / "agent") / "sessions").rglob("*.jsonl")
+
+
+PLACES: Final[Mapping[str, Callable[[Mapping[str, str], Path], Iterable[Path]]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "gemini-cli": _gemini_cli,
+    "opencode": _opencode,
+    "llm": _llm,
+    "pi": _pi,
+}

@@ -1,0 +1,127 @@
+"""Files of other programs as JSON values: bounded, made storable, and read as far as they can be."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+from co_tui.events.storable import storable
+from co_tui.exchange.importers.imported import READ, ImportRefused
+
+MOST_FILE_BYTES: Final = 1_000_000_000
+MOST_LINE_BYTES: Final = 64_000_000
+MOST_WHOLE_BYTES: Final = 128_000_000
+"""Of a file that is one JSON value, and not one a line."""
+SQLITE_HEADER: Final = b"SQLite format 3\0"
+_PIECE_BYTES: Final = 1 << 20
+
+Record = dict[str, Any]
+"""A JSON object."""
+
+
+class Document(NamedTuple):
+    """What a file holds: its JSON objects in order."""
+
+    path: Path
+    records: list[Record]
+    skipped: int
+    """Lines that hold no JSON object, or too much of it."""
+    modified: datetime
+
+
+def read_document(path: Path) -> Document:
+    """Raises `ImportRefused` when it cannot be opened, is no ordinary file, or is too large."""
+    with opened(path) as stream:
+        status = os.fstat(stream.fileno())
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        whole = _whole(stream, status.st_size)
+        if whole is not None:
+            return Document(path, whole, 0, modified)
+        stream.seek(0)
+        records, skipped = _lines(stream)
+    return Document(path, records, skipped, modified)
+
+
+def opened(path: Path) -> IO[bytes]:
+    """An ordinary file of a size that can be read. Raises `ImportRefused`."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise ImportRefused(f"{path} cannot be read: {error.strerror or error}.") from None
+    stream = os.fdopen(handle, "rb") if stat.S_ISREG((status := os.fstat(handle)).st_mode) else None
+    if stream is None:
+        os.close(handle)
+        raise ImportRefused(f"{path} is no ordinary file.")
+    if status.st_size > MOST_FILE_BYTES:
+        stream.close()
+        raise ImportRefused(f"{path} is larger than {MOST_FILE_BYTES:,} bytes.")
+    return stream
+
+
+def is_database(path: Path) -> bool:
+    with opened(path) as stream:
+        return stream.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+
+
+def read_value(path: Path) -> Any:
+    """The one JSON value of a small file; None when it has none."""
+    try:
+        with opened(path) as stream:
+            text = stream.read(MOST_LINE_BYTES + 1)
+    except ImportRefused:
+        return None
+    return _value(text) if len(text) <= MOST_LINE_BYTES else None
+
+
+def unknown(path: Path, why: str = "") -> ImportRefused:
+    """The refusal of what is none of the known formats."""
+    return ImportRefused(f"{path} is no session that co-tui can import{f': {why}' if why else ''}. It reads {READ}.")
+
+
+def _whole(stream: IO[bytes], size: int) -> list[Record] | None:
+    """The objects of a file that is one JSON value over several lines; None for one value a line."""
+    first = stream.readline(MOST_LINE_BYTES + 1)
+    if size > MOST_WHOLE_BYTES or isinstance(_value(first), dict):
+        return None
+    stream.seek(0)
+    value = _value(stream.read(MOST_WHOLE_BYTES + 1))
+    if isinstance(value, dict):
+        return [value]
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        return value
+    return None
+
+
+def _lines(stream: IO[bytes]) -> tuple[list[Record], int]:
+    records, skipped = [], 0
+    for line in _bounded_lines(stream):
+        if line is not None and not line.strip():
+            continue
+        value = _value(line) if line is not None else None
+        if isinstance(value, dict):
+            records.append(value)
+        else:
+            skipped += 1
+    return records, skipped
+
+
+def _bounded_lines(stream: IO[bytes]) -> Iterator[bytes | None]:
+    """Each line; None for one that is too long, which is passed over without being held."""
+    while line := stream.readline(MOST_LINE_BYTES + 1):
+        if len(line) <= MOST_LINE_BYTES:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(_PIECE_BYTES)
+        yield None
+
+
+def _value(text: bytes) -> Any:
+    """What JSON says, made storable; None for what is no JSON, or nested too deeply to be read."""
+    try:
+        return storable(json.loads(text.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")))
+    except (ValueError, RecursionError):
+        return None

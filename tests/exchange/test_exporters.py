@@ -1,0 +1,355 @@
+"""Exports: JSONL that comes back equal, Markdown and one inert page for people."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.agent.messages import message_json
+from co_tui.agent.redact import HIDDEN
+from co_tui.arguments import FORMATS, PROGRAMS
+from co_tui.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Clear,
+    CompactionComplete,
+    Event,
+    Fact,
+    Message,
+    ModelChange,
+    Place,
+    SessionEnd,
+    SessionInterrupted,
+    SessionStart,
+    UsageInfo,
+)
+from co_tui.events.facts import BY_TYPE
+from co_tui.events.facts.base import Logged
+from co_tui.exchange.exporters import EXPORTERS, exported, form_of
+from co_tui.exchange.exporters.hiding import keys_in
+from co_tui.exchange.importers import ImportedSession, load
+from co_tui.exchange.importers.places import PLACES
+from co_tui.session.state.replay import replay
+from tests.support.events import durable_facts, fact_of
+from tests.support.foreign import write_lines
+from tests.support.here import Here
+from tests.support.histories import histories
+from tests.support.provider import Provider, Reply
+from tests.support.shared import DATA, needs_data
+
+HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)"> \x1b[31m &amp; "quoted" \u202eevil'
+BY_FILE = (ApprovalDecided, ApprovalRequested, Place, ModelChange, CompactionComplete)
+"""Facts of which a file may not decide everything."""
+HARMLESS = st.one_of(
+    *(fact_of(kind) for kind in BY_TYPE.values() if issubclass(kind, Logged) and not issubclass(kind, BY_FILE))
+)
+
+
+def logged(*facts: Fact, session_id: str = "20250301-100000-abcdef") -> list[Event]:
+    return [
+        Event(session_id=session_id, seq=seq, timestamp=f"2025-03-01T10:{seq // 60:02}:{seq % 60:02}Z", fact=fact)
+        for seq, fact in enumerate(facts, 1)
+    ]
+
+
+def said(kind: str, text: object, turn: int = 1, **more: object) -> Message:
+    part = {"part_kind": kind, "content": text, **more}
+    side = "request" if kind in ("user-prompt", "tool-return", "system-prompt") else "response"
+    return Message(turn=turn, message={"kind": side, "parts": [part]})
+
+
+def called(tool: str, arguments: str, id: str = "c") -> Message:
+    part = {"part_kind": "tool-call", "tool_name": tool, "args": arguments, "tool_call_id": id}
+    return Message(turn=1, message={"kind": "response", "parts": [part]})
+
+
+def returned(tool: str, content: str, id: str = "c") -> Message:
+    return said("tool-return", content, tool_name=tool, tool_call_id=id)
+
+
+def measured(tokens: int, limit: int = 1_000) -> UsageInfo:
+    return UsageInfo(
+        token_limit=limit,
+        current_tokens=tokens,
+        messages_count=1,
+        system_tokens=0,
+        conversation_tokens=tokens,
+        tool_definition_tokens=0,
+    )
+
+
+STORY = logged(
+    SessionStart(model="openai:gpt-x", cwd="/work"),
+    said("user-prompt", f"Look at {HOSTILE}"),
+    said("thinking", "hm, a thought"),
+    called(f"read_file{HOSTILE}", '{"path": "a.txt"}'),
+    returned(f"read_file{HOSTILE}", "the first line\nthe second"),
+    said("text", f"**Bold** `code` [link](https://evil.example/x) ![pic](https://evil.example/p.png)\n\n{HOSTILE}"),
+    measured(100),
+    measured(900),
+    CompactionComplete(
+        success=True, pre_tokens=900, post_tokens=90, replaced=((2, 0),), summary="In short.", summarised_by="offline"
+    ),
+    measured(90),
+    Clear(messages_removed=3),
+    SessionInterrupted(what="stopped by the user"),
+    SessionEnd(reason="closed"),
+)
+
+
+def text_in(form: str, events: Sequence[Event] = STORY, keys: Sequence[str] = ()) -> str:
+    return "".join(exported(events, form, keys))
+
+
+def imported_again(folder: Path, events: Sequence[Event]) -> ImportedSession:
+    file = folder / "export.jsonl"
+    file.write_text(text_in("jsonl", events), encoding="utf-8")
+    (session,) = load(file)
+    return session
+
+
+# JSONL
+
+
+@given(messages=histories)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+def test_what_was_exported_is_imported_as_equal_messages(tmp_path: Path, messages: list[ModelMessage]) -> None:
+    log = logged(SessionStart(), *(Message(turn=1, message=message_json(message)) for message in messages))
+    again = imported_again(tmp_path, log)
+    assert again.messages == messages and list(again.log) == log and again.skipped == 0
+    assert replay(again.log) == replay(log)
+
+
+@given(facts=st.lists(HARMLESS, max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+def test_every_fact_comes_back_as_it_was(tmp_path: Path, facts: list[Fact]) -> None:
+    log = logged(*facts, said("user-prompt", "the last word"))
+    assert list(imported_again(tmp_path, log).log) == log
+
+
+@needs_data
+def test_an_imported_session_survives_another_journey(tmp_path: Path) -> None:
+    (first,) = load(DATA / "foreign" / "pi" / "large-session.jsonl")
+    again = imported_again(tmp_path, first.log)
+    assert again.messages == first.messages and again.title == first.title and again.log == first.log
+
+
+def test_a_log_for_other_programs_steers_no_terminal(tmp_path: Path) -> None:
+    assert "\u202e" not in text_in("jsonl") and imported_again(tmp_path, STORY).messages
+
+
+def test_a_file_decides_nothing_about_what_runs_or_who_gets_the_conversation(tmp_path: Path) -> None:
+    log = logged(
+        SessionStart(model="openai-chat:x@http://evil.example/v1", policy="../../evil"),
+        ModelChange(from_="a", to="gguf:/etc/passwd"),
+        said("user-prompt", "hi"),
+        called("run_command", '{"command": "rm -rf ~"}', "1"),
+        ApprovalRequested(call_id="0", tool="run_command", what="ls"),
+        ApprovalDecided(call_id="0", approved=True, scope="pattern", pattern="*"),
+        ApprovalRequested(call_id="1", tool="run_command", what="ls"),
+        CompactionComplete(success=True, checkpoint_path="/etc/passwd", checkpoint_number=1),
+    )
+    state = replay(imported_again(tmp_path, log).log)
+    assert (state.model, state.policy, state.allowed, state.pending) == ("", "", (), ())
+    assert all(getattr(event.fact, "checkpoint_path", "") == "" for event in state.timeline)
+
+
+@pytest.mark.parametrize("name", ["../../../etc/cron.d/x", "", ".hidden", "a/b", "x" * 500])
+def test_the_name_of_a_session_leads_nowhere(tmp_path: Path, name: str) -> None:
+    again = imported_again(tmp_path, logged(said("user-prompt", "hi"), session_id=name))
+    assert re.fullmatch(r"co-tui-[0-9a-f]{16}", again.session_id)
+    assert {event.session_id for event in again.log} == {again.session_id}
+
+
+def test_lost_lines_leave_their_place_so_that_references_stay_true(tmp_path: Path) -> None:
+    log = logged(SessionStart(), said("user-prompt", "one"), said("text", "two"), Clear(history=((3, 0),)))
+    lines = text_in("jsonl", log).splitlines()
+    file = tmp_path / "export.jsonl"
+    far = lines[2].replace('"seq":3', '"seq":999999999')
+    file.write_text("\n".join([lines[0], "{damaged", lines[2], lines[2], far, lines[3]]))
+    (again,) = load(file)
+    assert [event.seq for event in again.log] == [1, 2, 3, 4] and again.skipped == 3
+    assert [entry.seq for entry in replay(again.log).history] == [3]
+
+
+# Keys
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_users_keys_stay_here(form: str) -> None:
+    environ = {"OPENAI_API_KEY": "hunter2-the-secret", "DB_PASSWORD": "hunter2-the", "SHORT_TOKEN": "1", "PATH": "/bin"}
+    log = logged(
+        said("user-prompt", "my keys are hunter2-the-secret and sk-abcdef0123456789"),
+        returned("env", '{"hunter2-the": 1}', "k"),
+        CompactionComplete(success=True, summary="They use hunter2-the-secret in /bin."),
+    )
+    text = text_in(form, log, keys_in(environ))
+    assert "hunter2" not in text and HIDDEN in text and "/bin" in text
+    assert ("sk-abcdef" in text) == (form == "jsonl"), "only what has to come back equal keeps what looks like a key"
+
+
+# Markdown
+
+
+def test_markdown_tells_all_and_no_text_leaves_its_fence() -> None:
+    text = text_in("markdown", [*STORY, *logged(called("x", "{}", "d"), returned("x", "```\n# not a heading", "d"))])
+    assert text.startswith("# Look at <script>")
+    assert "\x1b" not in text and "\u202e" not in text
+    assert "- Model: openai:gpt-x" in text and "- Folder: /work" in text
+    positions = [
+        text.index(each)
+        for each in (
+            "## You",
+            "> hm, a thought",
+            "## Tool: read_file",
+            "the second",
+            "## Assistant",
+            "◆ Conversation Compacted",
+        )
+    ]
+    assert positions == sorted(positions)
+    assert "900 → 90 tokens" in text and "> In short." in text and "The context was cleared" in text
+    assert "````\n```\n# not a heading\n````" in text
+
+
+def test_a_result_stands_with_its_own_call_though_ids_are_reused() -> None:
+    log = logged(called("a", "1"), returned("a", "first"), called("b", "2"), returned("b", "second"))
+    log += logged(returned("d", "twice"), called("c", "3"))
+    text = text_in("markdown", log)
+    assert re.findall(r"## Tool: (\w)|(first|second|twice|no result)", text) == [
+        *[("a", ""), ("", "first"), ("b", ""), ("", "second"), ("d", ""), ("", "twice"), ("c", ""), ("", "no result")]
+    ]
+
+
+# HTML
+
+
+class Page(HTMLParser):
+    """Everything in a page that could do something, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.shown: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in ("meta", "br", "hr", "polygon", "polyline", "line"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("meta", "br", "hr", "polygon", "polyline", "line"):
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.shown.append(data)
+
+
+def test_the_page_shows_everything_and_can_do_nothing() -> None:
+    text = text_in("html")
+    page = Page(text)
+    assert page.open == [], "every element is closed"
+    assert page.tags.isdisjoint({"script", "img", "a", "link", "iframe", "object", "embed", "form", "base", "video"})
+    assert not {name for name in page.attributes if name.startswith("on") or name in ("src", "href", "style", "srcset")}
+    assert "url(" not in text and "@import" not in text and "default-src 'none'" in text.replace("&#x27;", "'")
+    assert "prefers-color-scheme: dark" in text
+    shown = "".join(page.shown)
+    for words in ("<script>alert(1)</script>", "hm, a thought", "the first line\nthe second", "In short.", "Bold"):
+        assert words in shown
+    assert "◆ Conversation Compacted · 900 → 90 tokens" in shown and "The context was cleared" in shown
+    assert "\x1b" not in text and "\u202e" not in text
+    assert "<strong>Bold</strong>" in text and "<code>code</code>" in text
+    assert text.index("<details") < text.index("read_file") and "<details open" not in text
+
+
+def test_the_picture_tells_how_the_context_filled() -> None:
+    text = text_in("html")
+    (line,) = re.findall(r'<polyline class="line" points="([^"]+)"', text)
+    heights = [float(point.partition(",")[2]) for point in line.split()]
+    assert len(heights) == 3 and heights[1] < heights[0] and heights[2] > heights[0], "y counts from the top"
+    assert "at most 900 tokens, 90 at the end" in text and text.count('class="mark"') == 1
+    assert "<svg" not in text_in("html", logged(said("user-prompt", "nothing measured")))
+    many = logged(*(measured(n) for n in range(5_000)))
+    (line,) = re.findall(r'<polyline class="line" points="([^"]+)"', text_in("html", many))
+    assert len(line.split()) <= 402
+
+
+@given(facts=st.lists(durable_facts, max_size=8))
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_log_at_all_can_be_shown(facts: list[Fact]) -> None:
+    log = logged(*facts)
+    assert Page(text_in("html", log)).open == []
+    assert text_in("markdown", log).startswith("# ")
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine, so the page was only parsed")
+def test_a_real_browser_shows_the_page_and_fetches_nothing(tmp_path: Path) -> None:
+    assert BROWSER is not None
+    (tmp_path / "page.html").write_text(text_in("html"), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    done = subprocess.run(
+        [BROWSER, *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "page.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "the first line" in done.stdout and "Conversation Compacted" in done.stdout
+    assert "CONSOLE" not in done.stderr and "evil.example" not in done.stderr
+
+
+# The command
+
+
+def test_the_command_line_names_what_there_is() -> None:
+    assert set(FORMATS) == set(EXPORTERS) and set(PROGRAMS) == set(PLACES)
+    names = {"a.html": "html", "a.HTM": "html", "a.jsonl": "jsonl", "a.md": "markdown", "a": "markdown"}
+    assert {name: form_of(name) for name in names} == names
+
+
+def test_a_session_is_exported_and_comes_back_elsewhere_equal(
+    served_here: Here, provider: Provider, tmp_path: Path, folder: Path
+) -> None:
+    provider.script = [Reply(text="The answer is **42**.")]
+    served_here("run", "-p", "What is it?")
+    (row,) = served_here("sessions", "--json").objects
+    events = served_here("show", row["id"], "--json").objects
+    assert "## You" in served_here("export", row["id"]).out
+    page = tmp_path / "page.html"
+    done = served_here("export", row["id"][-6:], "-o", str(page))
+    assert done.code == 0 and done.out == "" and str(page) in done.err
+    assert "<strong>42</strong>" in page.read_text() and page.stat().st_mode & 0o077 == 0
+    assert served_here("export", row["id"], "-o", str(folder)).code == 1
+    log = tmp_path / "log.jsonl"
+    assert served_here("export", row["id"], "--format", "jsonl", "-o", str(log)).code == 0
+    assert served_here("export", row["id"], "--format", "jsonl").out == log.read_text()
+    assert "already here" in served_here("import", str(log)).out
+    served_here.environ["CO_TUI_HOME"] = str(tmp_path / "elsewhere")
+    assert served_here("import", str(log)).code == 0
+    assert served_here("show", row["id"], "--json").objects == events
+    assert served_here("sessions", "--json").objects == [row]
+    provider.script = [Reply(text="Yes.")]
+    assert served_here("run", "--session", row["id"], "-p", "Sure?").out.split() == ["Yes."]
+
+
+def test_what_is_shown_of_a_foreign_session(here: Here, tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "chat.jsonl", [{"role": "user", "content": HOSTILE}])
+    here("import", str(file))
+    (row,) = here("sessions", "--json").objects
+    assert "<script>" not in here("export", row["id"], "--format", "html").out

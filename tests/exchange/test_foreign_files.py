@@ -1,0 +1,240 @@
+"""Real files of other programs: each is imported with all it holds, or refused for the right reason.
+
+What a file holds is counted here a second time, from its JSON alone.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_tui.context.repair import repair
+from co_tui.exchange.importers import ImportRefused, load
+from co_tui.session.state.replay import replay
+from tests.support.foreign import counts
+from tests.support.shared import DATA, lines, needs_data
+
+pytestmark = needs_data
+FOREIGN = DATA / "foreign"
+OPENCODE = FOREIGN / "opencode" / "agent-sessions"
+
+
+def files(pattern: str) -> list[Path]:
+    return sorted(file for file in FOREIGN.glob(pattern) if file.is_file())
+
+
+def names(file: Path) -> str:
+    return str(file.relative_to(FOREIGN))
+
+
+def json_lines(file: Path) -> list[dict[str, Any]]:
+    found = []
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return [each for each in found if isinstance(each, dict)]
+
+
+Step = tuple[str, str | None]
+"""A call or a result, and its id, if any."""
+
+
+def paired(steps: list[Step]) -> Counter[str]:
+    """Each result takes one open call of its id; those without an id go by their number."""
+    found, open_calls = Counter(kind for kind, _ in steps), Counter[str | None]()
+    for kind, id in steps:
+        if kind == "calls":
+            open_calls[id] += 1
+        elif open_calls[id]:
+            open_calls[id] -= 1
+            found["pairs"] += 1
+    return found
+
+
+def claude_counts(file: Path) -> Counter[str]:
+    whole = json.loads(file.read_text()) if file.suffix == ".json" else {"loglines": json_lines(file)}
+    rows = [row for row in whole["loglines"] if row.get("type") in ("user", "assistant")]
+    rows = [row for row in rows if isinstance(row.get("message"), dict) and row["message"].get("content")]
+    rows = [row for row in rows if not row.get("isSidechain")] or rows
+    found: Counter[str] = Counter()
+    steps: list[Step] = []
+    last_reply = None
+    for row in rows:
+        content = row["message"]["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        blocks = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+        kinds = [block["type"] for block in blocks]
+        steps += [("calls", block.get("id")) for block in blocks if block["type"] == "tool_use"]
+        steps += [("results", block.get("tool_use_id")) for block in blocks if block["type"] == "tool_result"]
+        if row["type"] == "assistant":
+            says_something = bool({"text", "thinking", "tool_use"} & set(kinds))
+            is_more_of_it = last_reply is not None and last_reply == row["message"].get("id")
+            found["replies"] += says_something and not is_more_of_it
+            last_reply = row["message"].get("id") if says_something else last_reply
+            continue
+        last_reply = None
+        if not row.get("isMeta"):
+            found["prompts"] += bool({"text", "image"} & set(kinds))
+    return +(found + paired(steps))
+
+
+def codex_counts(file: Path) -> Counter[str]:
+    rows = json_lines(file)
+    items = [row["payload"] if row.get("type") == "response_item" else row for row in rows]
+    kinds = {"calls": ("tool_call", "function_call", "search_call"), "results": ("_output", "tool_result")}
+    steps = [
+        (kind, item.get("call_id"))
+        for item in items
+        for kind, ends in kinds.items()
+        if item.get("type", "").endswith(ends) and item["type"] != "web_search_call"
+    ]
+    return +(Counter(prompts=sum(item.get("role") == "user" for item in items)) + paired(steps))
+
+
+def gemini_counts(file: Path) -> Counter[str]:
+    records = json_lines(file) if file.suffix == ".jsonl" else json.loads(file.read_text())["messages"]
+    replies = [each for each in records if each.get("type") in ("gemini", "model")]
+    calls = [call for each in replies for call in each.get("toolCalls", [])]
+    answered = [call for call in calls if call.get("result")]
+    prompts = [each for each in records if each.get("type") == "user"]
+    return +Counter(
+        prompts=len(prompts), replies=len(replies), calls=len(calls), results=len(answered), pairs=len(answered)
+    )
+
+
+@pytest.mark.parametrize("file", files("claude-code/*"), ids=names)
+def test_claude_code(file: Path) -> None:
+    (session,) = load(file)
+    assert session.source == "claude-code" and counts(session.messages) == claude_counts(file)
+
+
+@pytest.mark.parametrize("file", files("codex/agent*") + files("codex/session*"), ids=names)
+def test_codex(file: Path) -> None:
+    (session,) = load(file)
+    found = counts(session.messages)
+    del found["replies"]  # items of one reply have nothing that says so
+    assert session.source == "codex" and found == codex_counts(file)
+
+
+@pytest.mark.parametrize("file", files("gemini-cli/*"), ids=names)
+def test_gemini_cli(file: Path) -> None:
+    (session,) = load(file)
+    assert session.source == "gemini-cli" and counts(session.messages) == gemini_counts(file)
+
+
+def test_pi() -> None:
+    (file,) = files("pi/*")
+    said = [row["message"] for row in json_lines(file) if row["type"] == "message"]
+    replies = [each for each in said if each["role"] == "assistant" and each["content"]]
+    calling = [
+        ("calls", block["id"]) if each["role"] == "assistant" else ("results", each["toolCallId"])
+        for each in said
+        for block in (each["content"] if each["role"] == "assistant" else [each])
+        if each["role"] == "toolResult" or (each["role"] == "assistant" and block["type"] == "toolCall")
+    ]
+    (session,) = load(file)
+    assert counts(session.messages) == Counter(
+        prompts=sum(each["role"] == "user" for each in said),
+        replies=len(replies),
+    ) + paired(calling)
+    models = {each["model"] for each in replies}
+    assert {message.model_name for message in session.messages if message.kind == "response"} == models
+
+
+@pytest.mark.parametrize("file", files("llm/*.db"), ids=names)
+def test_llm(file: Path) -> None:
+    with sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True) as database:
+        asked = dict(
+            database.execute("SELECT conversation_id, count(nullif(trim(prompt), '')) FROM responses GROUP BY 1")
+        )
+        answered = dict(
+            database.execute("SELECT conversation_id, count(nullif(response, '')) FROM responses GROUP BY 1")
+        )
+    found = [counts(session.messages) for session in load(file)]
+    assert [each["prompts"] for each in found] == list(asked.values())
+    assert [each["replies"] for each in found] == list(answered.values())
+
+
+@pytest.mark.parametrize("storage", ["storage_v2", "storage_legacy"])
+def test_opencode(storage: str) -> None:
+    folder = OPENCODE / storage
+    parts = [json.loads(file.read_text()) for file in (folder / "part").rglob("*.json")]
+    roles = Counter(json.loads(file.read_text())["role"] for file in (folder / "message").rglob("*.json"))
+    sessions = load(folder)
+    infos = sorted((folder / "session").rglob("*.json"))
+    assert [session.title for session in sessions] == [json.loads(file.read_text())["title"] for file in infos]
+    assert [load(file)[0].log for file in infos] == [session.log for session in sessions]
+    found = sum((counts(session.messages) for session in sessions), Counter())
+    assert found["prompts"] == roles["user"]
+    assert found["pairs"] == found["calls"] == sum(part["type"] == "tool" for part in parts)
+
+
+def test_openai_style_conversations_with_their_reused_ids() -> None:
+    sessions = load(DATA / "conversations.jsonl")
+    raw = lines("conversations.jsonl")
+    assert len(sessions) == len(raw)
+    for session, record in zip(sessions, raw, strict=True):
+        said = record["messages"]
+        steps: list[Step] = []
+        for each in said:
+            steps += [("calls", call["id"]) for call in each.get("tool_calls") or ()]
+            steps += [("results", each["tool_call_id"])] if each["role"] == "tool" else []
+        found = counts(session.messages)
+        assert {kind: found[kind] for kind in ("calls", "results", "pairs")} == {
+            kind: paired(steps)[kind] for kind in ("calls", "results", "pairs")
+        }, record["id"]
+
+
+REFUSED = {
+    "cline/*": "looks like a session of Cline",
+    "copilot-cli/*": "looks like a session of Copilot CLI",
+    "kimi/*": "looks like a session of Kimi",
+    "codex/codex_05*": "a session of Codex CLI in which nothing was said",
+    "llm/*.sql": "lines holds a JSON object",
+    "opencode/agent-sessions/storage_*/message/*/*": "a piece of a session of opencode",
+    "opencode/agent-sessions/storage_*/part/**/*.json": "a piece of a session of opencode",
+    "opencode/agent-sessions/storage_v2/migration": "lines holds a JSON object",
+}
+
+
+@pytest.mark.parametrize("pattern", REFUSED)
+def test_what_is_none_of_them_is_refused_by_name_and_reason(pattern: str) -> None:
+    assert files(pattern)
+    for file in files(pattern):
+        with pytest.raises(ImportRefused) as refused:
+            load(file)
+        assert str(file) in str(refused.value) and REFUSED[pattern] in str(refused.value)
+
+
+def test_every_file_is_looked_at_by_some_test_above() -> None:
+    read = [
+        "claude-code/*",
+        "codex/agent*",
+        "codex/session*",
+        "gemini-cli/*",
+        "pi/*",
+        "llm/*.db",
+        "opencode/*/*/session/*/*",
+    ]
+    known = {file for pattern in (*read, *REFUSED) for file in files(pattern)}
+    assert {file for file in FOREIGN.rglob("*") if file.is_file()} == known
+
+
+def test_each_replays_to_what_was_said_and_loses_no_pair_on_the_way_to_a_model() -> None:
+    for file in [*files("[cgp]*/*.json*"), *files("llm/*.db"), OPENCODE / "storage_v2", DATA / "conversations.jsonl"]:
+        try:
+            sessions = load(file)
+        except ImportRefused:
+            continue
+        for session in sessions:
+            state = replay(session.log)
+            assert state.title == session.title
+            before, after = counts(session.messages), counts(repair(session.messages))
+            assert after["calls"] == after["results"] == after["pairs"] == before["calls"]
+            kept = sum("Interrupted by user." not in str(m) for m in repair(session.messages))
+            assert kept >= len(session.messages) - (before["results"] - before["pairs"]) - before["calls"]

@@ -1,0 +1,156 @@
+"""`co-tui import`: files of other programs become sessions like any other."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.context.repair import repair
+from co_tui.exchange.importers import load
+from co_tui.headless import importing
+from co_tui.session.session import Session
+from co_tui.session.turn import Outcome
+from tests.support.environments import ScriptedModel, environment_for
+from tests.support.foreign import claude_call, claude_result, claude_row, counts, write_lines
+from tests.support.here import Here
+from tests.support.provider import Provider, Reply
+from tests.support.shared import DATA, needs_data
+from tests.support.stores import replayed
+
+ROWS = [
+    claude_row("user", "Where is the heron?", 1),
+    claude_row("assistant", [claude_call("c", path="pond.txt")], 2, message={"model": "claude-x"}),
+    claude_row("user", [claude_result("c", "a heron stands there")], 3),
+    claude_row("assistant", "At the pond.", 4, message={"model": "claude-x"}),
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "talk.jsonl", ROWS)
+
+
+def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_once(here: Here, file: Path) -> None:
+    done = here("import", str(file))
+    assert done.code == 0 and "Where is the heron?  (4 messages)" in done.out and done.err == ""
+    (row,) = here("sessions", "--json").objects
+    assert (row["title"], row["messages"], row["cwd"]) == ("Where is the heron?", 4, "/work")
+    assert (row["created"], row["updated"]) == ("2025-03-01T10:00:01.000000Z", "2025-03-01T10:00:04.000000Z")
+    assert [each["id"] for each in here("sessions", "--search", "stands", "--json").objects] == [row["id"]]
+    shown = here("show", row["id"]).out
+    assert shown.index("Tool call Read") < shown.index("a heron stands there") < shown.index("At the pond.")
+    again = here("import", str(file), "--json")
+    assert again.code == 0 and again.objects == [
+        {
+            "file": str(file),
+            "session_id": row["id"],
+            "source": "claude-code",
+            "title": "Where is the heron?",
+            "messages": 4,
+            "skipped": 0,
+            "imported": False,
+        }
+    ]
+    assert len(here("sessions", "--json").objects) == 1
+    assert here("import", str(file)).out.endswith("(4 messages, already here)\n")
+    write_lines(file, [*ROWS, claude_row("user", "And the egret?", 9)])
+    assert here("import", str(file)).out.endswith("(5 messages, already here, the file has 1 message more)\n")
+
+
+def test_going_on_sends_everything_in_pairs(served_here: Here, provider: Provider, file: Path) -> None:
+    write_lines(file, [*ROWS, claude_row("assistant", [claude_call("lost")], 5)])
+    (imported,) = served_here("import", str(file), "--json").objects
+    provider.script = [Reply(text="It flew away.")]
+    assert served_here("run", "--session", imported["session_id"], "-p", "And now?").code == 0
+    sent = provider.requests[0]["messages"]
+    assert [each["role"] for each in sent if each["role"] != "system"] == [
+        *("user", "assistant", "tool", "assistant"),
+        *("assistant", "tool", "user"),
+    ]
+    assert [each["content"] for each in sent if each["role"] == "tool"] == [
+        "a heron stands there",
+        "Interrupted by user.",
+    ]
+    called = [call["id"] for each in sent for call in each.get("tool_calls") or ()]
+    assert called == [each["tool_call_id"] for each in sent if each["role"] == "tool"]
+    (row,) = served_here("sessions", "--json").objects
+    assert row["model"] == "openai-chat:scripted", "it named nobody, so who usually answers does"
+
+
+def test_a_folder_is_gone_through_with_progress_and_survives_what_is_no_session(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "PROGRESS_EVERY_S", 0.0)
+    folder = tmp_path / "old"
+    (folder / "deep").mkdir(parents=True)
+    for number in range(30):
+        write_lines(folder / "deep" / f"{number}.jsonl", [claude_row("user", f"talk {number}", sessionId=f"s{number}")])
+    for number in range(25):
+        (folder / f"bad{number}.json").write_text("{")
+    (folder / "note.txt").write_text("no session")
+    done = here("import", str(folder))
+    assert done.code == 0 and len(done.out.splitlines()) == 30
+    assert "40 of 55 files" in done.err and "30 sessions imported, 25 files not imported." in done.err
+    assert done.err.count("is no session that co-tui can import") == importing.MOST_REFUSALS_TOLD
+    assert "30 already here" in here("import", str(folder)).err
+
+
+def test_a_named_file_that_is_none_is_a_failure_and_the_others_are_imported(here: Here, file: Path) -> None:
+    bad = file.with_name("bad.jsonl")
+    bad.write_text("Dear diary,\n")
+    done = here("import", str(bad), str(file), "--json")
+    assert done.code == 1 and "bad.jsonl is no session" in done.err
+    assert ["refused" in each for each in done.objects] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("program", "place"),
+    [
+        ("claude-code", ".claude/projects/-work/s.jsonl"),
+        ("codex", ".codex/sessions/2025/03/01/rollout-1.jsonl"),
+        ("gemini-cli", ".gemini/tmp/abc/chats/session-1.jsonl"),
+        ("pi", ".pi/agent/sessions/--work--/1.jsonl"),
+    ],
+)
+def test_a_programs_own_files_are_found(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, place: str
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    none = here("import", "--from", program)
+    assert (none.code, none.out) == (1, "") and f"no sessions of {program}" in none.err
+    (tmp_path / place).parent.mkdir(parents=True)
+    write_lines(tmp_path / place, ROWS)  # told apart by what it holds, not by where it lies
+    assert here("import", "--from", program).out.startswith("claude-code-")
+
+
+@needs_data
+def test_a_folder_of_opencode_is_its_sessions(here: Here) -> None:
+    done = here("import", str(DATA / "foreign" / "opencode"))
+    assert (done.code, len(done.out.splitlines())) == (0, 3) and "3 sessions imported." in done.err
+
+
+# Like any other
+
+
+@needs_data
+async def test_a_long_imported_session_resumes_compacts_and_keeps_its_pairs(home: Path) -> None:
+    (imported,) = load(DATA / "foreign" / "pi" / "large-session.jsonl")
+    seen: list[int] = []
+
+    async def script(messages, info):  # type: ignore[no-untyped-def]
+        found = counts(messages)
+        assert found["calls"] == found["results"] == found["pairs"] and repair(messages) == messages
+        seen.append(len(messages))
+        yield "Noted."
+
+    environment = environment_for(home, ScriptedModel(script, window=2_000_000))
+    environment.store.writing().bring_in(imported.log).result()
+    session = await Session.resume(environment, imported.session_id, "scripted")
+    assert len(session.state.history) == len(imported.messages)
+    assert await session.submit("What was this about?") is Outcome.DONE
+    assert seen[0] > 800
+    done = await session.compact()
+    await session.close()
+    environment.store.close()
+    assert done.success and done.messages_removed > 700
+    state = replayed(home, imported.session_id)
+    assert len(state.history) < 200 and len(state.transcript) == len(imported.messages) + 2

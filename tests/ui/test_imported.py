@@ -1,0 +1,31 @@
+"""A session of another program in the app: shown, gone on with by whoever usually answers."""
+
+from pathlib import Path
+
+from co_tui.exchange.importers import load
+from tests.support.foreign import claude_call, claude_result, claude_row, write_lines
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, transcript_text, until
+from tests.support.stores import listed, store_in
+
+ROWS = [
+    claude_row("user", "Where is the heron?", 1),
+    claude_row("assistant", [claude_call("c", path="pond.txt")], 2, message={"model": "claude-x"}),
+    claude_row("user", [claude_result("c", "a heron stands there")], 3),
+    claude_row("user", "Only its shadow is left.", 4, isCompactSummary=True),
+    claude_row("assistant", "At the pond.", 5, message={"model": "claude-x"}),
+]
+
+
+async def test_an_imported_session_is_shown_and_gone_on_with(home: Path, provider: Provider, tmp_path: Path) -> None:
+    (imported,) = load(write_lines(tmp_path / "talk.jsonl", ROWS))
+    with store_in(home) as store:
+        store.writing().bring_in(imported.log).result()
+    async with running(launch_for(home, provider, session_id=imported.session_id)) as (app, pilot):
+        await until(pilot, lambda: "At the pond." in transcript_text(app))
+        assert "Where is the heron?" in transcript_text(app)
+        await ask(app, pilot, "And now?")
+        sent = [str(message["content"]) for message in provider.requests[-1]["messages"]]
+        assert sent[-3:] == ["Only its shadow is left.", "At the pond.", "And now?"]
+    (row,) = listed(home)
+    assert row.model == "openai-chat:scripted" and row.messages == 6 and row.compactions == 1
