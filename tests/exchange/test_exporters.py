@@ -303,6 +303,7 @@ def test_a_real_browser_shows_the_page_and_fetches_nothing(tmp_path: Path) -> No
     assert BROWSER is not None
     (tmp_path / "page.html").write_text(text_in("html"), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    options += ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
     done = subprocess.run(
         [BROWSER, *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "page.html").as_uri()],
         capture_output=True,
