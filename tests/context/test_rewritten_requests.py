@@ -25,14 +25,15 @@ from tests.context.test_request import LOADED
 from tests.support.governed import Governed
 
 WINDOW = 8_000
+PARTS = ("cart", "order", "stock", "tax", "user", "mail", "search", "report", "login", "refund", "basket", "voucher")
 
 
 def step(n: int, lines: int = 12) -> list[ModelMessage]:
-    """Work on one of four parts, again and again."""
-    part = n % 4
-    result = "\n".join(f"{k}: shop_{part}.total_{n}_{k} = price_{part}(item_{n}_{k})" for k in range(lines))
-    call = ToolCallPart("read", {"path": f"src/shop_{part}.py"}, tool_call_id=f"c{n}")
-    text = TextPart(f"I look at shop_{part} and at price_{part} once more.")
+    """Work on one of some parts, again and again."""
+    part = PARTS[n % len(PARTS)]
+    result = "\n".join(f"{k}: total_{n}_{k} = price_{n}(item_{n}_{k})" for k in range(lines))
+    call = ToolCallPart("read", {"path": f"src/{part}_view.py"}, tool_call_id=f"c{n}")
+    text = TextPart(f"I look at {part}_view and at {part}_model_{n} once more.")
     return [
         ModelResponse(parts=[text, call]),
         ModelRequest(parts=[ToolReturnPart("read", result, tool_call_id=f"c{n}")]),
@@ -72,9 +73,9 @@ def balanced(**changes: object) -> Governed:
 
 def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(60))
+    requests = requests_of(governed, work(140))
     notes = [note_of(request) for request in requests]
-    assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 1
+    assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
     facts = [e.fact for e in governed.engine.history.state.timeline if isinstance(e.fact, Recollection)]
     assert set(filter(None, notes)) == {fact.note for fact in facts}
     for before, after in pairwise(requests):
@@ -91,7 +92,7 @@ def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay()
 
 
 def test_without_a_share_for_it_nothing_comes_back() -> None:
-    assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(60))))
+    assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(140))))
 
 
 def test_an_earlier_summary_stays_as_it_is_while_there_is_room_for_another() -> None:
@@ -167,7 +168,7 @@ def as_text(request: Sequence[ModelMessage]) -> list[str]:
 
 def test_an_undone_compaction_takes_its_note_with_it_and_a_cleared_context_brings_nothing_back() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(60))
+    requests = requests_of(governed, work(140))
     assert any(map(note_of, requests))
     engine = governed.engine
     governed._loop.run_until_complete(engine.clear())

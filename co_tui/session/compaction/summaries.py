@@ -90,18 +90,18 @@ def request_for(
     least = governor.summary_tokens * (ADDED if standing else 1)
     held = sum(map(governor.meter.tokens, messages))
     room = max(least, governor.room_beside(kept_tokens)) - taken
-    budget = max(LEAST_BUDGET_TOKENS, int(min(room, MOST_OF_HELD * (held - taken))))
+    room = max(0, int(min(room, MOST_OF_HELD * (held - taken))))
     has_lines = bool(governor.policy.compacted_share)
     return SummaryRequest(
         messages,
-        int(budget * WRITTEN_SHARE) if has_lines else budget,
+        max(LEAST_BUDGET_TOKENS, int(room * WRITTEN_SHARE) if has_lines else room),
         governor.window.tokens,
         governor.meter.ratio,
         user_words=words is None,
         fallback=governor.policy.fallback,
         sources=sources,
         standing="\n".join(filter(None, (standing, user_words.written(words) if words else ""))),
-        room_tokens=budget if has_lines else 0,
+        room_tokens=room if has_lines else 0,
     )
 
 
@@ -124,7 +124,7 @@ def lines_beside(request: SummaryRequest, text: str) -> Excerpts:
 
 def offline(request: SummaryRequest) -> Summary:
     """The extractive summary."""
-    budget = int((request.room_tokens or request.budget_tokens) / request.ratio)
+    budget = int(max(request.room_tokens, request.budget_tokens) / request.ratio)
     made = summarise_offline(
         request.messages, budget, user_words=request.user_words, sources=request.sources, standing=request.standing
     )

@@ -70,6 +70,8 @@ class LimitedShell(Shell[Any]):
             self._commands.begin(found[1], str(args.get("command")))
         elif call.tool_name == "stop_command":
             self._commands.forget(str(args.get("command_id")))
+        if call.tool_name != "run_command":
+            return result  # the id of a command that was refused may come again
         took = time.monotonic() - self._began.pop((CURRENT_AGENT.get(), call.tool_call_id), time.monotonic())
         return f"{result}\n[took {took:.1f} s]" if took >= WORTH_TELLING_S else result
 
