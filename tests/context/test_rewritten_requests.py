@@ -31,7 +31,7 @@ PARTS = ("cart", "order", "stock", "tax", "user", "mail", "search", "report", "l
 def step(n: int, lines: int = 12) -> list[ModelMessage]:
     """Work on one of some parts, again and again."""
     part = PARTS[n % len(PARTS)]
-    result = "\n".join(f"{k}: total_{n}_{k} = price_{n}(item_{n}_{k})" for k in range(lines))
+    result = "\n".join(f"{k}: {part}_row_{n}_{k} = price_{n}(item_{n}_{k}, total_{n}_{k})" for k in range(lines))
     call = ToolCallPart("read", {"path": f"src/{part}_view.py"}, tool_call_id=f"c{n}")
     text = TextPart(f"I look at {part}_view and at {part}_model_{n} once more.")
     return [
@@ -73,7 +73,7 @@ def balanced(**changes: object) -> Governed:
 
 def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(140))
+    requests = requests_of(governed, work(100, lines=8))
     notes = [note_of(request) for request in requests]
     assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
     facts = [e.fact for e in governed.engine.history.state.timeline if isinstance(e.fact, Recollection)]
@@ -168,7 +168,7 @@ def as_text(request: Sequence[ModelMessage]) -> list[str]:
 
 def test_an_undone_compaction_takes_its_note_with_it_and_a_cleared_context_brings_nothing_back() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(140))
+    requests = requests_of(governed, work(100, lines=8))
     assert any(map(note_of, requests))
     engine = governed.engine
     governed._loop.run_until_complete(engine.clear())
