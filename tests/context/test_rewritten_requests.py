@@ -23,6 +23,7 @@ from co_tui.events.messages import RECOLLECTED
 from co_tui.lab.check import breaches
 from tests.context.test_request import LOADED
 from tests.support.governed import Governed
+from tests.support.long_run import drawn
 
 WINDOW = 8_000
 PARTS = ("cart", "order", "stock", "tax", "user", "mail", "search", "report", "login", "refund", "basket", "voucher")
@@ -148,7 +149,7 @@ def continued(governed: Governed, policy: str) -> Governed:
 
 
 @pytest.mark.parametrize("policy", ["balanced", "copilot", "inkeep"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=drawn(6), deadline=None)
 @given(data=st.data())
 def test_another_process_goes_on_with_the_same_requests(policy: str, data: st.DataObject) -> None:
     """The note and what is left out are in the log: resumed anywhere, what is sent is what would have been sent."""

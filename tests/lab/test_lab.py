@@ -140,8 +140,8 @@ def test_a_model_may_summarise(served_here: Here, provider: Provider, tmp_path: 
 @needs_data
 @pytest.mark.parametrize("window", [8_000, 32_000])
 async def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) -> None:
-    """Every sixteenth conversation; the benchmark `lab` runs them all."""
-    conversations = list(load(DATA / "conversations.jsonl"))[::16]
+    """Every twenty-fourth conversation; the benchmark `lab` runs them all."""
+    conversations = list(load(DATA / "conversations.jsonl"))[::24]
     tallies = {}
     for name in POLICIES:
         tally = tallies[name] = Tally(name)

@@ -18,7 +18,7 @@ from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
-BURSTS = drawn(15)
+BURSTS = drawn(9)
 
 
 class PlainEditor:
