@@ -10,8 +10,8 @@ from co_tui.agent.served_models import list_models, name_of, window_of
 from co_tui.agent.wire import NoAnswer
 from co_tui.record import Record
 
-TIMEOUT_S: Final = 1.0
-"""This machine answers at once or not at all."""
+TIMEOUT_S: Final = 3.0
+"""This machine answers at once or not at all, unless it is busy; the screen does not wait for it."""
 MOST_MODELS: Final = 200
 MOST_LOOKED_INTO: Final = 24
 """Each is a question of its own; of further ones only the names are told."""

@@ -22,6 +22,8 @@ NAMES_SHARE: Final = 0.1
 NAMES_A_TOKEN: Final = 1.5
 LEAST_NAMES, MOST_NAMES = 200, 3_000
 """So many of the weightiest names are looked at, the more the larger the budget."""
+SPENT: Final = 0.02
+"""Of the budget: with less than this left, no further line is looked for."""
 LINE_COST: Final = 1
 NOTABLE: Final = 1.3
 NOTABLE_ALONE: Final = 1.0
@@ -100,7 +102,8 @@ class Chooser:
         queue = [(-self._worth(line), number) for number, line in enumerate(lines)]
         heapq.heapify(queue)
         texts = {excerpt.text.strip() for excerpt in self.chosen}
-        while queue and budget > 0:
+        spent = SPENT * budget
+        while queue and budget > spent:
             worth, number = heapq.heappop(queue)
             line = lines[number]
             text = line.excerpt.text.strip()

@@ -170,7 +170,7 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         await until(pilot, lambda: app.controller.state.policy == "co-cli")
         assert "⇄ policy" in screen_text(app) and "co-cli" in screen_text(app).splitlines()[0]
         await type_text(pilot, "/policy nonsense\n")
-        await until(pilot, lambda: "is not allowed: one of balanced" in transcript_text(app))
+        await until(pilot, lambda: "There is no policy 'nonsense'; choose one of balanced" in transcript_text(app))
         assert app.controller.state.policy == "co-cli"
 
 

@@ -30,7 +30,7 @@ async def test_a_sign_without_a_command_says_how_to_use_it(home: Path, provider:
         app.chat.prompt.insert("! ")
         await pilot.press("enter")
         await until(pilot, lambda: "as in `!git status`" in transcript_text(app))
-        assert app.chat.prompt.text == "! " and app.controller.session is None, "it stays, and nothing was sent"
+        assert app.chat.prompt.text == "" and app.controller.session is None, "what is written next is not a command"
 
 
 async def test_esc_stops_it_while_it_speaks(home: Path, provider: Provider) -> None:

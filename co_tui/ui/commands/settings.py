@@ -81,9 +81,12 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
 @command("policy")
 async def policy(host: CommandHost, name: str) -> None:
     launch = host.settings.launch
+    names = settings.policy_names(launch.paths)
     if not name:
-        names = ", ".join(settings.policy_names(launch.paths))
-        host.say(f"{_policy_numbers(launch.loaded)}\nAll policies: {names}. /policy NAME chooses one.")
+        host.say(f"{_policy_numbers(launch.loaded)}\nAll policies: {', '.join(names)}. /policy NAME chooses one.")
+        return
+    if name not in names:
+        host.fail(f"There is no policy {settings.shown(name)}; choose one of {', '.join(names)}.")
         return
     changed = launch.reloaded(policy=name)
     if changed.problems:

@@ -54,7 +54,7 @@ class ApprovalsScreen(Dialog[None]):
         if self._shown:
             options.highlighted = min(highlighted, len(self._shown) - 1)
         else:
-            options.add_option(Option("Nothing is: each change, and each command that may change something, is asked."))
+            options.add_option(Option("Nothing: every change, and every such command, is asked about."))
 
     async def action_revoke(self) -> None:
         at = self.query_one(OptionList).highlighted

@@ -247,6 +247,7 @@ class Prompt(TextArea):
             return
         called = command_table.called(text)
         if text.strip() == OWN_COMMAND_SIGN:
+            self._leave(text)  # what is written next is not meant for a shell
             self.post_message(self.Refused(HOW_TO_RUN))
             return
         if called is not None and command_table.find(called.name) is None:
