@@ -39,11 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="co-tui", description="Talk with LLM agents; the context window in the open, nothing lost.")
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
     _model_options(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--continue", dest="resume_latest", action="store_true", help="open the latest session")
-    which.add_argument(
-        "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
-    )
+    _resume_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     prompt = commands.add_parser("run", help="answer one prompt without the screen")
@@ -123,6 +119,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     _json_option(importing)
 
+    serve = commands.add_parser("serve", help="the app in a browser's tab, for this machine only")
+    serve.add_argument("--port", type=_port, default=8000, metavar="N", help="8000 without it; 0 takes a free one")
+    serve.add_argument(
+        "--host", type=shell_text, default="127.0.0.1", metavar="NAME", help="another address to serve on"
+    )
+    serve.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="let other machines in: whoever has the address can then do here what you can, over an open line",
+    )
+    _model_options(serve)
+    _resume_options(serve)
+
     commands.add_parser("doctor", help="check the installation")
     return parser
 
@@ -135,6 +144,14 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _resume_options(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--continue", dest="resume_latest", action="store_true", help="open the latest session")
+    which.add_argument(
+        "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
+    )
+
+
 def _json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
@@ -143,4 +160,10 @@ def _positive(text: str) -> int:
     # More digits than that are no number of anything, and too many for Python or SQLite to read.
     if not text.isdecimal() or len(text) > len(str(MOST)) or not 1 <= int(text) <= MOST:
         raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a whole number from 1 to {MOST:,}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a port, from 0 to 65535")
     return int(text)

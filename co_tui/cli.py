@@ -36,6 +36,20 @@ if TYPE_CHECKING:
     Options = Namespace | SimpleNamespace
 
 MOST_PROMPT_BYTES = 64_000_000
+SERVED_DRIVER = "co_tui.ui.served_driver:ServedDriver"
+"""What shows the app when it has a page of `co-tui serve` instead of a terminal, as the library is told it."""
+
+OF_A_TERMINAL = (
+    "COLUMNS",
+    "LINES",
+    "TERM_PROGRAM",
+    "KITTY_WINDOW_ID",
+    "WEZTERM_PANE",
+    "ITERM_SESSION_ID",
+    "TMUX",
+    "STY",
+)
+"""What tells about the terminal a server was started in, and nothing about a page it serves."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -165,6 +179,8 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
             from co_tui.headless.exporting import export
 
             return export(context, options.id, form=options.form, file=options.output, environ=environ)
+        case "serve":
+            return _serve(options, environ)
     raise AssertionError(f"nobody does {options.command}")
 
 
@@ -176,7 +192,8 @@ def _present_folder() -> Path:
 
 
 def _open_app(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb":
+    has_page = environ.get("TEXTUAL_DRIVER") == SERVED_DRIVER
+    if not has_page and (not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb"):
         say("The app needs a terminal that can move its cursor. `co-tui run -p …` answers a prompt without one.")
         return WRONG_USAGE
     session_id = ""
@@ -201,6 +218,20 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
             model=getattr(options, "model", ""),
         )
     )
+
+
+def _serve(options: "Options", environ: Mapping[str, str]) -> int:
+    from co_tui.headless.serve import Address, serve
+
+    chosen = {"--model": getattr(options, "model", ""), "--policy": getattr(options, "policy", "")}
+    arguments = [word for name, value in chosen.items() if value for word in (name, value)]
+    if options.resume is not None:
+        arguments += ["--resume", *filter(None, [options.resume])]
+    elif options.resume_latest:
+        arguments.append("--continue")
+    kept = {name: value for name, value in environ.items() if name not in OF_A_TERMINAL}
+    given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    return serve(Address(options.host, options.port), arguments, given, allow_remote=options.allow_remote)
 
 
 def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:

@@ -21,6 +21,8 @@ HEAVY = (
     "tomlkit",
     "mcp",
     "fastmcp",
+    "aiohttp",
+    "textual_serve",
 )
 
 

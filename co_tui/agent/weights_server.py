@@ -65,6 +65,8 @@ class WeightsServer:
         self._starts += 1
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
+            # Without the present folder among the places that modules come from: it may hold anything.
+            "-P",
             "-m",
             "co_tui.agent.embedded_server",
             str(weights.file),

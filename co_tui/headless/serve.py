@@ -1,0 +1,98 @@
+"""`co-tui serve`: the same screen in a browser's tab."""
+
+import asyncio
+import errno
+import ipaddress
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, finish, put, say
+from co_tui.headless.stopping import reacting
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Address(NamedTuple):
+    """Where the page is served."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        try:
+            return self.host in LOOPBACK_NAMES or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def serve(address: Address, app_arguments: Sequence[str], environ: Mapping[str, str], *, allow_remote: bool) -> int:
+    """Serve until asked to stop; every app ends with it. `environ` is what the apps get."""
+    if not address.is_loopback and not allow_remote:
+        say(
+            f"Serving on {address.host} lets other machines in: whoever has the address can read your files, run "
+            "commands and use your keys as you do here, and anybody on the way can read along, for nothing is "
+            "encrypted. If that is what you want, add --allow-remote; else leave --host out, and use an ssh tunnel."
+        )
+        return WRONG_USAGE
+    return asyncio.run(_serve(address, app_arguments, environ))
+
+
+async def _serve(address: Address, app_arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    from aiohttp import web
+
+    from co_tui.headless.web.page_server import PageServer
+    from co_tui.headless.web.served_app import AppCommand
+
+    # Without the present folder among the places that modules come from: it may hold anything.
+    command = AppCommand((sys.executable, "-P", "-m", "co_tui", *app_arguments), environ)
+    hosts = frozenset({address.host, *LOOPBACK_NAMES}) if address.is_loopback else frozenset()
+    server = PageServer(command, address.host, address.port, hosts=hosts)
+    runner = web.AppRunner(await server.application(), access_log=None, handle_signals=False)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, address.host, address.port)
+        try:
+            await site.start()
+        except OSError as error:
+            say(_why_not(address, error))
+            return FAILED
+        _tell(address._replace(port=runner.addresses[0][1]), server.secret)
+        await _until_asked_to_stop()
+    finally:
+        await runner.cleanup()
+    return DONE
+
+
+async def _until_asked_to_stop() -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def ask() -> None:
+        loop.call_soon_threadsafe(stop.set)
+
+    with reacting(ask):
+        await stop.wait()
+    say("Stopping; every session is kept.")
+
+
+def _tell(address: Address, secret: str) -> None:
+    put(f"{address.url}/{secret}/")
+    finish()
+    say("Open this address in a browser: each tab is an app of its own in this folder, and closing one ends its app.")
+    if address.is_loopback:
+        say("Only this machine reaches it, and only with the letters at its end. Ctrl+C stops.")
+    else:
+        say("OTHER MACHINES REACH IT: whoever has this address can do here what you can. Ctrl+C stops.")
+
+
+def _why_not(address: Address, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {address.port} is taken by another program. Choose another with --port; 0 takes a free one."
+    if error.errno == errno.EACCES:
+        return f"Port {address.port} may not be used by you; choose one above 1023 with --port."
+    return f"{address.host} is no address of this machine that can be served on: {error.strerror or error}."

@@ -1,0 +1,47 @@
+"""The library's driver for an app in a browser, whose terminal may go away at any moment."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from typing import Any
+
+from textual.app import App
+from textual.drivers import web_driver
+
+from co_tui.ui.driver import QuietParser
+
+
+class ServedDriver(web_driver.WebDriver):
+    """Reads keys through `QuietParser`; when the server that passes them on is gone, that is a hang-up."""
+
+    def __init__(self, app: App[Any], **options: Any) -> None:
+        super().__init__(app, **options)
+        self._deaf = False
+        self._write = self._write_unless_gone  # type: ignore[assignment]  # the library's is a partial of `os.write`
+
+    def start_application_mode(self) -> None:
+        # The library takes the signals for itself, and would leave without closing the session.
+        ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        super().start_application_mode()
+        for number, handler in ours.items():
+            asyncio.get_running_loop().remove_signal_handler(number)
+            signal.signal(number, handler)
+
+    def run_input_thread(self) -> None:
+        # As in `QuietDriver`: the library has no other way of being given a parser.
+        setattr(web_driver, "XTermParser", QuietParser)  # noqa: B010
+        super().run_input_thread()
+        if not self.exit_event.is_set():
+            self.give_up()
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    def give_up(self) -> None:
+        """Nobody reads what is written: write no more."""
+        self._deaf = True
+
+    def _write_unless_gone(self, data: bytes) -> int:
+        if not self._deaf:
+            with contextlib.suppress(OSError):
+                return os.write(self.fileno, data)
+        return len(data)

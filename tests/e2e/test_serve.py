@@ -1,0 +1,126 @@
+"""`co-tui serve`: the app in a real browser, and closed to everybody else."""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from tests.support.browser import browsing, needs_browser
+from tests.support.command import Command
+from tests.support.here import Here
+from tests.support.provider import Provider, Reply
+from tests.support.terminal import wait_for_end
+
+
+class Served:
+    """A running `co-tui serve`."""
+
+    def __init__(self, command: Command) -> None:
+        self.process = command.start("serve", "--port", "0")
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+        self.host = urlsplit(self.url).netloc
+
+    @property
+    def apps(self) -> list[int]:
+        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True)
+        return [int(each) for each in found.stdout.split()]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Once it has ended: its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+@pytest.fixture
+def page_server(served: Command) -> Iterator[Served]:
+    running = Served(served)
+    yield running
+    running.stop()
+
+
+@needs_browser
+async def test_the_app_in_a_browser(page_server: Served, served: Command, provider: Provider, tmp_path: Path) -> None:
+    provider.script = [Reply(text="The answer is **42**, as ever.")]
+    async with browsing(tmp_path / "profile") as page:
+        await page.open(page_server.url)
+        await page.wait("Write a message", "f1 Help")
+        await page.type("What is it?")
+        await page.press("Enter", 13)
+        await page.wait("▌ What is it?", "The answer is 42, as ever.", "turn 1")
+        await page.press("F1", 112)
+        await page.wait("╭─ Help", "Browse past sessions")
+        await page.press("Escape", 27)
+        (app,) = page_server.apps
+        assert page_server.stop(signal.SIGINT) == 0
+        wait_for_end(app)
+        await page.wait("co-tui --resume")
+        assert "Everything said is kept" in await page.evaluate("document.querySelector('#ended').innerText")
+    (row,) = served("sessions", "--json").objects
+    assert row["title"] == "What is it?" and row["cwd"] == str(served.cwd)
+    kinds = [event["type"] for event in served("show", row["id"], "--json").objects if "type" in event]
+    assert "session.error" not in kinds
+
+
+async def test_only_the_page_that_was_served_gets_in(page_server: Served, served: Command) -> None:
+    # Modules of the folder that the app is opened in are not loaded.
+    (served.cwd / "json.py").write_text("raise SystemExit")
+    url, host = page_server.url, page_server.host
+    origin = f"http://{host}"
+    async with aiohttp.ClientSession() as session:
+
+        async def status(address: str, **headers: str) -> int:
+            async with session.get(address, headers=headers) as answer:
+                assert answer.status != 200 or "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+                return answer.status
+
+        assert await status(url) == 200
+        for asset in ("static/js/textual.js", "own/page.js", "own/page.css", "static/css/xterm.css"):
+            assert await status(url + asset) == 200
+        assert await status(origin) == 403 and await status(f"{origin}/static/js/textual.js") == 403
+        assert await status(f"{url[:-2]}x/") == 403
+        assert await status(url, Host="rebound.example") == 403
+        for wrong in ({"Origin": "http://evil.example"}, {}, {"Origin": "null"}):
+            with pytest.raises(aiohttp.WSServerHandshakeError):
+                await session.ws_connect(f"{url}socket/dark", headers=wrong)
+        assert page_server.apps == []
+        async with session.ws_connect(f"{url}socket/dark?width=90&height=30", headers={"Origin": origin}) as terminal:
+            assert b"\x1b[?1049h" in await terminal.receive_bytes(timeout=30)
+            (app,) = page_server.apps
+            port = host.rpartition(":")[2]
+            (served.cwd / "json.py").unlink()
+            taken = await asyncio.to_thread(served, "serve", "--port", port)
+            assert taken.code == 1 and f"Port {port} is taken" in taken.err and taken.out == ""
+            page_server.stop(signal.SIGKILL)
+            wait_for_end(app)  # nobody is left who could end it
+
+
+async def test_closing_the_page_ends_its_app(page_server: Served) -> None:
+    headers = {"Origin": f"http://{page_server.host}"}
+    async with aiohttp.ClientSession() as session:
+        async with session.ws_connect(f"{page_server.url}socket/light?width=90&height=30", headers=headers) as terminal:
+            await terminal.receive_bytes(timeout=30)
+            await terminal.send_str(json.dumps(["stdin", "half a tho"]))
+            (app,) = page_server.apps
+        await asyncio.to_thread(wait_for_end, app)
+    assert page_server.process.poll() is None
+
+
+def test_other_machines_are_let_in_only_by_name(here: Here) -> None:
+    for host in ("0.0.0.0", "::", "192.0.2.7", "machine.example"):
+        refused = here("serve", "--host", host)
+        assert refused.code == 2 and "--allow-remote" in refused.err and host in refused.err
+    nowhere = here("serve", "--host", "192.0.2.7", "--allow-remote", "--port", "0")
+    assert nowhere.code == 1 and "192.0.2.7 is no address of this machine" in nowhere.err
+    assert here("serve", "--port", "70000").code == 2
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "is taken" in here("serve", "--port", str(taken.getsockname()[1])).err

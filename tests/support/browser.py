@@ -1,0 +1,124 @@
+"""A real browser without a window, driven through its own protocol."""
+
+import asyncio
+import base64
+import itertools
+import json
+import shutil
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_SHIFT = 8
+_COPIED = """(() => {
+    const copied = new DataTransfer();
+    const copying = new ClipboardEvent("copy", {clipboardData: copied, bubbles: true});
+    document.querySelector(".xterm").dispatchEvent(copying);
+    return copied.getData("text/plain");
+})()"""
+
+
+class Page:
+    """A tab with a terminal in it."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse, width: int, height: int) -> None:
+        self._socket = socket
+        self._size = (width, height)
+        self._numbers = itertools.count(1)
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        number = next(self._numbers)
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        async for message in self._socket:
+            answer = json.loads(message.data)
+            if answer.get("id") == number:
+                assert "error" not in answer, answer
+                return dict(answer["result"])
+        raise AssertionError("the browser went away")
+
+    async def evaluate(self, script: str) -> Any:
+        found = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        return found["result"].get("value")
+
+    async def open(self, url: str) -> None:
+        await self.call("Page.navigate", url=url)
+
+    async def type(self, text: str) -> None:
+        await self.call("Input.insertText", text=text)
+
+    async def press(self, key: str, code: int) -> None:
+        for kind in ("keyDown", "keyUp"):
+            await self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    async def text(self) -> str:
+        """What the terminal shows: everything is selected with the mouse, as a person does who wants to copy it."""
+        width, height = self._size
+        ends = [("mousePressed", 2, 2, 1), ("mouseMoved", width - 4, height - 4, 1)]
+        for kind, x, y, buttons in [*ends, ("mouseReleased", width - 4, height - 4, 0)]:
+            pressed = {"button": "left", "buttons": buttons, "clickCount": 1, "modifiers": _SHIFT}
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
+        return str(await self.evaluate(_COPIED))
+
+    async def wait(self, *wanted: str, seconds: float = 60) -> str:
+        until = time.monotonic() + seconds
+        seen = ""
+        while time.monotonic() < until:
+            if await self.evaluate("document.body.classList.contains('-first-byte')"):
+                seen = await self.text()
+                if all(text in seen for text in wanted):
+                    return seen
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{wanted} did not happen within {seconds} s:\n{seen}")
+
+    async def picture(self) -> bytes:
+        return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
+
+
+@asynccontextmanager
+async def browsing(profile: Path, width: int = 1200, height: int = 800) -> AsyncIterator[Page]:
+    """A browser with one empty tab."""
+    assert CHROMIUM is not None
+    places = (f"--user-data-dir={profile}", "--remote-debugging-port=0", f"--window-size={width},{height}")
+    nowhere = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
+    process = await asyncio.create_subprocess_exec(CHROMIUM, *OPTIONS, *places, "about:blank", **nowhere)
+    try:
+        port = await _port(profile / "DevToolsActivePort")
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                (tab,) = [each for each in await answer.json() if each["type"] == "page"]
+            async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                page = Page(socket, width, height)
+                screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+                await page.call("Emulation.setDeviceMetricsOverride", **screen)
+                yield page
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def _port(file: Path) -> str:
+    for _ in range(600):
+        if lines := await asyncio.to_thread(_lines, file):
+            return lines[0]
+        await asyncio.sleep(0.05)
+    raise AssertionError("the browser did not happen within 30 s")
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
