@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.session.questions import Questions
 from co_tui.settings import Loaded
+from co_tui.ui.garbage import set_aside_loaded
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Backend:
             )
             self.trouble = configure(launch.settings.telemetry)
         finally:
+            set_aside_loaded()
             gc.enable()
         self._environment.settings = self.launch.settings  # what was trusted meanwhile
         self.ready = True

@@ -1,7 +1,6 @@
 """From the command line to the first paint."""
 
-import gc
-
+from co_tui.ui.garbage import search_rarely
 from co_tui.ui.launch import Launch
 
 
@@ -16,6 +15,6 @@ def start(launch: Launch) -> int:
 
         dark, typed = look_at(launch.environ.get("COLORFGBG", "")) if launch.settings.theme == "auto" else (True, "")
         app = CoTui(launch, dark=dark, typed_ahead=typed_before + typed)
-        gc.enable()
+        search_rarely()
         app.run()
     return app.return_code or 0

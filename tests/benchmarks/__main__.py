@@ -2,11 +2,12 @@
 
 import sys
 
-from tests.benchmarks import app, compaction, counting, foundation, lab, ledger, memory, pipeline, work
+from tests.benchmarks import app, compaction, counting, foundation, lab, latency, ledger, memory, pipeline, work
 
 BENCHMARKS = {
     "foundation": foundation.main,
     "app": app.main,
+    "latency": latency.main,
     "pipeline": pipeline.main,
     "compaction": compaction.main,
     "counting": counting.main,

@@ -1,4 +1,4 @@
-"""The app: launch, opening long sessions, keys and scrolling while text streams, tokens on the screen."""
+"""The app: launch, opening long sessions, keys while text streams, tokens on the screen."""
 
 import asyncio
 import subprocess
@@ -7,22 +7,21 @@ import tempfile
 import time
 from pathlib import Path
 
-from co_tui.events import Event, Message, SessionStart, StreamDelta
+from co_tui.events import Event, StreamDelta
 from co_tui.ui.app import CoTui
 from tests.benchmarks.figures import median, percentile, print_table
+from tests.benchmarks.latency import MIXED, SIZES, frame, keys, stored
 from tests.benchmarks.terminal import BARE_APP, launch_to_echo_ms
 from tests.support.screen import launch_for
 
-SIZES = (10, 1_000, 10_000)
 LAUNCHES = 9
-MIXED = "## A heading\n\nSome **bold** words and `code` in a paragraph that wraps over the line.\n\n- one\n- two\n\n"
 CODE = "```python\n" + "def answer(question: str) -> str:  # a comment\n    return question.upper()\n" * 2000
 TOKEN_CHARS = 4
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        homes = {size: _stored(Path(folder) / f"home{size}", size) for size in SIZES}
+        homes = {size: stored(Path(folder) / f"home{size}", size) for size in SIZES}
         print_table(_launching(Path(folder), homes))
         print()
         for size, home in homes.items():
@@ -31,20 +30,6 @@ def main() -> None:
         print_table(asyncio.run(_streaming(homes[10])))
         print()
         print_table(_memory())
-
-
-def _stored(home: Path, messages: int) -> Path:
-    launch = launch_for(home)
-    writer = launch.store.writing()
-    writer.append("runtime", [SessionStart(model="embedded", cwd=str(launch.cwd))]).result()
-    facts = []
-    for n in range(messages // 2):
-        asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"Question {n}? " * (1 + n % 9)}]}
-        reply = {"kind": "response", "parts": [{"part_kind": "text", "content": MIXED * (1 + n % 4)}]}
-        facts += [Message(turn=n + 1, message=asked), Message(turn=n + 1, message=reply)]
-    writer.append("runtime", facts).result()
-    launch.store.close()
-    return home
 
 
 def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
@@ -75,47 +60,11 @@ async def _using(home: Path, size: int) -> list[tuple[str, str]]:
         await pilot.pause()
         opened = (time.perf_counter() - start) * 1000
         rows = [(f"{size:,} messages: opened", f"{opened:.0f} ms")]
-        rows.append(("  key to frame, idle", _spread(await _keys(app, 60))))
-        pages = []
-        for _ in range(40):
-            before = time.perf_counter()
-            app.chat.action_page(-1)
-            await _frame(app)
-            pages.append((time.perf_counter() - before) * 1000)
-        rows.append(("  page up", _spread(pages)))
-        app.chat.transcript.follow_end()
         streaming = asyncio.create_task(_stream(app, MIXED * 200, tokens_per_s=500))
         await asyncio.sleep(0.2)
-        rows.append(("  key to frame, 500 tokens/s streaming", _spread(await _keys(app, 60, pause_s=0.03))))
+        rows.append(("  key to frame, 500 tokens/s streaming", _spread(await keys(app, 60, pause_s=0.03))))
         streaming.cancel()
     return rows
-
-
-async def _keys(app: CoTui, count: int, pause_s: float = 0.0) -> list[float]:
-    """From a key's arrival in the app to the frame that shows it."""
-    from textual import events
-
-    taken = []
-    for n in range(count):
-        await asyncio.sleep(pause_s)
-        before = time.perf_counter()
-        length = len(app.chat.prompt.text)
-        app.post_message(events.Key("x", "x"))
-        while len(app.chat.prompt.text) == length:
-            await asyncio.sleep(0)
-        await _frame(app)
-        taken.append((time.perf_counter() - before) * 1000)
-        if n % 20 == 19:
-            app.chat.prompt.text = ""
-            await _frame(app)
-    return taken
-
-
-async def _frame(app: CoTui) -> None:
-    """Until what is due to be drawn has been drawn."""
-    drawn = asyncio.Event()
-    app.screen.call_after_refresh(drawn.set)
-    await drawn.wait()
 
 
 async def _stream(app: CoTui, text: str, tokens_per_s: float) -> None:
@@ -154,7 +103,7 @@ async def _streaming(home: Path) -> list[tuple[str, str]]:
                     await asyncio.sleep(0)
             while app.chat.transcript._pending:
                 await asyncio.sleep(0.01)
-            await _frame(app)
+            await frame(app)
             taken = time.perf_counter() - start
         rows.append((f"tokens/s on screen, {name}", f"{len(text) / TOKEN_CHARS / taken:,.0f} (target 2,000)"))
     return rows

@@ -197,6 +197,6 @@ async def test_a_huge_reply_is_drawn_in_part_and_kept_whole(home: Path, provider
     provider.script = [Reply(text=("word" * 50 + " ") * 1_500)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "talk")
-        await until(pilot, lambda: "more characters are in the log" in screen_text(app))
+        await until(pilot, lambda: "more characters: v in the chat" in screen_text(app))
         block = next(block for block in app.chat.transcript.blocks if block.kind == "reply")
         assert len(block.text.strip()) >= 299_999 and isinstance(app.chat.transcript, Transcript)

@@ -13,8 +13,8 @@ from textual.strip import Strip
 TAB_SPACES = 4
 
 
-def highlighted(text: str, language: str, width: int, theme: str, background: str) -> list[Strip]:
-    """The code as lines of exactly `width` cells; long lines go on below, nothing is cut off."""
+def highlighted(text: str, language: str, narrow: int, width: int, theme: str, background: str) -> list[Strip]:
+    """The code as lines of `narrow` to `width` cells; longer lines go on below, nothing is cut off."""
     base = Style.parse(f"on {background}")
     margin = Segment(" ", base)
     inner = max(1, width - 2)
@@ -22,8 +22,8 @@ def highlighted(text: str, language: str, width: int, theme: str, background: st
     for segments in _token_lines(text.rstrip("\n"), language, theme, base):
         whole = Strip(segments)
         cuts = [*range(inner, whole.cell_length, inner), whole.cell_length]
-        for part in whole.divide(cuts) if segments else [Strip.blank(inner, base)]:
-            lines.append(Strip([margin, *part.extend_cell_length(inner, base), margin]))
+        for part in whole.divide(cuts) if segments else [Strip.blank(narrow - 2, base)]:
+            lines.append(Strip([margin, *part.extend_cell_length(narrow - 2, base), margin]))
     return lines
 
 

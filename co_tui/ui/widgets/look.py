@@ -10,6 +10,13 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
+PROSE_COLUMNS = 100
+"""Longer lines are hard to read; code, tables and what tools say may be wider."""
+
+
+def prose_width(width: int) -> int:
+    return min(width, PROSE_COLUMNS)
+
 
 class Palette(NamedTuple):
     """The colours of a theme, as the transcript uses them."""
@@ -53,8 +60,8 @@ class Look:
                 "markdown.item.bullet": f"bold {palette.accent}",
                 "markdown.item.number": f"bold {palette.accent}",
                 "markdown.hr": palette.muted,
-                "markdown.link": f"underline {palette.accent}",
-                "markdown.link_url": palette.muted,
+                "markdown.link_url": f"underline {palette.accent}",
+                "markdown.address": palette.muted,
                 "markdown.table.border": palette.muted,
                 "markdown.table.header": "bold",
             }
@@ -69,22 +76,24 @@ class Look:
         return [Strip(line) for line in rendered]
 
     def prose(self, text: str, width: int) -> list[Strip]:
-        """Markdown that is no code block."""
+        """Markdown that is no code block; its tables may be wider than its words."""
+        narrow = prose_width(width)
         if not self.rich:
-            return _trimmed(self.plain(text, width))
+            return _trimmed(self.plain(text, narrow))
         from co_tui.ui.widgets.markdown import ChatMarkdown
 
         try:
-            return _trimmed(self.lines(ChatMarkdown(text), width))
+            return _trimmed(self.lines(ChatMarkdown(text, narrow, width), width))
         except Exception:  # whatever a model writes, a screen that cannot show it nicely still shows it
-            return _trimmed(self.plain(text, width))
+            return _trimmed(self.plain(text, narrow))
 
     def code(self, text: str, language: str, width: int) -> list[Strip]:
         if not self.rich:
             return self.plain(text.rstrip("\n"), width)
         from co_tui.ui.widgets.code import highlighted
 
-        return highlighted(text, language, width, self.palette.code_theme, self.palette.surface)
+        narrow = prose_width(width)
+        return highlighted(text, language, narrow, width, self.palette.code_theme, self.palette.surface)
 
     def plain(self, text: str, width: int, style: Style | None = None) -> list[Strip]:
         return self.lines(Text(text.expandtabs(4), style=style or "", overflow="fold"), width)

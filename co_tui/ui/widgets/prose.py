@@ -1,5 +1,6 @@
 """Markdown as lines that can grow while it is still being written."""
 
+from rich.segment import Segment
 from textual.strip import Strip
 
 from co_tui.ui.widgets.look import Look
@@ -10,7 +11,10 @@ CODE_MARGIN = 2
 
 
 class Prose:
-    """Markdown as lines, at one width; grows at its end without rendering the rest again."""
+    """Markdown as lines, at one width; grows at its end without rendering the rest again.
+
+    Lines are kept as their segments: a strip holds a dozen caches, which garbage collections would go through.
+    """
 
     def __init__(self, look: Look, width: int) -> None:
         self._look = look
@@ -18,8 +22,8 @@ class Prose:
         # A long line of code is cut where it is wrapped.
         inner = max(1, width - CODE_MARGIN)
         self._cutter = Cutter(max(1, LONGEST_CODE_LINE_CHARS // inner) * inner)
-        self._final: list[Strip] = []
-        self._tail: list[Strip] = []
+        self._final: list[list[Segment]] = []
+        self._tail: list[list[Segment]] = []
 
     def feed(self, text: str) -> None:
         for piece in self._cutter.feed(text):
@@ -50,14 +54,14 @@ class Prose:
             return self._look.code(piece.text, piece.language, self._width)
         return self._look.prose(piece.text, self._width)
 
-    def _add(self, lines: list[Strip], more: list[Strip], piece: MarkdownPiece) -> None:
+    def _add(self, lines: list[list[Segment]], more: list[Strip], piece: MarkdownPiece) -> None:
         if not piece.joined and (self._final or lines) and more:
-            lines.append(Strip.blank(0))
-        lines.extend(more)
+            lines.append([])
+        lines.extend(map(list, more))
 
     def __len__(self) -> int:
         return len(self._final) + len(self._tail)
 
-    def __getitem__(self, index: int) -> Strip:
+    def __getitem__(self, index: int) -> list[Segment]:
         count = len(self._final)
         return self._final[index] if index < count else self._tail[index - count]

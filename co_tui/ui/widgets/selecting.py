@@ -30,7 +30,7 @@ def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
     first = selection.start.y if selection.start else 0
     last = selection.end.y if selection.end else total - 1
     places = (layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1))
-    lines = [layout.lay_out(place.block).line(place.line).text if place else "" for place in places]
+    lines = [layout.lay_out(place.block).text_of(place.line) if place else "" for place in places]
     local = Selection(
         Offset(selection.start.x, 0) if selection.start else None,
         Offset(selection.end.x, last - first) if selection.end else None,

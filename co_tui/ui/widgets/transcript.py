@@ -171,11 +171,18 @@ class Transcript(ScrollView, can_focus=True):
         self._placing = True
         try:
             self._settled_size = self.size
-            self.virtual_size = Size(self._width, self._layout.row_count)
+            self._set_rows(self._layout.row_count)
             self.scroll_to(y=self._layout.row_of(self._top), animate=False, immediate=True, force=True)
         finally:
             self._placing = False
         self.refresh()
+
+    def _set_rows(self, rows: int) -> None:
+        """Tell the scroll bar; the usual way would lay out and draw the whole screen for it."""
+        size = Size(self._width, rows)
+        if size != self.virtual_size:
+            self.set_reactive(Transcript.virtual_size, size)
+            self._scroll_update(size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         # While the size changes, the library moves the view by itself; what follows the change sets it right.
@@ -212,7 +219,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        base = self.rich_style
+        base = self.visual_style.rich_style
         place = self._in_view(y)
         if place is None:
             return Strip.blank(width, base)

@@ -1,0 +1,146 @@
+"""What each kind of block looks like, line by line: who speaks, what is said, what is folded away."""
+
+from collections.abc import Callable
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.strip import Strip
+
+from co_tui.session.tool_wording import BETWEEN_STEPS, diff_of, told_arguments
+from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.diffs import coloured_diff, holds_diff
+from co_tui.ui.widgets.look import Look, prose_width
+
+BAR = "▌ "
+INDENT = "  "
+MAX_RESULT_CHARS = 20_000
+"""An opened tool result, or a prompt, shows this much; the log keeps all of it."""
+
+
+def head_of(block: Block, look: Look, width: int) -> list[Strip]:
+    """Who speaks, and when."""
+    narrow = prose_width(width)
+    if block.kind == "user":
+        right = block.status or block.time
+        return [_spread(Segment("You", look.you), Segment(right, look.muted), narrow)]
+    if block.first_of_reply:
+        return [_spread(Segment("co-tui", look.me), Segment(block.time, look.muted), narrow)]
+    return []
+
+
+def _spread(left: Segment, right: Segment, width: int) -> Strip:
+    gap = max(1, width - cell_len(left.text) - cell_len(right.text))
+    return Strip([left, Segment(" " * gap), right])
+
+
+def _user(block: Block, look: Look, width: int) -> list[Strip]:
+    bar, room = Segment(BAR, look.you), prose_width(width) - len(BAR)
+    return [_prefixed(bar, line) for line in _clipped(block.text, look, room)]
+
+
+def _clipped(text: str, look: Look, width: int, style: Style | None = None) -> list[Strip]:
+    """As much of a text as is drawn, and how much more there is."""
+    return [*look.plain(text[:MAX_RESULT_CHARS], width, style), *_left_out(len(text), look, width)]
+
+
+def _left_out(chars: int, look: Look, width: int) -> list[Strip]:
+    """What is said of a text that is longer than is drawn of it."""
+    if chars <= MAX_RESULT_CHARS:
+        return []
+    words = f"… {chars - MAX_RESULT_CHARS:,} more characters: v in the chat shows them all"
+    return look.plain(words, width, look.muted)
+
+
+def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
+    name = block.tool_name if block.kind == "tool" else "thinking"
+    title = [_title(block, name, look, prose_width(width))]
+    if block.folded:
+        return title
+    body = _opened_tool(block, look, width - len(INDENT)) if block.kind == "tool" else _thought(block, look, width)
+    return [*title, *(_prefixed(Segment(INDENT), line) for line in body)]
+
+
+def _title(block: Block, name: str, look: Look, width: int) -> Strip:
+    """One line: what it is, what it is about, and how it ended."""
+    room = max(8, width - cell_len(name) - cell_len(block.status) - 8)
+    gist = Text(block.gist if block.folded else "", overflow="ellipsis", no_wrap=True)
+    gist.truncate(room, overflow="ellipsis")
+    sign = "▸ " if block.folded else "▾ "
+    left = Text.assemble((sign, look.muted), (name, Style(bold=True)), "  ", (gist.plain, look.muted))
+    gap = max(2, width - left.cell_len - cell_len(block.status))
+    style = look.error if block.status == "failed" else look.muted
+    title = Text.assemble(left, " " * gap, (block.status, style))
+    title.truncate(width, overflow="ellipsis")
+    return look.lines(title, width)[0]
+
+
+def _thought(block: Block, look: Look, width: int) -> list[Strip]:
+    return _clipped(block.text, look, prose_width(width) - len(INDENT), look.muted)
+
+
+def _opened_tool(block: Block, look: Look, width: int) -> list[Strip]:
+    """What was asked, and what came of it; as wide as there is room."""
+    asked = _call(block, look, width)
+    shown = block.result[:MAX_RESULT_CHARS]
+    if not shown:
+        return asked
+    said = coloured_diff(shown.split("\n"), look, width) if holds_diff(shown) else look.plain(shown, width)
+    return [*asked, *said, *_left_out(len(block.result), look, width)]
+
+
+def _call(block: Block, look: Look, width: int) -> list[Strip]:
+    """What was asked of a tool; a change of a file as the lines that went and came."""
+    changed = diff_of(block.tool_name, block.text)
+    if not changed:
+        told = told_arguments(block.text) if block.text.strip("{}") else ""
+        return _clipped(told, look, width, look.muted) if told else []
+    shown = "\n".join(changed)[:MAX_RESULT_CHARS].split("\n")
+    return [*look.plain(block.gist, width, look.muted), *coloured_diff(shown, look, width)]
+
+
+def _plan(block: Block, look: Look, width: int) -> list[Strip]:
+    """One line, in which the step under way is seen; opened, a line for each step."""
+    width = prose_width(width)
+    line = Text.assemble(("☑ ", look.me), _with_present_step(block.text, width - 2))
+    line.truncate(width, overflow="ellipsis")
+    opened = [] if block.folded else look.plain(block.result, width - len(INDENT))
+    return [*look.lines(line, width)[:1], *(_prefixed(Segment(INDENT), each) for each in opened)]
+
+
+def _with_present_step(progress: str, width: int) -> str:
+    """Without the first steps, when these would keep the present one out of sight."""
+    figures, gap, told = progress.partition("  ")
+    steps = told.split(BETWEEN_STEPS)
+    present = next((n for n, step in enumerate(steps) if step.startswith("▶")), 0)
+    if cell_len(BETWEEN_STEPS.join([figures, gap, *steps[: present + 1]])) <= width:
+        return progress
+    return f"{figures}{gap}{BETWEEN_STEPS.join(['…', *steps[present:]])}"
+
+
+def _note(block: Block, look: Look, width: int) -> list[Strip]:
+    return _hanging(Segment("· ", look.muted), _clipped(block.text, look, prose_width(width) - 2, look.muted))
+
+
+def _error(block: Block, look: Look, width: int) -> list[Strip]:
+    return _hanging(Segment("✗ ", look.error), _clipped(block.text, look, prose_width(width) - 2, look.error))
+
+
+def _hanging(sign: Segment, lines: list[Strip]) -> list[Strip]:
+    """The sign once, and what follows under the words."""
+    return [_prefixed(sign if n == 0 else Segment(INDENT), line) for n, line in enumerate(lines)]
+
+
+BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {
+    "user": _user,
+    "thinking": _foldable,
+    "tool": _foldable,
+    "plan": _plan,
+    "note": _note,
+    "error": _error,
+}
+
+
+def _prefixed(prefix: Segment, line: Strip) -> Strip:
+    return Strip([prefix, *line])

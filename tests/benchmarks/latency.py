@@ -1,0 +1,149 @@
+"""How long the screen takes for what people do, in sessions of three lengths: the figures should be the same.
+
+`ACTIONS` is the list of what is measured; a screen that is opened by a command is one row in `OPENED`.
+"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from textual import events
+from textual.geometry import Size
+
+from co_tui.events import Message, SessionStart
+from co_tui.ui import command_table
+from co_tui.ui.app import CoTui
+from co_tui.ui.garbage import search_rarely, set_aside_loaded
+from tests.benchmarks.figures import median, percentile
+from tests.support.provider import Provider
+from tests.support.screen import launch_for, until
+
+SIZES = (10, 1_000, 10_000)
+SCREEN = (120, 40)
+OPENED = ("lens", "sessions", "settings", "help")
+MIXED = "## A heading\n\nSome **bold** words and `code` in a paragraph that wraps over the line.\n\n- one\n- two\n\n"
+
+Action = Callable[[CoTui], Awaitable[list[float]]]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, Provider().serving() as provider:
+        columns = [asyncio.run(_measured(stored(Path(folder) / f"home{size}", size), provider)) for size in SIZES]
+    print("  " + "p50 / p95 in ms".ljust(34) + "".join(f"{size:>16,}" for size in SIZES))
+    for name in ACTIONS:
+        print("  " + name.ljust(34) + "".join(f"{column.get(name, '–'):>16}" for column in columns))
+
+
+def stored(home: Path, messages: int) -> Path:
+    """A home with one session of so many messages."""
+    launch = launch_for(home)
+    writer = launch.store.writing()
+    writer.append("runtime", [SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))]).result()
+    facts = []
+    for n in range(messages // 2):
+        asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"Question {n}? " * (1 + n % 9)}]}
+        reply = {"kind": "response", "parts": [{"part_kind": "text", "content": MIXED * (1 + n % 4)}]}
+        facts += [Message(turn=n + 1, message=asked), Message(turn=n + 1, message=reply)]
+    writer.append("runtime", facts).result()
+    launch.store.close()
+    return home
+
+
+async def _measured(home: Path, provider: Provider) -> dict[str, str]:
+    """The session opened as a user does, with its engine; what is missing in this version is left out."""
+    app = CoTui(launch_for(home, provider, session_id="runtime"))
+    search_rarely()
+    figures = {}
+    async with app.run_test(size=SCREEN) as pilot:
+        await until(pilot, lambda: app.controller.idle and not app.controller.opening, seconds=120)
+        set_aside_loaded()
+        for name, action in ACTIONS.items():
+            if taken := await action(app):
+                figures[name] = f"{median(taken):.0f} / {percentile(taken, 0.95):.0f}"
+        await app.action_quit()
+    return figures
+
+
+async def frame(app: CoTui) -> None:
+    """Until what is due to be drawn has been drawn."""
+    drawn = asyncio.Event()
+    app.screen.call_after_refresh(drawn.set)
+    await drawn.wait()
+
+
+async def keys(app: CoTui, count: int = 60, pause_s: float = 0.0) -> list[float]:
+    """From a key's arrival in the app to the frame that shows it."""
+    taken = []
+    for n in range(count):
+        await asyncio.sleep(pause_s)
+        length = len(app.chat.prompt.text)
+        before = time.perf_counter()
+        app.post_message(events.Key("x", "x"))
+        while len(app.chat.prompt.text) == length:
+            await asyncio.sleep(0)
+        await frame(app)
+        taken.append((time.perf_counter() - before) * 1000)
+        if n % 20 == 19:
+            app.chat.prompt.text = ""
+            await frame(app)
+    return taken
+
+
+async def _pages(app: CoTui) -> list[float]:
+    taken = []
+    for _ in range(60):
+        if app.chat.transcript.scroll_y <= 0:
+            app.chat.transcript.follow_end()
+            await frame(app)
+        before = time.perf_counter()
+        app.chat.action_page(-1)
+        await frame(app)
+        taken.append((time.perf_counter() - before) * 1000)
+    app.chat.transcript.follow_end()
+    await frame(app)
+    return taken
+
+
+async def _resizes(app: CoTui) -> list[float]:
+    """The width changes by a column or by a half, as when a window is dragged or a pane opens."""
+    taken = []
+    for width, height in [(119, 40), (80, 30), (200, 60), SCREEN] * 5:
+        before = time.perf_counter()
+        driver = app._driver
+        assert driver is not None
+        driver._size = (width, height)
+        app.post_message(events.Resize(Size(width, height), Size(width, height)))
+        while app.chat.prompt.outer_size.width != width:
+            await asyncio.sleep(0)
+        await frame(app)
+        taken.append((time.perf_counter() - before) * 1000)
+    return taken
+
+
+def _opening(name: str) -> Action:
+    """From a command to the first frame of the screen it opens."""
+
+    async def opening(app: CoTui) -> list[float]:
+        taken: list[float] = []
+        for _ in range(5 if command_table.find(name) is not None else 0):
+            before = time.perf_counter()
+            app.run_command(name, "")
+            while app.screen is app.chat:
+                await asyncio.sleep(0)
+            await frame(app)
+            taken.append((time.perf_counter() - before) * 1000)
+            app.pop_screen()
+            await frame(app)
+        return taken
+
+    return opening
+
+
+ACTIONS: dict[str, Action] = {
+    "key to frame": keys,
+    "page up": _pages,
+    "resize": _resizes,
+    **{f"open /{name}": _opening(name) for name in OPENED},
+}

@@ -1,0 +1,88 @@
+"""What is said, as lines: how wide, with which signs, and where links go. No app is needed for it."""
+
+import pytest
+
+from co_tui.ui.themes import DARK, palette_of
+from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.links import addresses_in, is_web_address
+from co_tui.ui.widgets.look import PROSE_COLUMNS, Look
+from co_tui.ui.widgets.rendering import Laid
+
+LOOK = Look(palette_of(DARK))
+
+
+def shown(block: Block, width: int = 80) -> list[str]:
+    laid = Laid(block, LOOK, width)
+    return [laid.text_of(n).rstrip() for n in range(laid.height)]
+
+
+def reply(text: str, width: int = 80) -> list[str]:
+    return [line for line in shown(Block("reply", text), width) if line]
+
+
+@pytest.mark.parametrize("kind", ["user", "reply", "thinking", "note", "error"])
+def test_words_are_no_wider_than_is_good_to_read(kind: str) -> None:
+    block = Block(kind, "word " * 200, time="12:00", first_of_reply=True)
+    assert 80 < max(map(len, shown(block, 240))) <= PROSE_COLUMNS
+    assert max(map(len, shown(block, 50))) <= 50
+
+
+def test_code_tables_and_outputs_may_be_wider() -> None:
+    assert any(len(line) > 150 for line in reply(f"```\n{'x' * 160}\n```", 240))
+    row = "cell " * 30
+    assert any(len(line) > 150 for line in reply(f"| a | b |\n|---|---|\n| 1 | {row} |", 240))
+    assert all(len(line) <= 60 for line in reply(f"- | a | b |\n  |---|---|\n  | 1 | {row} |", 60))
+    tool = Block("tool", "{}", tool_name="shell", result="y" * 160)
+    assert any(len(line) > 150 for line in shown(tool, 240))
+
+
+def test_rules_lists_and_headings_look_as_people_write_them() -> None:
+    lines = reply("# Title\n\n---\n\n" + "\n".join(f"{n}. item {n}" for n in range(1, 12)), 40)
+    assert lines[0] == "Title" and lines[1] == "─" * 40
+    assert lines[2] == "  1. item 1" and lines[12] == " 11. item 11"
+
+
+def test_a_link_tells_where_it_goes_and_only_web_addresses_are_links() -> None:
+    text = "[click me](https://evil.example/x) <https://plain.example> https://bare.example/a. README.md [f](a.md)"
+    laid = Laid(Block("reply", text), LOOK, 200)
+    line = laid.line(1)
+    assert line.text.strip() == (
+        "click me (https://evil.example/x) https://plain.example https://bare.example/a. README.md f (a.md)"
+    )
+    links = {segment.text: segment.style.link for segment in line if segment.style and segment.style.link}
+    assert links == {
+        "click me": "https://evil.example/x",
+        "https://plain.example": "https://plain.example",
+        "https://bare.example/a": "https://bare.example/a",
+    }
+    assert reply("![a cat](https://x.example/cat.png)") == ["▣ a cat (https://x.example/cat.png)"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["javascript:alert(1)", "file:///etc/passwd", "https://", "a.md", "https://x.y/\x1b]8;;", "http://a b", "ssh://x"],
+)
+def test_what_a_browser_should_not_get_is_no_address(address: str) -> None:
+    assert not is_web_address(address)
+
+
+def test_addresses_are_found_without_the_sentence_around_them() -> None:
+    text = "See (https://a.example/x_(y)), https://b.example/?q=1. And mailto:me@c.example! https://b.example/?q=1"
+    assert addresses_in(text) == ["https://a.example/x_(y)", "https://b.example/?q=1", "mailto:me@c.example"]
+
+
+def test_changes_of_files_carry_their_signs_and_colours() -> None:
+    diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n-old\n+new"
+    laid = Laid(Block("tool", "{}", tool_name="shell", result=diff), LOOK, 60)
+    styles = {laid.text_of(n).strip(): [segment.style for segment in laid.line(n)][-1] for n in range(laid.height)}
+    assert styles["+new"].color == LOOK.me.color and styles["-old"].color == LOOK.error.color
+    assert styles["same"] != styles["+new"]
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 100_000, "漢" * 9_000, "👨‍👩‍👧‍👦" * 900, "🇫🇷" * 900, "e\u0301" * 900, "שלום " * 900]
+)
+@pytest.mark.parametrize("kind", ["user", "reply", "tool", "thinking", "note"])
+def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str) -> None:
+    laid = Laid(Block(kind, text, result=text if kind == "tool" else ""), LOOK, 60)
+    assert max(laid.line(n).cell_length for n in range(laid.height)) <= 60
