@@ -7,12 +7,12 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.count import estimate_text
 from co_tui.context.ledger import TELLING, Ledger
-from co_tui.context.names import names_in
+from co_tui.context.names import names_in, names_in_line
 from co_tui.context.said_lines import MODEL, SUMMARY_SAID, Excerpt
 
 AGAIN: Final = (1.0, 0.1, 0.03)
@@ -94,11 +94,14 @@ class Chooser:
     there: dict[str, int] = field(default_factory=dict)
     """How often each name is there already."""
     chosen: list[Excerpt] = field(default_factory=list)
+    _left: dict[str, float] = field(default_factory=dict)
+    """What one more line with a name is worth for it."""
     _places: dict[int, set[str]] = field(default_factory=dict)
     """Of which messages lines are chosen, and under whose heading."""
 
     def choose(self, lines: Sequence[Line], budget: float) -> None:
         """Take lines until nothing fits or is worth it."""
+        self._left = {name: weight * _again(self.there.get(name, 0)) for name, weight in self.weights.items()}
         queue = [(-self._worth(line), number) for number, line in enumerate(lines)]
         heapq.heapify(queue)
         texts = {excerpt.text.strip() for excerpt in self.chosen}
@@ -120,8 +123,13 @@ class Chooser:
             self._places.setdefault(line.excerpt.place.message, set()).add(line.excerpt.by)
             self.chosen.append(line.excerpt)
             texts.add(text)
-            for name in line.names:
-                self.there[name] = self.there.get(name, 0) + 1
+            self._note(line.names)
+
+    def _note(self, names: Iterable[str]) -> None:
+        for name in names:
+            times = self.there[name] = self.there.get(name, 0) + 1
+            if name in self._left:
+                self._left[name] = self.weights[name] * _again(times)
 
     def _heading_cost(self, excerpt: Excerpt) -> int:
         """What its heading takes; one that its message has already stands for the further lines."""
@@ -129,9 +137,12 @@ class Chooser:
         return 0 if excerpt.by in known else estimate_text(f"[{excerpt.by}]") + LINE_COST
 
     def _worth(self, line: Line) -> float:
-        last = len(AGAIN) - 1
-        gain = sum(self.weights.get(name, 0.0) * AGAIN[min(self.there.get(name, 0), last)] for name in line.names)
-        return (gain + line.alone) * line.bonus / line.cost
+        return (sum(map(self._left.get, line.names, repeat(0.0))) + line.alone) * line.bonus / line.cost
+
+
+def _again(times: int) -> float:
+    """What is left of a name that is there so often."""
+    return AGAIN[times] if times < len(AGAIN) else AGAIN[-1]
 
 
 def choose_excerpts(
@@ -172,14 +183,14 @@ def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
 def lines_with(sources: Sources, names: Iterable[str]) -> list[Excerpt]:
     """The lines of what is gone in which these names were said last."""
     details = sources.ledger.details
-    said = {excerpt.place: excerpt for name in names for excerpt in details[name].lines}
+    said = {excerpt.place: excerpt for name in names for excerpt in details[name].latest}
     return [excerpt for place, excerpt in said.items() if place.message in sources.gone]
 
 
 @lru_cache(maxsize=32_768)
 def _looked_at(text: str) -> tuple[tuple[str, ...], int, bool]:
     """The names of a line, its tokens, and whether it tells of a decision, an error or what is open."""
-    return tuple(names_in(text)), estimate_text(text), bool(TELLING.search(text))
+    return tuple(names_in_line(text)), estimate_text(text), bool(TELLING.search(text))
 
 
 def weighed_line(excerpt: Excerpt) -> Line:

@@ -3,14 +3,14 @@
 import heapq
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.names import Kind, names_in, parts_of
+from co_tui.context.names import Kind, names_in_line, parts_of
 from co_tui.context.said_lines import MODEL, USER, Excerpt, Place, Said, lines_of, said_in
 
 LINES: Final = 4
@@ -46,6 +46,11 @@ class Detail:
     """How far the conversation had come, in tokens, when it was last said."""
     lines: deque[Excerpt] = field(default_factory=lambda: deque(maxlen=LINES))
     """Where it was said last."""
+
+    @property
+    def latest(self) -> Iterable[Excerpt]:
+        """The lines to choose from; the very last is enough of a name that the model never took up."""
+        return self.lines if self.uses or self.by_user else (self.lines[-1],)
 
     def weight(self, now: int) -> float:
         """How much it would be missed, `now` tokens into the conversation."""
@@ -127,7 +132,7 @@ def _named(message: int, part: int, said: Said) -> Iterator[tuple[Excerpt, str, 
     """Each name of a part once, with the first line that holds it."""
     seen: set[str] = set()
     for number, line in enumerate(lines_of(said.text)):
-        new = {name: kind for name, kind in names_in(line).items() if name not in seen}
+        new = {name: kind for name, kind in names_in_line(line).items() if name not in seen}
         excerpt = Excerpt(Place(message, part, number), said.by, line) if new else None
         for name, kind in new.items():
             assert excerpt is not None

@@ -1,7 +1,10 @@
 """What a text names exactly: paths, identifiers, numbers, names. A summary that loses one sends the model searching."""
 
 import re
+from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 MOST_CHARS: Final = 160
@@ -46,6 +49,12 @@ def names_in(text: str) -> dict[str, Kind]:
         for inner in _inner(run, kind):
             found.setdefault(*inner)
     return found
+
+
+@lru_cache(maxsize=16_384)
+def names_in_line(line: str) -> Mapping[str, Kind]:
+    """The same of one line, which is heard once and may be chosen from soon after."""
+    return MappingProxyType(names_in(line))
 
 
 def kind_of(run: str) -> Kind | None:

@@ -28,6 +28,15 @@ class Checkpoint(NamedTuple):
     path: Path
 
 
+class _File(NamedTuple):
+    path: Path
+    written: float
+
+    @property
+    def number(self) -> int:
+        return int(self.path.name.partition("-")[0])
+
+
 class Checkpoints:
     """The checkpoints of one session. The files are the truth: the index is always written from them."""
 
@@ -37,6 +46,8 @@ class Checkpoints:
         self._folder = folder / "checkpoints"
         self._index = self._folder / "index.md"
         self._undone = self._folder / "undone"
+        self._titles: dict[tuple[Path, float], str] = {}
+        """Of the files as they were written: a title is read once."""
 
     def write(
         self, number: int, title: str, body: str, *, facts: Mapping[str, object], workspace: Mapping[str, str]
@@ -59,11 +70,17 @@ class Checkpoints:
 
     def list(self) -> Sequence[Checkpoint]:
         """What is there, by number; nothing when no checkpoint was ever written."""
-        found: dict[int, Path] = {}
-        for path in sorted(self._folder.glob("*.md"), key=_written):
-            if name := _NAME.fullmatch(path.name):
-                found[int(name[1])] = path
-        return [Checkpoint(number, _title(path), path) for number, path in sorted(found.items())]
+        return [Checkpoint(number, self._title(*found), found.path) for number, found in self._found().items()]
+
+    def _found(self) -> "dict[int, _File]":
+        files = [_File(path, _written(path)) for path in self._folder.glob("*.md") if _NAME.fullmatch(path.name)]
+        files.sort(key=lambda file: (file.number, file.written))
+        return {file.number: file for file in files}  # of two with one number, the later
+
+    def _title(self, path: Path, written: float) -> str:
+        if (path, written) not in self._titles:
+            self._titles[path, written] = _title(path)
+        return self._titles[path, written]
 
     def align(self, standing: Collection[str], workspace: Mapping[str, str]) -> None:
         """Let exactly the files of these names stand; raises `CheckpointFailed`.
@@ -72,13 +89,15 @@ class Checkpoints:
         """
         if not self._folder.is_dir():
             return
+        there = {file.path.name for file in self._found().values()}
+        if there == set(standing) and self._index.exists():
+            return
         try:
-            for each in self.list():
-                if each.path.name not in standing:
-                    ensure_dir(self._undone)
-                    each.path.replace(self._undone / each.path.name)
-            for name in standing:
-                if not (self._folder / name).exists() and (self._undone / name).exists():
+            for name in there.difference(standing):
+                ensure_dir(self._undone)
+                (self._folder / name).replace(self._undone / name)
+            for name in set(standing) - there:
+                if (self._undone / name).exists():
                     (self._undone / name).replace(self._folder / name)
             self._write_workspace(workspace)
             write_atomically(self._index, _index_text(self.list()))
@@ -106,7 +125,7 @@ class Checkpoints:
 
     def _write_workspace(self, workspace: Mapping[str, str]) -> None:
         values = {key: _quoted(value) for key, value in workspace.items()}
-        values |= {"summary_count": str(len(self.list())), "updated": _quoted(workspace.get("updated") or now())}
+        values |= {"summary_count": str(len(self._found())), "updated": _quoted(workspace.get("updated") or now())}
         try:
             before = self._workspace.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
