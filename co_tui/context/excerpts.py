@@ -83,7 +83,9 @@ class Line:
     names: tuple[str, ...]
     cost: int
     bonus: float
+    """What its worth is multiplied by: more for a line that tells of a decision, an error or what is open."""
     alone: float
+    """What it is worth whatever it names."""
 
 
 @dataclass(slots=True)

@@ -7,8 +7,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, SystemPromptPart, TextPart, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 
+from co_tui.context.said_lines import arguments_text
 from co_tui.events.content import content_text, prompt_text
 
 WORDS_BEFORE = WORDS_AFTER = 3
@@ -116,20 +124,11 @@ def _text(message: ModelMessage) -> str:
 
 
 def _part_text(part: Any) -> str:
-    if isinstance(part, SystemPromptPart):
-        return part.content
-    if isinstance(part, TextPart):
-        return part.content
-    if isinstance(part, ToolCallPart):
-        return _arguments(part)
-    content = getattr(part, "content", "")
-    return content_text(content) if not hasattr(part, "timestamp") or isinstance(content, str) else prompt_text(content)
-
-
-def _arguments(call: ToolCallPart) -> str:
-    """What is asked of a tool, decoded: a value a line."""
-    try:
-        values = call.args_as_dict().values()
-        return "\n".join(value if isinstance(value, str) else content_text(value) for value in values)
-    except (ValueError, AssertionError):
-        return content_text(call.args)
+    match part:
+        case SystemPromptPart() | TextPart():
+            return part.content
+        case ToolCallPart():
+            return arguments_text(part)
+        case UserPromptPart():
+            return prompt_text(part.content)
+    return content_text(getattr(part, "content", ""))

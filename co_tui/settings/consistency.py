@@ -8,7 +8,7 @@ from co_tui.settings.values import Settings
 
 _OF_COMPACTION: Final[Mapping[str, tuple[str, ...]]] = {
     "window": ("max_history_messages",),
-    "background": ("background_compaction_threshold", "buffer_exhaustion_threshold"),
+    "background": ("background_compaction_threshold", "buffer_exhaustion_threshold", "merged_share"),
     "turns": ("agent_max_context_tokens", "agent_max_context_turns", "few_turns"),
     "compress": ("compression_threshold", "run_compression_low", "run_compression_high"),
 }
