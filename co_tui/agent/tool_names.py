@@ -18,7 +18,7 @@ OTHER_NAMES: Final = {
     "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS, "apply_patch": ("edit_file", "write_file"),
 }  # fmt: skip
 """What other programs call the tools that there are here."""
-OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction"))
+OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction", "search_memory"))
 KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | OWN_TOOLS
 
 

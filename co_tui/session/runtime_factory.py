@@ -18,6 +18,7 @@ from co_tui.context.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
 from co_tui.events import SessionError
+from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.paths import path_text
 from co_tui.session.agent_roster import AgentRoster
 from co_tui.session.classify import classify
@@ -25,7 +26,7 @@ from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.hooks import Hooks
 from co_tui.session.compaction.job import Compactable
-from co_tui.session.compaction.keeping import Keeping
+from co_tui.session.compaction.keeping import Keeping, Remembered
 from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
 from co_tui.session.compaction.recovery import DelegatedRecovery, Recovery
 from co_tui.session.delegations import DelegatedRun, DelegatedTask
@@ -36,6 +37,7 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.mcp_tools import McpTools
+from co_tui.session.tools.memory_search import MemorySearch
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
 from co_tui.session.tools.running_commands import RunningCommands
@@ -62,15 +64,19 @@ class RuntimeFactory:
         self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
         paths = environment.paths
         self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
-        self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), DailyMemory(paths.memory))
+        memory = DailyMemory(paths.memory)
+        keys = keys_in(environment.environ)
+        self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), memory, keys)
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
-        self._tools = OwnTools(self._archive, self.compactor, recall, lambda: recorder.state)
+        search = MemorySearch(memory)
+        self._tools = OwnTools(self._archive, self.compactor, recall, search, lambda: recorder.state)
 
     def make(
         self, model_handle: ModelHandle, settings: Settings, window: Window, meter: Meter | None = None
     ) -> Runtime:
         environment, name = self._environment, model_handle.name
+        self.keeping.remembered = Remembered(settings.daily_memory)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         works = self._working_tools(settings, window) if model_handle.takes_tools else None
         instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._instructions(settings, works)
@@ -81,7 +87,7 @@ class RuntimeFactory:
             model_handle=model_handle,
             settings=settings,
             instructions=instructions,
-            toolkit=self._toolkit(history, works),
+            toolkit=self._toolkit(history, works, settings),
             questions=environment.questions,
             archive=self._archive,
             compactable=Compactable(history, summaries, hooks),
@@ -126,11 +132,11 @@ class RuntimeFactory:
             await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
         return None, runtime.history.governor.window
 
-    def _toolkit(self, history: GovernedHistory, works: WorkingTools | None) -> Toolkit:
-        environment = self._environment
+    def _toolkit(self, history: GovernedHistory, works: WorkingTools | None, settings: Settings) -> Toolkit:
+        environment, memory = self._environment, settings.memory_search == "on"
 
         def own() -> Sequence[AbstractToolset[Any]]:
-            return self._tools.beside(environment.toolsets, history, works=bool(works))
+            return self._tools.beside(environment.toolsets, history, works=bool(works), memory=memory)
 
         if not works:
             return Toolkit(own, environment.capabilities, environment.asks_first)

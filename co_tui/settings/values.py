@@ -142,6 +142,11 @@ class Settings(Governing):
     stricter, never freer."""
     retention_days: Annotated[int, whole_number(0, 36_500, "keeps sessions for ever")] = 0
     """Sessions older than this move to the trash."""
+    daily_memory: Annotated[str, one_of("off", "trimming", "compactions")] = "trimming"
+    """Which summaries go into the day's memory file: of turns that are trimmed and of emergencies, or of every
+    compaction."""
+    memory_search: Annotated[str, one_of("on", "off")] = "on"
+    """Whether the model has a tool to search that memory."""
     request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0
     """How long a provider may stay silent."""
     max_retries: Annotated[int, whole_number(0, 20, "gives up at once")] = 4

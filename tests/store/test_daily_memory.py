@@ -1,4 +1,4 @@
-"""What left the context is found again in the day's file, also when several processes write it."""
+"""What left the context is found again in the day's file, also when several processes write it, or one is killed."""
 
 import multiprocessing
 from datetime import UTC, datetime
@@ -6,31 +6,94 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.store.daily_memory import DailyMemory, MemoryFailed
+from co_tui import paths
+from co_tui.store.daily_memory import DAY_CHARS, DailyMemory, MemoryFailed
+from co_tui.store.memory_text import ENTRY_CHARS
 
 WHEN = datetime(2026, 3, 4, 15, 16, tzinfo=UTC)
-SECTIONS = 60
+SECTIONS = 40
+HOSTILE = (
+    "# Fine\n## 09:00 Not an entry\n\nSession evil · entry 00000000\n\nbody\n"
+    "```sh\n## 10:00 in code\n# comment\nnever closed"
+)
 
 
-def test_sections_stand_one_after_the_other(tmp_path: Path) -> None:
+def write(memory: DailyMemory, text: str, heading: str = "Left the context", session: str = "s1") -> Path:
+    return memory.append(text, session_id=session, heading=heading, when=WHEN)
+
+
+def test_entries_stand_one_after_the_other(tmp_path: Path) -> None:
     memory = DailyMemory(tmp_path / "memory")
-    path = memory.append("We chose SQLite.\n", session_id="s1", heading="Storage", when=WHEN)
-    assert memory.append("Tabs \x1b[31mwork.", session_id="s2", heading="Two\nlines", when=WHEN) == path
-    assert path == tmp_path / "memory" / "2026-03-04.md"
+    assert not memory.exists
+    path = write(memory, "We chose SQLite.\n", "Storage")
+    assert write(memory, "Tabs \x1b[31mwork.", "Two\nlines", "s2") == path == tmp_path / "memory" / "2026-03-04.md"
+    newer, older = memory.entries()
     assert path.read_text() == (
-        "## 15:16 Storage\n\nSession s1\n\nWe chose SQLite.\n\n## 15:16 Two lines\n\nSession s2\n\nTabs ␛[31mwork.\n\n"
+        f"## 15:16 Storage\n\nSession s1 · entry {older.id}\n\nWe chose SQLite.\n\n"
+        f"## 15:16 Two lines\n\nSession s2 · entry {newer.id}\n\nTabs ␛[31mwork.\n\n"
     )
+    assert (newer.day, newer.time, newer.heading, newer.session_id) == ("2026-03-04", "15:16", "Two lines", "s2")
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_no_text_passes_for_another_entry(tmp_path: Path) -> None:
+    memory = DailyMemory(tmp_path)
+    path = write(memory, HOSTILE)
+    write(memory, "After it.", "## Sub\r## 11:00 heading", "two words")
+    after, hostile = memory.entries()
+    assert hostile.text == (
+        "### Fine\n#### 09:00 Not an entry\n\nSession evil · entry 00000000\n\nbody\n"
+        "```sh\n ## 10:00 in code\n # comment\nnever closed\n```"
+    )
+    assert (hostile.session_id, after.session_id, after.text) == ("s1", "twowords", "After it.")
+    assert path.read_text().count("\n```\n") == 1
+
+
+def test_what_a_person_wrote_into_the_file_is_an_entry_and_stays(tmp_path: Path) -> None:
+    by_hand = "# My day\n\n## Remember the milk\n\nand the bread\n\n## 08:00 Early\n\nSession old-version\n\nwords"
+    (tmp_path / "2026-03-04.md").write_text(by_hand)
+    memory = DailyMemory(tmp_path)
+    path = write(memory, "Third.")
+    third, early, milk = memory.entries()
+    assert (milk.heading, milk.text, milk.session_id, milk.time) == ("Remember the milk", "and the bread", "", "")
+    assert (early.session_id, early.text, len(early.id)) == ("old-version", "words", 8)
+    assert path.read_text().startswith(by_hand)
+    assert memory.delete(milk) and not memory.delete(milk)
+    assert "milk" not in path.read_text() and path.read_text().startswith("# My day")
+    memory.restore(milk)
+    memory.restore(milk)
+    assert sorted(entry.heading for entry in memory.entries()) == ["Early", "Left the context", "Remember the milk"]
+    assert memory.delete(third) and memory.delete(early)
+
+
+def test_entries_with_the_most_words_are_found_newest_first(tmp_path: Path) -> None:
+    memory = DailyMemory(tmp_path)
+    for day, text in enumerate(("sqlite and tabs", "SQLite alone", "数据库 在 这里", "tabs, then sqlite"), 1):
+        memory.append(text, session_id="s", heading="h", when=WHEN.replace(day=day))
+    assert [entry.day[-2:] for entry in memory.search(["sqlite", "tabs"]).entries] == ["04", "01"]
+    assert memory.search(["sqlite", "nowhere"]).words == 1
+    assert [entry.text for entry in memory.search(["数据"]).entries] == ["数据库 在 这里"]
+    assert len(memory.search([]).entries) == 4
+    assert not memory.search(["nowhere"]).entries
+
+
+def test_a_day_is_bounded_and_loses_its_oldest(tmp_path: Path) -> None:
+    memory = DailyMemory(tmp_path)
+    for number in range(DAY_CHARS // ENTRY_CHARS + 5):
+        path = write(memory, "x" * (2 * ENTRY_CHARS), f"number {number}")
+    assert len(path.read_text()) <= DAY_CHARS
+    newest, *_, oldest = memory.entries()
+    assert newest.heading == f"number {number}" and oldest.heading != "number 0"
+    assert newest.text.endswith("[… the rest is in the session]")
+
+
 def _write(folder: Path, name: str) -> None:
     for number in range(SECTIONS):
-        text = f"{name}{number} " + name * 30_000
-        DailyMemory(folder).append(text, session_id=name, heading=str(number), when=WHEN)
+        write(DailyMemory(folder), f"{name}{number} " + name * 5_000, str(number), name)
 
 
-def test_two_processes_never_mix_their_sections(tmp_path: Path) -> None:
+def test_two_processes_never_mix_or_lose_their_entries(tmp_path: Path) -> None:
     spawn = multiprocessing.get_context("spawn")
     writers = [spawn.Process(target=_write, args=(tmp_path, name)) for name in ("a", "b")]
     for writer in writers:
@@ -38,15 +101,32 @@ def test_two_processes_never_mix_their_sections(tmp_path: Path) -> None:
     for writer in writers:
         writer.join(60)
         assert writer.exitcode == 0
-    found = (tmp_path / "2026-03-04.md").read_text().split("## 15:16 ")[1:]
-    expected = {
-        f"{n}\n\nSession {name}\n\n{name}{n} {name * 30_000}\n\n" for n in range(SECTIONS) for name in ("a", "b")
-    }
-    assert len(found) == 2 * SECTIONS
-    assert set(found) == expected
+    found = {(entry.heading, entry.session_id, entry.text) for entry in DailyMemory(tmp_path).entries()}
+    assert found == {(str(n), name, f"{name}{n} {name * 5_000}") for n in range(SECTIONS) for name in ("a", "b")}
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_write_that_ends_in_the_middle_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    memory = DailyMemory(tmp_path)
+    path = write(memory, "First.")
+    before = path.read_text()
+    with monkeypatch.context() as dying:
+
+        def killed(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        dying.setattr(paths.os, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            write(memory, "Second.")
+    assert path.read_text() == before
+    write(memory, "Third.")
+    assert [entry.text for entry in memory.entries()] == ["Third.", "First."]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / ".lock", path]
 
 
 def test_a_memory_that_cannot_be_written_says_why(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("in the way")
     with pytest.raises(MemoryFailed, match=r"2026-03-04\.md was not written"):
-        DailyMemory(tmp_path / "memory").append("x", session_id="s", heading="h", when=WHEN)
+        write(DailyMemory(tmp_path / "memory"), "x")

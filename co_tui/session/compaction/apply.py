@@ -64,9 +64,10 @@ class Applier:
             cache_lost_tokens=(usage.cached_tokens or 0) if usage else 0,
             saved_cost=_saved(measured.live, pre - post),
         )
+        # Before it happens, so that nothing has left the context that is not remembered yet.
+        trimmed = history.policy.rule is CompactionRule.TURNS
+        await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
         complete = await self.end(job, fact)
-        if history.policy.rule is CompactionRule.TURNS and summary.text:
-            await self._keeping.remember(summary.text, f"Left the context ({job.trigger})")
         await history.report(after.reading)
         return complete
 

@@ -1,11 +1,14 @@
 """What compactions leave in files: a checkpoint for each summary, and the daily memory (C7, S6)."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 
+from co_tui.agent.redact import redact
 from co_tui.events import CompactionComplete, Event, MemoryWritten, SessionError
+from co_tui.events.triggers import Trigger
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.session_state import SessionState
@@ -13,14 +16,34 @@ from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
 from co_tui.store.daily_memory import DailyMemory, MemoryFailed
 
 
+class Remembered(StrEnum):
+    """Which summaries the daily memory gets."""
+
+    OFF = "off"
+    TRIMMING = "trimming"
+    COMPACTIONS = "compactions"
+
+    def includes(self, *, trimmed: bool) -> bool:
+        return self is Remembered.COMPACTIONS or (trimmed and self is Remembered.TRIMMING)
+
+
 class Keeping:
     """The files of one session. What cannot be written is told; the session goes on."""
 
-    def __init__(self, recorder: Recorder, checkpoints: Checkpoints | None, memory: DailyMemory | None) -> None:
-        """Without files nothing is kept: the log has everything anyway."""
+    def __init__(
+        self,
+        recorder: Recorder,
+        checkpoints: Checkpoints | None,
+        memory: DailyMemory | None,
+        keys: Sequence[str] = (),
+    ) -> None:
+        """Without files nothing is kept: the log has everything anyway. `keys` are hidden in the memory."""
         self._recorder = recorder
         self._checkpoints = checkpoints
         self._memory = memory
+        self._keys = keys
+        self.remembered = Remembered.TRIMMING
+        """What goes into the memory, as the settings are now."""
 
     async def with_checkpoint(self, fact: CompactionComplete, title: str = "") -> CompactionComplete:
         """A success with a summary, its checkpoint written; anything else as it is."""
@@ -68,17 +91,21 @@ class Keeping:
         except CheckpointFailed as failed:
             await self._tell(failed, "checkpoint", "forked without them")
 
-    async def remember(self, text: str, heading: str) -> None:
-        """Write what leaves the context into the daily memory."""
-        if self._memory is None:
+    async def remember(self, summary: str, trigger: Trigger, *, trimmed: bool) -> None:
+        """Write what leaves the context into the daily memory, when it is to hold that. `trimmed`: it left by the
+        trimming of turns, or in an emergency."""
+        if self._memory is None or not self.remembered.includes(trimmed=trimmed) or not summary.strip():
             return
         session_id, now = self._recorder.session_id, datetime.now().astimezone()
+        heading = f"{self._recorder.state.title or 'A session'} ({trigger.words or 'the context was nearly full'})"
+        text, heading = redact(summary, self._keys), redact(heading, self._keys)
         try:
             path = await asyncio.to_thread(self._memory.append, text, session_id=session_id, heading=heading, when=now)
         except MemoryFailed as failed:
             await self._tell(failed, "memory", "the session goes on")
         else:
-            await self._recorder.record(MemoryWritten(what=heading, where=str(path), outcome=f"{len(text)} characters"))
+            outcome = f"{len(text):,} characters"
+            await self._recorder.record(MemoryWritten(what="written to memory", where=str(path), outcome=outcome))
 
     async def _tell(self, failed: Exception, kind: str, outcome: str) -> None:
         await self._recorder.record(SessionError(what=str(failed), kind=kind, outcome=outcome))

@@ -119,7 +119,7 @@ class Recovery:
             )
         )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
-        await self._keeping.remember(summary, "Left the context in an emergency")
+        await self._keeping.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])
         after = await history.measure_as(kept)

@@ -11,6 +11,7 @@ from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.memory_search import MemorySearch
 from co_tui.session.tools.recall import Recall
 
 SMALLEST_WINDOW_FOR_TOOLS = 8_000
@@ -21,23 +22,37 @@ class OwnTools:
     """Offered only where they can be of use: each definition goes with every request."""
 
     def __init__(
-        self, archive: Archive, compactor: Compactor, recall: Recall, state: Callable[[], SessionState]
+        self,
+        archive: Archive,
+        compactor: Compactor,
+        recall: Recall,
+        memory: MemorySearch,
+        state: Callable[[], SessionState],
     ) -> None:
         self._archive = archive
         self._compactor = compactor
         self._state = state
         self._recall = recall
+        self._memory = memory
 
     def beside(
-        self, others: Sequence[AbstractToolset[Any]], history: GovernedHistory, *, works: bool = False
+        self,
+        others: Sequence[AbstractToolset[Any]],
+        history: GovernedHistory,
+        *,
+        works: bool = False,
+        memory: bool = False,
     ) -> Sequence[AbstractToolset[Any]]:
-        """The other tools, and ours; `works` when there are some of the working directory, too."""
+        """The other tools, and ours; `works` when there are some of the working directory, too, `memory` when the
+        daily memory may be searched."""
         ours: list[Tool[Any] | Callable[..., Any]] = []
         if history.policy.archive_over_chars:
             ours.append(self._archive.read_artifact)
         if history.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
             if self._state().rewrites:
                 ours.append(self._recall.recall)
+            if memory and self._memory.has_anything:
+                ours.append(self._memory.search_memory)
             if ours or others or works:
                 ours.append(Tool(self._request_compaction, name="request_compaction"))
         return (*others, FunctionToolset(ours)) if ours else others

@@ -1,7 +1,6 @@
 """The model's way back to what left its context: a search over everything the session ever said."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -15,17 +14,14 @@ from co_tui.inert import one_line
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.state.top_level import only_words
+from co_tui.session.tools.queries import excerpt, words_of
 from co_tui.store.port import Store
 from co_tui.store.words import place_of
 
 HITS = 8
 """Messages a page."""
-EXCERPT_CHARS = 600
-BEFORE_CHARS = 200
-"""How much of an excerpt stands before what was found."""
 ANSWER_CHARS = 6_000
 NAME_CHARS = 40
-MAX_WORDS = 40
 MOST_SEEN = 200
 """Messages that are counted for a delegate: each has to be looked at."""
 
@@ -72,7 +68,7 @@ class Recall:
             query: Words to look for; "quoted words" are found only together, in that order.
             page: Which page of the results, from 1 up.
         """
-        words = _words(query)
+        words = words_of(query)
         if not words:
             raise ModelRetry("The query has no words to look for.")
         if page < 1:
@@ -110,13 +106,6 @@ def _as_seen_by(agent: str, event: Event, words: list[str], least: int) -> Event
     if said is None or max(_count(piece.searched, words) for piece in _pieces(said)) < least:
         return None
     return event.but(fact=fact.but(message=said))
-
-
-def _words(query: str) -> list[str]:
-    """The words and quoted phrases of a query, each once."""
-    found = re.findall(r'["“”]([^"“”]+)["“”]|([^\s"“”]+)', query.lower())
-    cleaned = (" ".join((phrase or word).split()) for phrase, word in found)
-    return list(dict.fromkeys(filter(None, cleaned)))[:MAX_WORDS]
 
 
 def _count(text: str, words: Iterable[str]) -> int:
@@ -157,12 +146,4 @@ def _messages(count: int) -> str:
 def _hit(said: Message, words: list[str], known: bool) -> str:
     best = max(_pieces(said.message), key=lambda piece: _count(piece.searched, words))
     note = " (still in your context)" if known else ""
-    return f"[turn {said.turn}, {best.label}]{note}\n{_excerpt(best.text, words)}"
-
-
-def _excerpt(text: str, words: list[str]) -> str:
-    lower = text.lower()
-    first = min((place for each in words if (place := place_of(each, lower)) >= 0), default=0)
-    start = max(0, min(first - BEFORE_CHARS, len(text) - EXCERPT_CHARS))
-    end = start + EXCERPT_CHARS
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+    return f"[turn {said.turn}, {best.label}]{note}\n{excerpt(best.text, words)}"

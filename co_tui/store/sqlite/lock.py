@@ -1,38 +1,14 @@
-"""Locks that the operating system releases when their process ends, however it ends."""
+"""The right to write a session, as a lock on a file."""
 
 import contextlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
 from co_tui.paths import ensure_file
 from co_tui.store.errors import SessionBusy
+from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.failures import explained
-
-if os.name == "nt":  # pragma: no cover
-    import msvcrt
-
-    def _lock(handle: IO[str], *, wait: bool) -> None:
-        # The lock sits beyond the text, which other processes read to learn who holds it.
-        handle.seek(1 << 20)
-        # Types are checked for the system they are checked on, where this module has nothing.
-        msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-
-else:
-    import fcntl
-
-    def _lock(handle: IO[str], *, wait: bool) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-@contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, waiting for whoever has it."""
-    with open(ensure_file(path), "r+", encoding="utf-8") as handle:
-        _lock(handle, wait=True)
-        yield
 
 
 class SessionLockFile:
@@ -50,7 +26,7 @@ class SessionLockFile:
             except OSError as error:
                 raise explained(error, self._path) from error
             try:
-                _lock(handle, wait=False)
+                lock(handle, wait=False)
             except OSError:
                 owner = handle.read().strip() or "unknown"
                 handle.close()

@@ -8,8 +8,8 @@ from sqlite_utils.db import Table
 
 from co_tui.events import Message
 from co_tui.events.event import stored
+from co_tui.store.file_lock import file_lock
 from co_tui.store.searchable import SAID, searchable
-from co_tui.store.sqlite.lock import file_lock
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 steps = Migrations("co-tui")
