@@ -11,6 +11,7 @@ from pathlib import Path
 from co_tui import __version__
 from co_tui.agent import embedded
 from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
+from co_tui.agent.embedded_fetch import fetch
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.sandbox import sandbox_trouble, told_sandbox
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table
@@ -47,7 +48,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
     for warning in context.loaded.warnings:
         say(warning)
     if choice.model == EMBEDDED and not has_embedded:
-        troubles += _offer_to_fetch(context)
+        troubles += _offer_to_fetch(context, environ)
     else:
         troubles += asyncio.run(_unusable(choice.model, context, environ))
     troubles += filter(None, (asyncio.run(sandbox_trouble(settings.command_sandbox)),))
@@ -120,7 +121,11 @@ def _database(context: CommandContext, troubles: list[str]) -> str:
     return f"{place}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
 
 
-def _offer_to_fetch(context: CommandContext) -> list[str]:
+def _show_share(share: float) -> None:
+    print(f"\r{share:4.0%} of {embedded.DOWNLOAD_MB} MB ", end="", file=sys.stderr, flush=True)
+
+
+def _offer_to_fetch(context: CommandContext, environ: Mapping[str, str]) -> list[str]:
     """Ask before downloading; without anyone to ask, say what would do it."""
     question = f"Fetch the embedded model now ({embedded.DOWNLOAD_MB} MB)? [y/N] "
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -129,8 +134,10 @@ def _offer_to_fetch(context: CommandContext) -> list[str]:
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         return ["No model can answer: set a provider's key, or let doctor fetch the embedded one."]
     try:
-        asyncio.run(embedded.fetch(context.paths.models))
+        asyncio.run(fetch(context.paths.models, environ, _show_share))
     except ModelUnusable as error:
         return [str(error)]
+    finally:
+        print(file=sys.stderr)
     say("The embedded model is installed.")
     return []

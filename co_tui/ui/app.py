@@ -15,6 +15,7 @@ from textual.command import Provider
 from textual.driver import Driver
 from textual.theme import Theme
 
+from co_tui.agent.catalogue import EMBEDDED
 from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
@@ -138,6 +139,8 @@ class CoTui(App[None]):
         for problem in self.launch.loaded.agents.problems:
             self.chat.feed.note(problem, "error")
         self.load_engine()
+        if self.launch.choice.model == EMBEDDED:
+            self._commands.embedded_model.ask_once()
 
     def load_engine(self) -> None:
         self.controller.load_engine()

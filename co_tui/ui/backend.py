@@ -35,6 +35,8 @@ class Backend:
         self._warm: tuple[str, asyncio.Task[ModelHandle]] | None = None
         self._open_model: Callable[[str], Awaitable[ModelHandle]] | None = None
         self.ready = False
+        self.fetching: asyncio.Task[None] | None = None
+        """Brings the embedded model; whoever wants to open that waits for it."""
 
     def load(self, model: str) -> None:
         """Import and open what a session needs. Runs in a thread. Raises `StoreError`."""
@@ -143,6 +145,9 @@ class Backend:
             await asyncio.wrap_future(store.writing().append(session_id, [SessionRename(title=title)]))
 
     async def close(self) -> None:
+        if self.fetching is not None:
+            self.fetching.cancel()
+            await asyncio.wait([self.fetching])
         await self._cool_down()
         if self._environment is not None:
             await self._environment.mcp_servers.close()
@@ -167,7 +172,15 @@ class Backend:
             raise
         return model_handle
 
+    async def warm_again(self, model: str) -> None:
+        """The same for a model that could not be reached before."""
+        await self._cool_down()
+        self.warm_up(model)
+
     async def _take_warm(self, name: str) -> "ModelHandle":
+        if self.fetching is not None and name == EMBEDDED:
+            await asyncio.wait([self.fetching])
+            await self._cool_down()  # it was tried before there was anything to open
         warm, self._warm = self._warm, None
         if warm is not None:
             wanted, task = warm

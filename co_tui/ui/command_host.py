@@ -15,6 +15,7 @@ from co_tui.ui import command_table
 from co_tui.ui.command_table import Command
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.controller import SessionController
+from co_tui.ui.embedded_offer import EmbeddedOffer
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 
@@ -34,6 +35,7 @@ class AppCommandHost:
         self.view = chat
         self.sessions, self.settings = controller, controller.settings
         self.set_theme = set_theme
+        self.embedded_model = EmbeddedOffer(app, chat, controller, lambda: self.run("model", ""))
 
     def run(self, name: str, arguments: str) -> None:
         """Do what a slash command, a key or the palette asked for."""

@@ -42,6 +42,7 @@ COMMANDS = (
         label="Compact",
     ),
     Command("model", "models", "Choose who answers", "[MODEL]", key="f6", label="Model"),
+    Command("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
     Command("new", "sessions", "Start a new session", key="f7"),
     Command("clear", "conversation", "Empty what the model sees; the transcript stays", key="f8", label="Clear"),
     Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f"),

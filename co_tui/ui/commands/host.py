@@ -65,6 +65,16 @@ class SettingChanges(Protocol):
         """Let changed settings hold; returns from when on that is, for this key."""
 
 
+class EmbeddedModel(Protocol):
+    """The model that answers without a key, and may have to be fetched first."""
+
+    @property
+    def is_here(self) -> bool: ...
+
+    def fetch(self) -> None:
+        """Begin, beside everything else."""
+
+
 class ChatView(Protocol):
     """What can be shown otherwise in the chat."""
 
@@ -94,6 +104,9 @@ class CommandHost(Protocol):
 
     @property
     def view(self) -> ChatView: ...
+
+    @property
+    def embedded_model(self) -> EmbeddedModel: ...
 
     def say(self, text: str) -> None:
         """A note in the chat; it is not part of the session."""

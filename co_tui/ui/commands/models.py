@@ -1,4 +1,4 @@
-"""The command that chooses who answers."""
+"""The commands about who answers."""
 
 from co_tui.agent.catalogue import short_name
 from co_tui.inert import one_line
@@ -12,6 +12,14 @@ async def model(host: CommandHost, name: str) -> None:
     name = name or await _chosen(host)
     if name:
         await _switch(host, name)
+
+
+@command("fetch")
+async def fetch(host: CommandHost, _: str) -> None:
+    if host.embedded_model.is_here:
+        host.say("The embedded model is on this machine already.")
+    else:
+        host.embedded_model.fetch()
 
 
 async def _chosen(host: CommandHost) -> str:

@@ -315,9 +315,10 @@ class ChatScreen(Screen[None]):
     def action_end(self) -> None:
         self.transcript.follow_end()
 
-    def show_question(self, panel: QuestionPanel) -> None:
+    def show_question(self, panel: QuestionPanel, *, turn_waits: bool = True) -> None:
         self._questions.show(panel)
-        self._status.show_asking(True)
+        if turn_waits:
+            self._status.show_asking(True)
 
     def end_question(self, panel: QuestionPanel) -> None:
         self._questions.end(panel)

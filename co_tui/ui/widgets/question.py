@@ -74,6 +74,11 @@ class QuestionPanel(Widget, can_focus=True):
         more = {ALL_OF_IT: "all of it"} if self._opens and not shown.whole else {}
         return [*note, *shown.rows, *key_rows({**self._answers, **more}, width)]
 
+    def show_text(self, text: str) -> None:
+        """Something else, of about the same length."""
+        self._text = text
+        self.refresh()
+
     def on_mount(self) -> None:
         if not self.has_focus:
             self.on_blur()

@@ -1,0 +1,114 @@
+"""The embedded model on a machine that does not have it yet: offered once, fetched beside the conversation."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+
+from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
+from co_tui.agent.embedded import DOWNLOAD_MB, is_installed
+from co_tui.agent.errors import ModelUnusable
+from co_tui.ui.controller import SessionController
+from co_tui.ui.kept_names import KeptNames
+from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.widgets.question import QuestionPanel
+
+ANSWERED = "embedded-model-offered"
+BAR_CELLS = 24
+
+
+class EmbeddedOffer:
+    """Asks whether to fetch it, shows how far it is, and lets it answer when it is there."""
+
+    def __init__(
+        self, app: App[Any], chat: ChatScreen, controller: SessionController, choose: Callable[[], None]
+    ) -> None:
+        """`choose` opens the list of models."""
+        self._app, self._chat, self._controller, self._choose = app, chat, controller, choose
+        self._panel: QuestionPanel | None = None
+
+    @property
+    def is_here(self) -> bool:
+        return is_installed(self._controller.launch.paths.models)
+
+    def ask_once(self) -> None:
+        """At the start, when that model would answer and is not here."""
+        model = self._controller.state.model or self._controller.launch.choice.model
+        if model == EMBEDDED and not self.is_here and ANSWERED not in self._answers.read():
+            answers = {"f": f"fetch it, {DOWNLOAD_MB} MB", "m": "choose another model", "esc": "not now"}
+            self._show(
+                "Nobody is here to answer yet",
+                f"Without a key, {EMBEDDED_LABEL} answers on this machine, offline; it is small and only talks. "
+                "It is fetched once, from the package registry. You can type meanwhile.",
+                answers,
+                self._answered,
+            )
+
+    @property
+    def _answers(self) -> KeptNames:
+        return KeptNames(self._controller.launch.paths.state / "hints.json")
+
+    def _answered(self, key: str) -> None:
+        self._close()
+        if key == "f":
+            self.fetch()
+            return
+        self._answers.add(ANSWERED)
+        if key == "m":
+            self._choose()
+        else:
+            self._chat.feed.note("/fetch brings the embedded model later; F6 chooses another.")
+
+    def fetch(self) -> None:
+        """Begin, unless it is under way."""
+        if self._controller.backend.fetching is None:
+            self._close()
+            self._show("Fetching the embedded model", _told(0), {"esc": "cancel"}, lambda _: self._cancel())
+            task = asyncio.create_task(self._fetch())
+            self._controller.backend.fetching = task
+            task.add_done_callback(self._done)
+
+    async def _fetch(self) -> None:
+        from co_tui.agent.embedded_fetch import fetch
+
+        launch = self._controller.launch
+        await fetch(launch.paths.models, launch.environ, self._progressed)
+
+    def _cancel(self) -> None:
+        if (task := self._controller.backend.fetching) is not None:
+            task.cancel()
+
+    def _progressed(self, share: float) -> None:
+        if self._panel is not None:
+            self._panel.show_text(_told(share))
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._controller.backend.fetching = None
+        self._app.call_later(self._tell, task)
+
+    async def _tell(self, task: "asyncio.Task[None]") -> None:
+        self._close()
+        if task.cancelled():
+            self._chat.feed.note("Cancelled: nothing was kept of the download. /fetch begins again.")
+        elif (error := task.exception()) is not None:
+            told = str(error) if isinstance(error, ModelUnusable) else f"The fetch failed: {error!r}."
+            self._chat.feed.note(f"{told} /fetch tries again.", "error")
+        else:
+            self._chat.feed.note("The embedded model is here, and was checked. It answers without a network.")
+            await self._controller.backend.warm_again(EMBEDDED)
+
+    def _show(self, title: str, text: str, answers: dict[str, str], answered: Callable[[str], None]) -> None:
+        self._panel = QuestionPanel(title, text, answers, answered)
+        self._chat.show_question(self._panel, turn_waits=False)
+
+    def _close(self) -> None:
+        panel, self._panel = self._panel, None
+        if panel is not None:
+            self._chat.end_question(panel)
+
+
+def _told(share: float) -> str:
+    filled = round(share * BAR_CELLS)
+    done = f"{share * DOWNLOAD_MB:.0f} of {DOWNLOAD_MB} MB" if share < 0.99 else "unpacking"
+    return f"{'▓' * filled}{'░' * (BAR_CELLS - filled)} {share:.0%}   {done} · what you send waits for it"

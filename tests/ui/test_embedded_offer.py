@@ -1,0 +1,46 @@
+"""The first start on a machine without the embedded model."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from co_tui.agent.errors import ModelUnusable
+from tests.support.installed import without_the_embedded_model
+from tests.support.screen import launch_for, running, screen_text, transcript_text, until
+
+
+async def test_it_is_offered_once_and_fetched_beside_the_conversation(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_the_embedded_model(monkeypatch)
+    outcomes: list[str] = ["held", "failed"]
+
+    async def fetch(fetched: Path, environ: object, progressed: object) -> None:
+        assert callable(progressed)
+        progressed(0.5)
+        if outcomes.pop(0) == "held":
+            await asyncio.Event().wait()
+        raise ModelUnusable("There is no network.")
+
+    monkeypatch.setattr("co_tui.agent.embedded_fetch.fetch", fetch)
+    async with running(launch_for(home), size=(80, 24)) as (app, pilot):
+        await until(pilot, lambda: "Nobody is here to answer yet" in screen_text(app))
+        assert "fetch it, 127 MB" in screen_text(app)
+        await pilot.press("f")
+        await until(pilot, lambda: "50%   64 of 127 MB" in screen_text(app))
+        await pilot.press(*"hi", "enter")  # whoever types goes on typing, and what is sent waits
+        await until(pilot, lambda: "▌ hi" in screen_text(app))
+        await pilot.press("tab")
+        await until(pilot, lambda: app.focused is not app.chat.prompt)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Cancelled" in transcript_text(app) and app.chat.prompt.text == "hi")
+        assert "is not on this machine" in transcript_text(app)
+        app.run_command("fetch", "")
+        await until(pilot, lambda: "There is no network. /fetch tries again." in transcript_text(app))
+        assert "Fetching" not in screen_text(app)
+    async with running(launch_for(home), size=(80, 24)) as (app, pilot):
+        await until(pilot, lambda: "Nobody is here" in screen_text(app))
+        await pilot.press("tab", "escape")  # "hi" is in the prompt again, so that it does not take the keys by itself
+        await until(pilot, lambda: "/fetch brings the embedded model later" in transcript_text(app))
+    assert "embedded-model-offered" in (home / "state" / "hints.json").read_text()
