@@ -1,6 +1,7 @@
 """What replies cost, as far as anybody published a price."""
 
 import re
+from dataclasses import replace
 
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
@@ -21,6 +22,16 @@ def price_of(response: ModelResponse) -> float | None:
         return float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):
         return None
+
+
+def saved_by_cache(response: ModelResponse) -> float | None:
+    """What the provider's cache of prompts took off a reply's price; None without a cache or a price."""
+    usage = response.usage
+    if not usage.cache_read_tokens and not usage.cache_write_tokens:
+        return None
+    plain = replace(response, usage=replace(usage, cache_read_tokens=0, cache_write_tokens=0))
+    without, paid = price_of(plain), price_of(response)
+    return None if without is None or paid is None else without - paid
 
 
 def price_of_input(like: ModelResponse, tokens: int) -> float | None:

@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.failures import Asked
 from co_tui.agent.messages import read_messages
-from co_tui.agent.prices import price_of
+from co_tui.agent.prices import price_of, saved_by_cache
 from co_tui.append_only import AppendOnly
 from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
 from co_tui.context.excerpts import Sources
@@ -255,6 +255,7 @@ class GovernedHistory:
                 "output_tokens": usage.output_tokens,
                 "cached_tokens": usage.cache_read_tokens,
                 "cost": price_of(response),
+                "cache_saved": saved_by_cache(response),
                 "learnt": self.governor.meter.as_json(),
             }
         initial = self.usage is None and not self.agent

@@ -183,6 +183,9 @@ class CoTui(App[None]):
     def load_older(self) -> None:
         self.controller.load_older()
 
+    async def load_back_to(self, seq: int) -> None:
+        await self.controller.load_back_to(seq)
+
     # Leaving
 
     async def action_quit(self) -> None:

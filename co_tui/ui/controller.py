@@ -46,6 +46,8 @@ class SessionController:
         self.way_back = ""
         """How to go on with the session that was left at the end."""
         self._stored: StoredSession | None = None
+        self._loading_back = False
+        """Whether older events are being read beside the screen."""
         self._session_id = launch.session_id
         self._draft_timer: Timer | None = None
         self._leaving = False
@@ -238,16 +240,36 @@ class SessionController:
 
     def load_older(self) -> None:
         """More of a long session, when the reader comes near its loaded beginning."""
-        if self._stored is None:
+        stored = self._stored
+        if stored is None or self._loading_back:
             return
         try:
-            blocks = self._stored.older()
+            blocks = stored.older()
         except StoreError as error:
-            self._stored = None
-            self._host.notify(str(error), severity="error", markup=False)
+            self._cannot_load(error)
             return
         if blocks:
             self.chat.show_older(blocks)
+
+    async def load_back_to(self, seq: int) -> None:
+        """All of a long session from an event on, read beside the screen."""
+        stored = self._stored
+        if stored is None or self._loading_back:
+            return
+        self._loading_back = True
+        try:
+            blocks = await asyncio.to_thread(stored.back_to, seq)
+        except StoreError as error:
+            self._cannot_load(error)
+            return
+        finally:
+            self._loading_back = False
+        if blocks and stored is self._stored:
+            self.chat.show_older(blocks)
+
+    def _cannot_load(self, error: StoreError) -> None:
+        self._stored = None
+        self._host.notify(str(error), severity="error", markup=False)
 
     def draft_changed(self, text: str) -> None:
         self._forget_draft()

@@ -45,7 +45,7 @@ class StoredSession:
             branch=row.branch,
             turn=row.turns,
             usage=self._usage,
-            readings=recent.readings,
+            pace=recent.pace,
             cost=row.cost,
             timeline=recent.timeline,
             started=True,
@@ -65,6 +65,18 @@ class StoredSession:
             events = self._page(reading, self._first_seq)
         self._first_seq = events[0].seq or 1 if events else 1
         return BlockBuilder().add_all(events)
+
+    def back_to(self, seq: int) -> list[Block]:
+        """The blocks of all pages that are not loaded, back to the one that holds an event."""
+        events: list[Event] = []
+        first = self._first_seq
+        with self._store.reading() as reading:
+            while first > max(1, seq):
+                page = self._page(reading, first)
+                first = page[0].seq or 1 if page else 1
+                events[:0] = page
+        self._first_seq = first
+        return BlockBuilder().add_all(events) if events else []
 
     def _page(self, reading: "Reading", before: int | None = None) -> list[Event]:
         """Events back to the beginning of a turn, so that no call is parted from its result."""

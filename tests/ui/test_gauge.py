@@ -1,20 +1,31 @@
-"""The gauge names the mark of the policy in force, and forecasts from what came since the last rewrite."""
+"""The gauge shows what fills the window, names the mark of the policy in force, and forecasts from the pace."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.usage import RequestUsage
 
+from co_tui.agent.prices import price_of, saved_by_cache
 from co_tui.context.marks import marks
 from co_tui.context.policy import policy_of
-from co_tui.events import UsageInfo
+from co_tui.events import Event, UsageInfo
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
+from co_tui.session.state.derive import apply
+from co_tui.session.state.pace import Fill
+from co_tui.session.state.replay import replay
+from co_tui.session.state.session_state import SessionState
+from co_tui.ui.widgets.gauge_bar import bar_cells, cells_by_part
 from co_tui.ui.widgets.gauge_reading import GaugeReading
+from co_tui.ui.widgets.sparkline import sparkline
 from tests.context.test_request import LOADED
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.here import Here
 from tests.support.provider import Provider
-from tests.support.stores import listed
+from tests.support.stores import listed, stored_events
 from tests.support.talks import LONG, talk, talking
 
 LIMIT = 100_000
@@ -33,8 +44,8 @@ def usage(tokens: int, messages: int = 10) -> UsageInfo:
         ("balanced", "compacts at 80 %, ≈ 25 turns"),
         ("copilot", "compacts at 80 %, ≈ 25 turns"),
         ("inkeep", "compacts at 50 %, ≈ 10 turns"),
-        ("co-cli", "compacts over 40 messages, ≈ 7 turns"),
-        ("cowagent", "compacts over 20 turns, ≈ 4 turns"),
+        ("co-cli", "compacts over 40 messages, ≈ 8 turns"),
+        ("cowagent", "compacts over 20 turns, ≈ 5 turns"),
         ("off", "never compacts"),
     ],
 )
@@ -54,22 +65,66 @@ def test_each_policy_has_its_own_mark(policy: str, outlook: str) -> None:
 def test_the_nearest_mark_is_named() -> None:
     cowagent = policy_of(LOADED["cowagent"])
     reading = GaugeReading(usage(49_000), tokens_per_turn=1_000, turns=3, marks=marks(cowagent, LIMIT))
-    assert reading.outlook == "compacts at 50 %, ≈ 1 turns"
+    assert reading.outlook == "compacts at 50 %, next turn"
+    assert reading._replace(tokens_per_turn=1.0, turns=0).outlook == "compacts over 20 turns, ≈ 21 turns"
+    far = GaugeReading(usage(20_000), tokens_per_turn=1.0, marks=marks(policy_of(LOADED["copilot"]), LIMIT))
+    assert far.outlook == "compacts at 80 %, > 100 turns"
     small = marks(cowagent, 20_000)
     assert small.share == 1.0, "a budget beyond the window is the window"
 
 
-async def test_the_pace_does_not_reach_across_a_rewrite(home: Path, provider: Provider) -> None:
+async def test_a_rewrite_is_no_growth_and_the_pace_goes_on(home: Path, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
     async with talking(home, provider) as session:
         await talk(session, 4)
-        pace = session.state.tokens_per_turn
+        pace = session.state.pace.tokens_per_turn
         for rewrite in (session.compact, session.undo, lambda: session.rewind(3), session.clear):
             await rewrite()
-            assert session.state.tokens_per_turn == 0
+            assert session.state.pace.tokens_per_turn == pytest.approx(pace, rel=0.25)
             await talk(session, 3)
-            assert session.state.tokens_per_turn == pytest.approx(pace, rel=0.25)
-            assert session.state.messages_per_turn == 2
+            assert session.state.pace.tokens_per_turn == pytest.approx(pace, rel=0.25)
+            assert session.state.pace.messages_per_turn == pytest.approx(2, rel=0.2)
+        replayed = replay(stored_events(home, session.id))
+        assert replayed.pace == session.state.pace, "the same after a resume"
+        assert [fill.compacted for fill in replayed.pace.fills].count(True) == 1
+
+
+def filled(system: int, tools: int, conversation: int) -> UsageInfo:
+    total = system + tools + conversation
+    return usage(total).but(
+        system_tokens=system, tool_definition_tokens=tools, conversation_tokens=conversation, current_tokens=total
+    )
+
+
+@pytest.mark.parametrize(
+    ("tokens", "bar"),
+    [
+        ((0, 0, 0), "░░░░░░░┆░┆"),
+        ((100, 0, 0), "█░░░░░░┆░┆"),
+        ((10_000, 20_000, 30_000), "█▓▓▒▒▒░┆░┆"),
+        ((100, 100, 59_800), "█▓▒▒▒▒░┆░┆"),
+        ((0, 0, 100_000), "▒▒▒▒▒▒▒┆▒┆"),
+        ((10_000, 10_000, 900_000), "█▓▒▒▒▒▒┆▒┆"),
+    ],
+)
+def test_the_bar_shows_what_fills_it_and_where_the_policy_acts(tokens: tuple[int, int, int], bar: str) -> None:
+    assert "".join(cell.sign for cell in bar_cells(filled(*tokens), (0.8, 0.97), 10)) == bar
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**7), st.integers(4, 60))
+def test_the_parts_fill_as_much_as_the_whole(system: int, tools: int, conversation: int, width: int) -> None:
+    whole = filled(system, tools, conversation)
+    cells = cells_by_part(whole, width)
+    assert min(cells) >= 0
+    assert sum(cells) == (min(width, max(1, round(whole.share * width))) if whole.current_tokens else 0)
+
+
+def test_the_last_turns_as_small_bars() -> None:
+    fills = (Fill(1, 100), Fill(2, 800), Fill(2, 100, compacted=True), Fill(3, 400))
+    assert sparkline(fills, 20) == "▂█◆▂▅"
+    assert sparkline(fills, 4) == "█◆▂▅"
+    assert sparkline(fills, 2) == "█", "a sign never stands without its turn"
+    assert sparkline((), 20) == "" and sparkline((Fill(1, 0),), 5) == "▁"
 
 
 async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
@@ -95,6 +150,28 @@ def test_what_has_no_price_is_unknown_everywhere(served_here: Here) -> None:
     (figures,) = served_here("context", row["id"], "--json").objects
     assert row["cost"] is None and figures["cost"] is None
     assert "unknown" in served_here("sessions").out and "cost unknown" in served_here("context", row["id"]).out
+
+
+def test_what_the_cache_took_off_the_price() -> None:
+    def reply(**usage: int) -> ModelResponse:
+        return ModelResponse(
+            parts=[],
+            usage=RequestUsage(input_tokens=100_000, output_tokens=10, **usage),
+            model_name="claude-sonnet-4-5",
+            provider_name="anthropic",
+        )
+
+    paid_in_full = price_of(reply())
+    cached = reply(cache_read_tokens=90_000)
+    assert paid_in_full and saved_by_cache(cached) == pytest.approx(paid_in_full - (price_of(cached) or 0))
+    filling = saved_by_cache(reply(cache_write_tokens=90_000))
+    assert filling is not None and filling < 0, "filling the cache costs more than not having one"
+    assert saved_by_cache(reply()) is None
+    state = SessionState()
+    for saved in (filling, saved_by_cache(cached)):
+        told = usage(100_000).but(cached_tokens=90_000, cache_saved=saved)
+        state = apply(state, Event(session_id="s", seq=state.seq + 1, timestamp="t", fact=told))
+    assert state.cached_tokens == 180_000 and 0 < state.cache_saved < (saved_by_cache(cached) or 0)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ class UsageInfo(Logged):
     cached_tokens: int | None = None
     cost: float | None = None
     """Price of that one request in US dollars, when the model's prices are known."""
+    cache_saved: float | None = None
+    """How much less it cost than without the provider's cache of prompts; less than 0 when filling that cost more."""
     learnt: Json = NOTHING
     """What its reports taught about the model's tokens: the next process goes on from here."""
     agent: str = ""

@@ -32,6 +32,7 @@ from co_tui.events import (
     Unknown,
     UsageInfo,
 )
+from co_tui.events.signs import sign_of
 from co_tui.inert import one_line
 
 WORDS = 300
@@ -55,76 +56,71 @@ def happening(event: Event) -> Happening | None:
     told = _told(event)
     if told is None:
         return None
-    sign, words, *detail = told
+    words, *detail = told
     fact = event.fact
     is_compaction = isinstance(fact, CompactionComplete) and fact.success and not fact.agent
-    return Happening(sign, words, event.timestamp, event.seq or 0, "".join(detail), is_compaction)
+    return Happening(sign_of(fact), words, event.timestamp, event.seq or 0, "".join(detail), is_compaction)
 
 
 def _told(event: Event) -> tuple[str, ...] | None:
+    """The words, and what opens below them."""
     fact = event.fact
     match fact:
         case Message() | UsageInfo() | CompactionStart() | ApprovalRequested() | Announced():
             return None
         case SessionStart():
-            return "○", f"The session began{f' with {_short(fact.model)}' if fact.model else ''}"
+            return (f"The session began{f' with {_short(fact.model)}' if fact.model else ''}",)
         case SessionResume():
-            return "○", "The session was resumed"
+            return ("The session was resumed",)
         case SessionFork():
-            return "⑂", f"Forked from {_short(fact.source_session_id)}"
+            return (f"Forked from {_short(fact.source_session_id)}",)
         case SessionRename():
-            return "✎", f"Named “{_short(fact.title)}”"
+            return (f"Named “{_short(fact.title)}”",)
         case SessionEnd():
-            return "◌", f"The session was left{f' ({_short(fact.reason)})' if fact.reason else ''}"
+            return (f"The session was left{f' ({_short(fact.reason)})' if fact.reason else ''}",)
         case Truncation():
-            return (
-                "✂",
-                f"A request was truncated: {fact.messages_removed:,} messages, {fact.tokens_removed:,} tokens less",
-            )
+            left_out = f"{fact.messages_removed:,} messages, {fact.tokens_removed:,} tokens less"
+            return (f"A request was truncated: {left_out}",)
         case Recollection():
-            return "↩", f"{fact.lines} lines came back into the context"
+            return (f"{fact.lines} lines came back into the context",)
         case CompactionComplete():
             return _compaction(fact)
         case CompactionUndone():
-            return "↶", f"The {_short(fact.what)} was undone"
+            return (f"The {_short(fact.what)} was undone",)
         case Clear():
-            return "⌫", f"The context was cleared: {fact.messages_removed:,} messages left it"
+            return (f"The context was cleared: {fact.messages_removed:,} messages left it",)
         case Rewind():
-            return "↶", "The conversation was rewound"
+            return ("The conversation was rewound",)
         case ModelChange():
-            return "⇄", f"The model changed to {_short(fact.to)}"
+            return (f"The model changed to {_short(fact.to)}",)
         case PolicyChange():
-            return "⇄", f"The policy changed to {_short(fact.to)}"
+            return (f"The policy changed to {_short(fact.to)}",)
         case Pin():
-            return "⚲", f"{len(fact.messages):,} messages {'pinned' if fact.pinned else 'unpinned'}"
+            return (f"{len(fact.messages):,} messages {'pinned' if fact.pinned else 'unpinned'}",)
         case ApprovalDecided():
             by = f" by {_short(fact.by)}" if fact.by else ""
-            return ("✓", f"Allowed{by}") if fact.approved else ("✗", f"Refused{by}", fact.reason)
+            return (f"Allowed{by}",) if fact.approved else (f"Refused{by}", fact.reason)
         case ApprovalRevoked():
-            return "↶", "What was always allowed is asked about again"
+            return ("What was always allowed is asked about again",)
         case DelegationStart():
-            return "⤷", f"{_short(fact.name or fact.agent)} was asked", fact.task
+            return f"{_short(fact.name or fact.agent)} was asked", fact.task
         case DelegationEnd():
-            return "✗" if fact.error else "⤶", f"{_short(fact.agent)} ended", fact.error or fact.outcome
+            return f"{_short(fact.agent)} ended", fact.error or fact.outcome
         case PlanChanged():
-            return (
-                "☰",
-                "The plan changed",
-                "\n".join(f"{step.get('state')}: {step.get('text')}" for step in fact.steps),
-            )
+            return "The plan changed", "\n".join(f"{step.get('state')}: {step.get('text')}" for step in fact.steps)
         case SessionError():
-            return "↻" if fact.retry_in_s is not None else "✗", _short(fact.what), fact.outcome
+            return _short(fact.what), fact.outcome
         case Occurrence():
-            return "+", _short(" · ".join(filter(None, (fact.what, fact.where, fact.outcome))))
+            return (_short(" · ".join(filter(None, (fact.what, fact.where, fact.outcome)))),)
         case Unknown():
-            return "?", _short(fact.type)
+            return (_short(fact.type),)
 
 
 def _compaction(fact: CompactionComplete) -> tuple[str, ...]:
     if fact.cancelled:
-        return "◇", "A compaction was cancelled"
+        return ("A compaction was cancelled",)
     if not fact.success:
-        return "✗", "A compaction failed", fact.error
+        return "A compaction failed", fact.error
     figures = [
         f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens" if fact.replaced else "",
         f"{len(fact.replaced):,} messages" if fact.replaced else "",
@@ -132,7 +128,7 @@ def _compaction(fact: CompactionComplete) -> tuple[str, ...]:
         f"{fact.duration_ms / 1000:.1f} s" if fact.duration_ms else "",
         f"${fact.cost:.4f}" if fact.cost else "",
     ]
-    return "◆", " · ".join(filter(None, (COMPACTED, *figures))), fact.summary
+    return " · ".join(filter(None, (COMPACTED, *figures))), fact.summary
 
 
 def _short(text: str) -> str:

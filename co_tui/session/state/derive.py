@@ -45,7 +45,6 @@ from co_tui.session.state.session_state import (
     Entry,
     HeldOut,
     Rewritten,
-    Sample,
     SessionState,
     replacement_entries,
     seq_of,
@@ -56,8 +55,6 @@ INTERRUPTED = "interrupted"
 """How a delegation ends that was stopped with its turn."""
 REWRITTEN = {"recollection": None, "held_out": NOTHING_HELD_OUT, "is_rewritten": True}
 NOT_REWRITTEN = {**REWRITTEN, "is_rewritten": False}
-PACE_TURNS = 6
-"""How many turns back the pace is measured."""
 
 
 def apply(state: SessionState, event: Event) -> SessionState:
@@ -86,12 +83,13 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
         case CompactionUndone():
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
-            undone = state.but(history=_resolved(state, fact.history), rewrites=left, readings=(), **NOT_REWRITTEN)
+            history, pace = _resolved(state, fact.history), state.pace.rewritten()
+            undone = state.but(history=history, rewrites=left, pace=pace, **NOT_REWRITTEN)
             return _happened(undone, event)
         case Pin():
             return _happened(_pinned(state, fact), event)
         case ModelChange():
-            return _happened(state.but(model=fact.to, readings=(), held_out=NOTHING_HELD_OUT), event)
+            return _happened(state.but(model=fact.to, pace=state.pace.rewritten(), held_out=NOTHING_HELD_OUT), event)
         case PolicyChange():
             return _happened(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT), event)
         case CompactionStart():
@@ -160,16 +158,24 @@ def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
 
 
 def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionState:
-    state = state.but(seq=seq_of(event), cost=state.cost + (fact.cost or 0.0))
+    state = state.but(
+        seq=seq_of(event),
+        cost=state.cost + (fact.cost or 0.0),
+        cached_tokens=state.cached_tokens + (fact.cached_tokens or 0),
+        cache_saved=state.cache_saved + (fact.cache_saved or 0.0),
+    )
     if fact.agent:
         return _delegated(state, fact.agent, usage=fact)
-    readings = state.readings
-    if readings and readings[-1].turn == state.turn:
-        readings = readings[:-1]
-    readings = (*readings, Sample(state.turn, fact.current_tokens, fact.messages_count))[-PACE_TURNS:]
     if fact.learnt:
         state = state.but(learnt={**state.learnt, fact.model: fact.learnt})
-    return state.but(usage=fact, readings=readings)
+    pace = state.pace.measured(
+        state.turn,
+        fact.current_tokens,
+        fact.messages_count,
+        fact.current_tokens - fact.conversation_tokens,
+        is_reply=fact.output_tokens is not None,
+    )
+    return state.but(usage=fact, pace=pace)
 
 
 def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
@@ -181,7 +187,8 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
     left = _replaced(state.history, event, fact)
     if left is None:
         return state
-    return _rewritten(state, event, left).but(compactions=state.compactions.append(event), **REWRITTEN)
+    pace = state.pace.rewritten(is_compaction=True)
+    return _rewritten(state, event, left).but(compactions=state.compactions.append(event), pace=pace, **REWRITTEN)
 
 
 def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete) -> AppendOnly[Entry] | None:
@@ -200,7 +207,7 @@ def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete
 
 def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
     kept = Rewritten(event, before=state.history, after=history)
-    return state.but(history=history, rewrites=(*state.rewrites, kept), readings=(), **NOT_REWRITTEN)
+    return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 
 
 def _truncated(state: SessionState, fact: Truncation) -> SessionState:

@@ -1,7 +1,7 @@
 """What a session is, as the sum of its events. Pure: the same events always give the same state."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -9,6 +9,7 @@ from co_tui.agent.approvals import AllowedCalls
 from co_tui.append_only import AppendOnly
 from co_tui.events import ApprovalRequested, CompactionComplete, Event, Json, Recollection, Ref, UsageInfo
 from co_tui.record import Record
+from co_tui.session.state.pace import Pace
 
 
 class Entry(NamedTuple):
@@ -25,14 +26,6 @@ class Entry(NamedTuple):
     @property
     def seq(self) -> int:
         return self.ref[0]
-
-
-class Sample(NamedTuple):
-    """How much the context held at the end of a turn."""
-
-    turn: int
-    tokens: int
-    messages: int
 
 
 class Rewritten(NamedTuple):
@@ -118,32 +111,27 @@ class SessionState(Record):
     usage: UsageInfo | None = None
     learnt: Mapping[str, Json] = MappingProxyType({})
     """What the reports of each model taught about its tokens."""
-    readings: tuple[Sample, ...] = ()
-    """The last turns since the history was rewritten or the model changed, for telling the pace."""
+    pace: Pace = Pace()
+    """How fast the context fills."""
     cost: float = 0.0
     """Of the turns, delegations included; summaries are apart."""
     summary_cost: float = 0.0
+    cached_tokens: int = 0
+    """What providers had of all prompts already, and did not read again."""
+    cache_saved: float = 0.0
+    """How much less all prompts cost for that, in US dollars, as far as prices are known."""
     started: bool = False
     ended: bool = False
 
-    @property
-    def tokens_per_turn(self) -> float:
-        """How fast the context has been filling; 0 while that is not known, or when it shrank."""
-        return self._pace(lambda sample: sample.tokens)
-
-    @property
-    def messages_per_turn(self) -> float:
-        return self._pace(lambda sample: sample.messages)
-
-    def _pace(self, held: Callable[[Sample], int]) -> float:
-        if len(self.readings) < 2:
-            return 0.0
-        first, last = self.readings[0], self.readings[-1]
-        return max(0.0, (held(last) - held(first)) / max(1, last.turn - first.turn))
-
-    @property
-    def turns_in_context(self) -> int:
-        return len({entry.turn for entry in self.history if entry.turn})
+    def turns_in_context(self, most: int) -> int:
+        """How many turns the history is of; more than `most` are not counted."""
+        turns: set[int] = set()
+        for entry in reversed(self.history):
+            if entry.turn:
+                turns.add(entry.turn)
+            if len(turns) > most:
+                break
+        return len(turns)
 
     @property
     def total_cost(self) -> float | None:

@@ -16,6 +16,11 @@ async def side(host: CommandHost, _: str) -> None:
     host.view.toggle_side()
 
 
+@command("timeline")
+async def timeline(host: CommandHost, _: str) -> None:
+    host.view.go_to_timeline()
+
+
 @command("folds")
 async def folds(host: CommandHost, _: str) -> None:
     host.view.toggle_folds()

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
+ROOMY_ROWS = 28
+"""From here on the gauge shows the last turns, too."""
 WELCOME = (
     "Ask anything; Enter sends, Ctrl+J makes a new line.\n"
     "Try:  Explain what a context window is\n"
@@ -53,7 +55,7 @@ class ChatScreen(Screen[None]):
 
     AUTO_FOCUS = "#prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-tall"), (ROOMY_ROWS, "-roomy")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.bindings(),
         Binding("escape", "stop", "Stop", id="chat.stop"),
@@ -288,6 +290,16 @@ class ChatScreen(Screen[None]):
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
+    async def on_timeline_wanted_in_chat(self, event: "Timeline.WantedInChat") -> None:
+        await self._host.load_back_to(event.event.seq or 0)
+        self.remove_class("-drawer")
+        self.transcript.show_event(event.event.seq or 0)
+        self.transcript.focus()
+
+    @on(Transcript.WantedInTimeline)
+    def _wanted_in_timeline(self, event: Transcript.WantedInTimeline) -> None:
+        self.go_to_timeline(event.seq)
+
     def action_stop(self) -> None:
         if self._is_compacting:
             self._host.cancel_compaction()
@@ -333,6 +345,13 @@ class ChatScreen(Screen[None]):
             self.toggle_class("-drawer")
         if self._late is not None:
             self.call_after_refresh(self._late.see_newest)
+
+    def go_to_timeline(self, seq: int | None = None) -> None:
+        """To its newest entry, or to the one that tells of an event."""
+        self.remove_class("-folded")
+        self.set_class(self.has_class("-narrow"), "-drawer")
+        if self._late is not None:
+            self._late.go_to_timeline(self._state.seq if seq is None else seq)
 
     def toggle_folds(self) -> None:
         self.transcript.toggle_all()

@@ -39,5 +39,8 @@ class ChatHost(Protocol):
     def load_older(self) -> None:
         """Show what comes before the first block that is loaded."""
 
+    async def load_back_to(self, seq: int) -> None:
+        """Show everything from an event on."""
+
     def open_entry(self, event: Event) -> None:
         """Open an entry of the timeline."""

@@ -44,6 +44,9 @@ class LateWidgets:
     def see_newest(self) -> None:
         self._timeline.see_newest()
 
+    def go_to_timeline(self, seq: int) -> None:
+        self._timeline.go_to(seq)
+
     def hear(self, event: Event, state: SessionState) -> None:
         """One event of the running session; what runs in the background shows on the gauge."""
         if event.seq is not None and state.timeline and state.timeline[-1] is event:

@@ -1,79 +1,126 @@
 """How full the context is, from `session.usage_info` alone."""
 
 import time
+from collections.abc import Iterator
 
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from co_tui.ui.formatting import tokens, told_cost
+from co_tui.events.signs import COMPACTED_SIGN
+from co_tui.ui.formatting import money, tokens, told_cost
+from co_tui.ui.widgets.gauge_bar import PARTS, bar_cells, tokens_by_part
 from co_tui.ui.widgets.gauge_reading import GaugeReading
+from co_tui.ui.widgets.sparkline import sparkline
 
-FULL, EMPTY, MARK, MOVING = "▓", "░", "┆", "◆"
 MOVE_S = 0.2
 """How fast the mark of a compaction in the background moves."""
 EMPTY_TEXT = "Nothing sent yet."
+MINI_BAR = 20
+SEPARATOR = " · "
+LEAST_LINES = 6
+"""Without the last turns and the cache, which come when there is room."""
 
 
 class Gauge(Widget):
-    """The bar with its two marks, the figures, and what they are made of."""
+    """The bar with its marks, the figures, and what they are made of."""
 
     reading: reactive[GaugeReading] = reactive(GaugeReading())
-    COMPONENT_CLASSES = {"gauge--normal", "gauge--warning", "gauge--error", "gauge--muted"}
+    COMPONENT_CLASSES = {
+        "gauge--normal",
+        "gauge--warning",
+        "gauge--error",
+        "gauge--muted",
+        "gauge--system",
+        "gauge--tools",
+    }
 
     def watch_reading(self, reading: GaugeReading) -> None:
         self.auto_refresh = MOVE_S if reading.summarising else None
+        self.set_class(reading.cached_tokens > 0, "-cached")
 
     def style_of(self, level: str) -> Style:
         return self.get_component_rich_style(f"gauge--{level}", partial=True)
 
+    def _style_of_part(self, name: str) -> Style:
+        """The conversation's colour tells how full it is: nothing else can be made smaller."""
+        if not name:
+            return self.style_of("muted")
+        return self.style_of(self.reading.level if name == "conversation" else name)
+
     def bar(self, width: int) -> Text:
         reading = self.reading
-        filled = min(width, round(reading.share * width)) if reading.share else 0
-        if reading.share > 0:
-            filled = max(1, filled)
-        at = (reading.marks.share, reading.marks.waiting_share)
-        marks = {min(width - 1, int(share * width)) for share in at if share is not None}
-        colour, muted = self.style_of(reading.level), self.style_of("muted")
         bar = Text(no_wrap=True)
         moving = int(time.monotonic() / MOVE_S) % width if reading.summarising else -1
-        for cell in range(width):
-            if cell == moving:
-                bar.append(MOVING, self.style_of("warning"))
-            elif cell < filled:
-                bar.append(FULL, colour)
+        marks = (reading.marks.share, reading.marks.waiting_share)
+        for n, cell in enumerate(bar_cells(reading.usage, marks, width)):
+            if n == moving:
+                bar.append(COMPACTED_SIGN, self.style_of("warning"))
             else:
-                bar.append(MARK if cell in marks else EMPTY, muted)
+                bar.append(cell.sign, self._style_of_part(cell.part))
         return bar
 
     def render(self) -> Text:
-        reading, muted = self.reading, self.style_of("muted")
-        lines = [self.bar(max(4, self.size.width))]
-        usage = reading.usage
-        if usage is None:
-            lines.append(Text(EMPTY_TEXT, style=muted))
-            return Text("\n").join(lines)
-        bold = self.style_of(reading.level) + Style(bold=True)
-        lines.append(Text.assemble((reading.percent, bold), f"   {reading.amount}"))
-        fixed = f"system {tokens(usage.system_tokens)} · tools {tokens(usage.tool_definition_tokens)}"
-        lines.append(Text(fixed, style=muted))
-        lines.append(Text(f"conversation {tokens(usage.conversation_tokens)}", style=muted))
-        lines.append(Text(reading.outlook, style=muted))
-        cost = told_cost(reading.cost, reading.summary_cost)
-        lines.append(Text(f"cost {cost}" if reading.cost is None else cost, style=muted))
+        lines = [self.bar(max(4, self.size.width)), *self._lines()]
         return Text("\n").join(lines)
+
+    def _lines(self) -> Iterator[Text]:
+        reading, muted = self.reading, self.style_of("muted")
+        if reading.usage is None:
+            yield Text(EMPTY_TEXT, style=muted)
+            return
+        roomy = self.size.height > LEAST_LINES
+        bold = self.style_of(reading.level) + Style(bold=True)
+        yield Text.assemble((reading.percent, bold), f"   {reading.amount}")
+        yield from self._legend()
+        yield Text(reading.outlook, style=muted)
+        if roomy:
+            yield self._last_turns()
+        cost = told_cost(reading.cost, reading.summary_cost)
+        yield Text(f"cost {cost}" if reading.cost is None else cost, style=muted)
+        if roomy and reading.cached_tokens:
+            yield Text(self._cache(), style=muted)
+
+    def _legend(self) -> Iterator[Text]:
+        """Each part with its shade; the conversation, the one that grows, on a line of its own."""
+        usage, muted = self.reading.usage, self.style_of("muted")
+        assert usage is not None
+        told = [
+            Text.assemble((part.shade, self._style_of_part(part.name)), (f" {part.name} {tokens(count)}", muted))
+            for part, count in zip(PARTS, tokens_by_part(usage), strict=True)
+        ]
+        yield Text(SEPARATOR, style=muted).join(told[:-1])
+        yield told[-1]
+
+    def _last_turns(self) -> Text:
+        fills = self.reading.fills
+        words = f" {len({fill.turn for fill in fills})} turns" if len(fills) > 1 else " first turn"
+        bars = sparkline(fills, max(1, self.size.width - len(words)))
+        shown = Text(no_wrap=True)
+        for sign in bars:
+            shown.append(sign, self.style_of("warning" if sign == COMPACTED_SIGN else "normal"))
+        return shown.append(words, self.style_of("muted"))
+
+    def _cache(self) -> str:
+        saved = self.reading.cache_saved
+        worth = f"{SEPARATOR}{money(saved)}" if saved > 0 else ""
+        return f"cache saved {tokens(self.reading.cached_tokens)} tokens{worth}"
 
 
 class MiniGauge(Gauge):
-    """The same in one line, for narrow screens."""
+    """The same in one line, for narrow screens: whole items, the weightiest first."""
 
     def render(self) -> Text:
         reading = self.reading
         if reading.usage is None:
             return Text("context: nothing sent yet", style=self.style_of("muted"))
         bold = self.style_of(reading.level) + Style(bold=True)
-        line = Text.assemble((f"{reading.percent} ", bold), self.bar(20), f" {reading.amount}", no_wrap=True)
-        line.append(f" · {reading.outlook}", self.style_of("muted"))
-        line.truncate(self.size.width, overflow="ellipsis")
+        line = Text.assemble((f"{reading.percent} ", bold), self.bar(MINI_BAR), f" {reading.amount}", no_wrap=True)
+        for item in (reading.outlook, self._compactions(), told_cost(reading.cost, None) if reading.cost else ""):
+            if item and line.cell_len + len(SEPARATOR) + len(item) <= self.size.width:
+                line.append(f"{SEPARATOR}{item}", self.style_of("muted"))
         return line
+
+    def _compactions(self) -> str:
+        return f"{COMPACTED_SIGN} {self.reading.compactions}" if self.reading.compactions else ""

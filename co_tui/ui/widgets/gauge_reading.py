@@ -1,15 +1,19 @@
 """What the gauge tells, in figures and words."""
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from co_tui.context.marks import Marks, marks
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionStart, UsageInfo
+from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.ui.formatting import tokens
 
+MOST_TURNS = 100
+"""Beyond so many a forecast means little."""
 NEARLY, FULLY = 0.8, 0.95
 """From here on the colours warn, under policies that do not look at the window."""
 
@@ -21,8 +25,16 @@ class GaugeReading(NamedTuple):
     cost: float | None = None
     """Of turns and summaries; None when nobody published a price."""
     summary_cost: float = 0.0
+    cached_tokens: int = 0
+    """What providers did not have to read again."""
+    cache_saved: float = 0.0
+    """In US dollars; 0 when nobody published a price."""
     tokens_per_turn: float = 0.0
     messages_per_turn: float = 0.0
+    fills: tuple[Fill, ...] = ()
+    """The last turns."""
+    compactions: int = 0
+    """How many there were."""
     turns: int = 0
     """How many are in the context."""
     marks: Marks = Marks(NEARLY, FULLY)
@@ -71,7 +83,7 @@ class GaugeReading(NamedTuple):
         if not ahead:
             return "never compacts"
         mark, left = ahead[0]
-        return f"compacts {mark}" + ("" if left is None else f", ≈ {left} turns" if left else ", soon")
+        return f"compacts {mark}{_in_turns(left)}"
 
     def _ahead(self) -> Iterator[tuple[str, int | None]]:
         """Each of the policy's marks in words, with the turns that are left until it; None while there is no pace."""
@@ -82,14 +94,23 @@ class GaugeReading(NamedTuple):
             room = marks.share * usage.token_limit - usage.current_tokens
             yield f"at {marks.share * 100:.0f} %", _turns(room, self.tokens_per_turn)
         if marks.messages is not None:
-            room = marks.messages - usage.messages_count
+            room = marks.messages + 1 - usage.messages_count
             yield f"over {marks.messages} messages", _turns(room, self.messages_per_turn)
         if marks.turns is not None:
-            yield f"over {marks.turns} turns", _turns(marks.turns - self.turns, 1)
+            yield f"over {marks.turns} turns", _turns(marks.turns + 1 - self.turns, 1)
 
 
 def _turns(room: float, pace: float) -> int | None:
-    return max(0, int(room / pace)) if pace > 0 else None
+    """After how many more turns something is used up; None while there is no pace."""
+    return max(1, math.ceil(room / pace)) if pace > 0 else None
+
+
+def _in_turns(left: int | None) -> str:
+    if left is None:
+        return ""
+    if left > MOST_TURNS:
+        return f", > {MOST_TURNS} turns"
+    return f", ≈ {left} turns" if left > 1 else ", next turn"
 
 
 def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
@@ -100,9 +121,13 @@ def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
         usage=state.usage,
         cost=state.total_cost,
         summary_cost=state.summary_cost,
-        tokens_per_turn=state.tokens_per_turn,
-        messages_per_turn=state.messages_per_turn,
-        turns=state.turns_in_context if acts.turns else 0,
+        cached_tokens=state.cached_tokens,
+        cache_saved=state.cache_saved,
+        tokens_per_turn=state.pace.tokens_per_turn,
+        messages_per_turn=state.pace.messages_per_turn,
+        fills=state.pace.fills,
+        compactions=len(state.compactions),
+        turns=state.turns_in_context(acts.turns) if acts.turns else 0,
         marks=acts,
         summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
     )

@@ -1,172 +1,79 @@
-"""An event's words on the timeline."""
+"""An entry of the timeline as lines: its time, its sign, its words."""
 
-from collections.abc import Sequence
-from textwrap import wrap
-from typing import assert_never
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.style import Style
 from rich.text import Text
 
-from co_tui.events import (
-    Announced,
-    ApprovalDecided,
-    ApprovalRequested,
-    ApprovalRevoked,
-    Clear,
-    CompactionComplete,
-    CompactionStart,
-    CompactionUndone,
-    DelegationEnd,
-    DelegationStart,
-    Event,
-    Json,
-    Message,
-    ModelChange,
-    Occurrence,
-    Pin,
-    PlanChanged,
-    PolicyChange,
-    Recollection,
-    Rewind,
-    SessionEnd,
-    SessionError,
-    SessionFork,
-    SessionInterrupted,
-    SessionRename,
-    SessionResume,
-    SessionStart,
-    Truncation,
-    Unknown,
-    UsageInfo,
-)
-from co_tui.inert import one_line
-from co_tui.ui.formatting import counted, money, tokens
+from co_tui.events import Event
+from co_tui.events.signs import EntryWeight, Glance, glance_at
 from co_tui.ui.widgets.block import clock
+from co_tui.ui.widgets.timeline_words import gist_of, words_of
 
 INDENT = "        "
 """Under the words of an entry, past its time and sign."""
+NARROWEST_WORDS = 8
+QUIET: Final = Style(dim=True)
+DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
+    EntryWeight.LIGHT: QUIET,
+    EntryWeight.NORMAL: Style(),
+    EntryWeight.NOTABLE: Style(),
+    EntryWeight.BAD: Style(bold=True),
+    EntryWeight.HEAVY: Style(bold=True),
+}
 
 
-def timeline_row(event: Event, width: int) -> Text:
+def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES) -> Text:
     """Time, sign and words; what is longer than the column goes on below its beginning."""
-    icon, text = timeline_entry(event) or ("", "")
-    first, *others = text.split("\n")
-    time = f"{clock(event.timestamp)} "
-    room = width - cell_len(time) - 2
+    glance, words = glance_at(event.fact), words_of(event.fact)
+    assert glance is not None, "not on the timeline"
+    first, *others = words.rstrip("\n").split("\n")
+    room = width - len(INDENT)
+    style = styles[glance.weight]
     row = Text(no_wrap=True)
-    for n, line in enumerate(_wrapped(first, room)):
-        row.append_text(Text.assemble((time, "dim"), f"{icon} ", line) if n == 0 else Text(f"\n{INDENT}{line}"))
+    for n, line in enumerate(_wrapped(_with_gist(first, event, room), room)):
+        if n == 0:
+            row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{glance.sign} ", style)
+            row.append(line, style)
+        else:
+            row.append(f"\n{INDENT}").append(line, style)
+    below = _style_below(glance, styles)
     for other in others:
-        for line in _wrapped(other, width - len(INDENT)):
-            row.append(f"\n{INDENT}{line}", "dim")
+        for line in _wrapped(other, room):
+            row.append(f"\n{INDENT}").append(line, below)
     return row
 
 
+def _style_below(glance: Glance, styles: Mapping[EntryWeight, Style]) -> Style:
+    """The figures of what is heavy are read; those of the rest stand back."""
+    return styles[EntryWeight.NORMAL if glance.weight is EntryWeight.HEAVY else EntryWeight.LIGHT]
+
+
+def _with_gist(first: str, event: Event, room: int) -> str:
+    """A turn's first words, cut so that it stays one line."""
+    gist, left = gist_of(event.fact), room - cell_len(first) - len(" · ")
+    if not gist or left < NARROWEST_WORDS:
+        return first
+    cut = gist if cell_len(gist) <= left else f"{set_cell_size(gist, left - 1).rstrip()}…"
+    return f"{first} · {cut}"
+
+
 def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(text, max(8, width), break_long_words=True) or [""]
+    return list(_lines(text, max(NARROWEST_WORDS, width))) or [""]
 
 
-def timeline_entry(event: Event) -> tuple[str, str] | None:
-    """An event's sign and words on the timeline; None for what does not belong there."""
-    fact = event.fact
-    match fact:
-        case SessionStart():
-            return "○", f"session began\n{_short(fact.model)}"
-        case SessionResume():
-            return "○", "session resumed"
-        case SessionFork():
-            return "↗", f"forked from {fact.source_session_id[-6:]}"
-        case SessionRename():
-            return "✎", f"renamed\n{one_line(fact.title, 60)}"
-        case SessionEnd():
-            return "◌", "session left"
-        case Message():
-            return "●", f"turn {fact.turn}"
-        case Truncation():
-            return (
-                "✂",
-                f"truncated −{tokens(fact.tokens_removed)}\n{counted(fact.messages_removed, 'message')} left out",
-            )
-        case Recollection():
-            return "↩", f"recollected\n{counted(fact.lines, 'line')} came back"
-        case CompactionStart():
-            return "◇", f"compacting\n{fact.trigger.replace('_', ' ')} · {counted(fact.messages, 'message')}"
-        case CompactionComplete():
-            return _compaction(fact)
-        case CompactionUndone():
-            return "↶", f"{fact.what} undone"
-        case Clear():
-            return "⌫", f"context cleared\n{counted(fact.messages_removed, 'message')} left it"
-        case Rewind():
-            return "↶", f"rewound to event {fact.to_seq}"
-        case ModelChange():
-            return "⇄", f"model changed\n{_short(fact.to)}"
-        case PolicyChange():
-            return "⇄", f"policy → {fact.to}"
-        case SessionError():
-            sign = "↻" if fact.retry_in_s is not None else "✗"
-            return sign, f"{fact.kind or 'error'}\n{one_line(fact.outcome, 60)}"
-        case SessionInterrupted():
-            return "■", one_line(fact.what, 60)
-        case Occurrence():
-            return "+", f"{one_line(fact.what, 60)}\n{one_line(fact.outcome, 60)}"
-        case Unknown():
-            return "?", fact.type
-        case Pin():
-            return "◉", f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
-        case ApprovalRequested():
-            return "◔", f"asks to run {one_line(fact.tool, 40)}\n{one_line(fact.what, 60)}"
-        case ApprovalDecided():
-            return ("✓", f"allowed\n{_allowed(fact)}") if fact.approved else ("✗", f"refused\n{_by(fact)}")
-        case ApprovalRevoked():
-            return "✗", f"asks again about {one_line(fact.tool, 40)}\n{one_line(fact.pattern, 60)}".rstrip()
-        case DelegationStart():
-            return "↳", f"{one_line(fact.name or fact.agent, 40)} was asked\n{one_line(fact.task, 60)}"
-        case DelegationEnd():
-            return (
-                "✗" if fact.error else "↲"
-            ), f"{one_line(fact.agent, 40)} ended\n{one_line(fact.error or fact.outcome, 60)}"
-        case PlanChanged():
-            return "☑", f"plan changed\n{_progress(fact.steps)}"
-        case UsageInfo() | Announced():
-            return None
-        case _:
-            assert_never(fact)
-
-
-def _allowed(fact: ApprovalDecided) -> str:
-    span = {"session": "for this session", "pattern": f"always: {one_line(fact.pattern, 40)}"}.get(fact.scope, "once")
-    return f"{span}, by {one_line(fact.by, 20)}" if fact.by else span
-
-
-def _by(fact: ApprovalDecided) -> str:
-    return one_line(fact.reason, 60) or f"by {one_line(fact.by, 20) or 'nobody'}"
-
-
-def _progress(steps: Sequence[Json]) -> str:
-    done = sum(step.get("state") in ("done", "completed") for step in steps)
-    return f"{done} of {counted(len(steps), 'step')} done"
-
-
-def _short(model: str) -> str:
-    """A model's name without its provider, as wide as the timeline is."""
-    return one_line(model.rpartition(":")[2].rpartition("/")[2], 22)
-
-
-def _compaction(fact: CompactionComplete) -> tuple[str, str]:
-    if fact.cancelled:
-        return "◇", "compaction cancelled"
-    if not fact.success:
-        return "✗", f"compaction failed\n{one_line(fact.error, 60)}"
-    if fact.edited and fact.summarised_by == "you":
-        return "✎", "summary rewritten by you"
-    if not fact.replaced:
-        return "◆", f"Conversation Compacted\nby {one_line(fact.summarised_by, 20)}"
-    saved = f"{1 - fact.post_tokens / fact.pre_tokens:.0%}" if fact.pre_tokens else ""
-    checkpoint = f" · cp {fact.checkpoint_number}" if fact.checkpoint_number else ""
-    cost = f" · {money(fact.cost)}" if fact.cost else ""
-    return (
-        "◆",
-        f"Conversation Compacted\n{tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)}  −{saved}\n"
-        f"{counted(len(fact.replaced), 'message')}{checkpoint}\n{fact.duration_ms / 1000:.1f} s{cost}",
-    )
+def _lines(text: str, width: int) -> Iterator[str]:
+    """Lines of whole words, measured in cells; a word that is wider is cut."""
+    line = ""
+    for word in text.split():
+        if line and cell_len(line) + 1 + cell_len(word) <= width:
+            line = f"{line} {word}"
+            continue
+        if line:
+            yield line
+        *full, line = chop_cells(word, width) or [""]
+        yield from full
+    if line:
+        yield line

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.event_places import event_at, place_of_event
 from co_tui.ui.widgets.folding import FoldCursor, toggle_all
 from co_tui.ui.widgets.layout import TOP, LinePlace, TranscriptLayout
 from co_tui.ui.widgets.look import Look
@@ -24,6 +25,8 @@ STREAM_INTERVAL_S = 0.05
 """The open block is drawn again at most so often."""
 MORE_BELOW = "↓ more below · ctrl+end"
 NARROWEST = 10
+LINES_ABOVE = 2
+"""What is brought into view stands so far below the top."""
 
 
 class Transcript(ScrollView, can_focus=True):
@@ -37,10 +40,18 @@ class Transcript(ScrollView, can_focus=True):
         Binding("left_square_bracket", "previous_fold", "Previous fold", key_display="[", id="transcript.previous"),
         Binding("right_square_bracket", "next_fold", "Next fold", key_display="]", id="transcript.next"),
         Binding("c", "copy", "Copy", id="transcript.copy"),
+        Binding("g", "show_in_timeline", "Show in timeline", id="transcript.show_in_timeline"),
     ]
 
     class NearTop(Message):
         """The reader is close to the first block that is loaded."""
+
+    class WantedInTimeline(Message):
+        """Show what happened at this event."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
 
     class Followed(Message):
         """The view began or ceased to follow the end."""
@@ -63,6 +74,8 @@ class Transcript(ScrollView, can_focus=True):
         self._timer: Timer | None = None
         self._folds = FoldCursor()
         self._search = Search()
+        self._shown_event: tuple[int, LinePlace | None] = (0, None)
+        """The event that was brought into view last, and where."""
 
     # What is shown
 
@@ -321,10 +334,28 @@ class Transcript(ScrollView, can_focus=True):
     def show_block(self, index: int, line: int = 0) -> None:
         """Bring a block's line into view, a little below the top."""
         self._follow(False)
-        self._top = self._layout.walk(LinePlace(index, line), -2)
+        self._top = self._layout.walk(LinePlace(index, line), -LINES_ABOVE)
         self._settle()
         if self.scroll_y >= self.max_scroll_y:
             self._follow(True)
+
+    # Events
+
+    def show_event(self, seq: int) -> None:
+        """Bring what an event brought into view; of one that is not told here, what came before it."""
+        place = place_of_event(self.blocks, seq)
+        if place is not None:
+            self.show_block(place)
+            self._shown_event = (seq, self._top)
+
+    def action_show_in_timeline(self) -> None:
+        """The event that was shown, as long as nobody scrolled; else the one at the top of the view."""
+        if self._shown_event[1] == self._top:
+            seq = self._shown_event[0]
+        else:
+            place = self._layout.walk(self._top, self.size.height - 1 if self._following else LINES_ABOVE)
+            seq = event_at(self.blocks, place.block)
+        self.post_message(self.WantedInTimeline(seq))
 
     def action_scroll_end(self) -> None:
         self.follow_end()

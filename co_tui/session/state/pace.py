@@ -1,0 +1,93 @@
+"""How fast the context fills, and how full it was at the end of the last turns. Constant in size and in cost."""
+
+from typing import NamedTuple
+
+NEWEST_WEIGHT = 0.1
+"""How much of the pace the latest turn makes up, once there were many: tried on even, uneven and changing sessions,
+it forecasts best and jumps least."""
+REMEMBERED_TURNS = 40
+
+
+class Fill(NamedTuple):
+    """What the context held at the end of a turn, or of the part of it before a compaction."""
+
+    turn: int
+    tokens: int
+    compacted: bool = False
+    """Whether a compaction came right before."""
+
+
+class Pace(NamedTuple):
+    """A moving average over the turns that ended; rewrites of the history are no growth, and do not end it."""
+
+    fills: tuple[Fill, ...] = ()
+    """The last turns, oldest first."""
+    turns: int = 0
+    """How many turns the averages are of."""
+    tokens_per_ended_turn: float = 0.0
+    messages_per_ended_turn: float = 0.0
+    grown_tokens: int = 0
+    """In the turn that was measured last."""
+    grown_messages: int = 0
+    is_answered: bool = False
+    """Whether that turn had a reply yet: before, it tells little."""
+    held: tuple[int, int] | None = None
+    """Tokens and messages at the last measurement; None when the history was rewritten since."""
+    is_compacted: bool = False
+    """Whether a compaction did so."""
+
+    @property
+    def tokens_per_turn(self) -> float:
+        """0 while nobody can tell, or while the context does not grow."""
+        return self._with_present(self.tokens_per_ended_turn, self.grown_tokens)
+
+    @property
+    def messages_per_turn(self) -> float:
+        return self._with_present(self.messages_per_ended_turn, self.grown_messages)
+
+    def _with_present(self, average: float, grown: int) -> float:
+        """A turn that may not have ended counts as soon as it is larger than usual: it only grows."""
+        if not self.turns:
+            return float(max(0, grown)) if self.is_answered else 0.0
+        return max(average, _averaged(average, grown, self.turns))
+
+    def measured(self, turn: int, tokens: int, messages: int, fixed_tokens: int, *, is_reply: bool) -> "Pace":
+        """After a measurement; `fixed_tokens` are there before anything is said."""
+        pace = self
+        if pace.fills and turn > pace.fills[-1].turn:
+            pace = pace._turn_ended()
+        before = pace.held or ((tokens, messages) if pace.fills else (fixed_tokens, 0))
+        return pace._replace(
+            fills=pace._filled(Fill(turn, tokens, pace.is_compacted)),
+            grown_tokens=pace.grown_tokens + tokens - before[0],
+            grown_messages=pace.grown_messages + messages - before[1],
+            is_answered=pace.is_answered or is_reply,
+            held=(tokens, messages),
+            is_compacted=False,
+        )
+
+    def rewritten(self, *, is_compaction: bool = False) -> "Pace":
+        """After the history became another, or is counted by another model: what comes is compared with that."""
+        return self._replace(held=None, is_compacted=self.is_compacted or is_compaction)
+
+    def _turn_ended(self) -> "Pace":
+        return self._replace(
+            turns=self.turns + 1,
+            tokens_per_ended_turn=_averaged(self.tokens_per_ended_turn, self.grown_tokens, self.turns),
+            messages_per_ended_turn=_averaged(self.messages_per_ended_turn, self.grown_messages, self.turns),
+            grown_tokens=0,
+            grown_messages=0,
+            is_answered=False,
+        )
+
+    def _filled(self, fill: Fill) -> tuple[Fill, ...]:
+        fills = self.fills
+        if fills and fills[-1].turn == fill.turn and not fill.compacted:
+            fill, fills = fill._replace(compacted=fills[-1].compacted), fills[:-1]
+        return (*fills, fill)[-REMEMBERED_TURNS:]
+
+
+def _averaged(average: float, grown: int, turns: int) -> float:
+    """The average with one turn more; a turn in which the context shrank did not fill it."""
+    weight = max(NEWEST_WEIGHT, 1 / (turns + 1))
+    return average + (max(0, grown) - average) * weight

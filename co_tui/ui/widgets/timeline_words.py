@@ -1,0 +1,189 @@
+"""An event's words on the timeline: what happened first, the figures below it."""
+
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from co_tui.events import (
+    Announced,
+    ApprovalDecided,
+    ApprovalRequested,
+    ApprovalRevoked,
+    Clear,
+    CompactionComplete,
+    CompactionStart,
+    CompactionUndone,
+    DelegationEnd,
+    DelegationStart,
+    Fact,
+    Json,
+    Message,
+    ModelChange,
+    Occurrence,
+    Pin,
+    PlanChanged,
+    PolicyChange,
+    Recollection,
+    Rewind,
+    SessionEnd,
+    SessionError,
+    SessionFork,
+    SessionInterrupted,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    Truncation,
+    Unknown,
+    UsageInfo,
+)
+from co_tui.events.messages import prompt_of
+from co_tui.events.triggers import words_for
+from co_tui.inert import one_line
+from co_tui.ui.formatting import counted, money, tokens
+
+LINE_CHARS = 60
+TROUBLES: Final = {
+    "authentication": "key refused",
+    "checkpoint": "checkpoint not written",
+    "connection": "connection broke",
+    "context_limit": "too long for the model",
+    "cut_off": "reply broke off",
+    "fixed_part": "hardly any room left",
+    "http": "provider refused",
+    "malformed": "unreadable reply",
+    "mcp": "MCP server failed",
+    "memory": "memory not written",
+    "not_found": "model not found",
+    "provider": "provider failed",
+    "quota": "out of credit",
+    "rate_limit": "rate limited",
+    "redirect": "redirected elsewhere",
+    "rejected": "request rejected",
+    "server": "provider failed",
+    "steps": "out of steps",
+    "timeout": "no answer in time",
+    "too_long": "reply too long",
+    "unexpected": "failed unexpectedly",
+    "unreachable": "not reachable",
+    "unsendable": "cannot be sent",
+    "unusable": "model not usable",
+}
+"""What went wrong, by the kind a failure has in the log."""
+
+
+def words_of(fact: Fact) -> str:
+    """The first line says what happened; empty for what is no entry."""
+    match fact:
+        case SessionStart():
+            return f"session began\n{_short(fact.model)}"
+        case SessionResume():
+            return "session resumed"
+        case SessionFork():
+            return f"forked from {one_line(fact.source_session_id[-6:], 6)}"
+        case SessionRename():
+            return f"renamed\n{_line(fact.title)}"
+        case SessionEnd():
+            return "session left"
+        case Message():
+            return f"turn {fact.turn}"
+        case Truncation():
+            left_out = counted(fact.messages_removed, "message")
+            return f"truncated −{tokens(fact.tokens_removed)}\n{left_out} left out"
+        case Recollection():
+            return f"recollected\n{counted(fact.lines, 'line')} came back"
+        case CompactionStart():
+            return f"compacting\n{_why(fact)}{counted(fact.messages, 'message')}"
+        case CompactionComplete():
+            return _compaction(fact)
+        case CompactionUndone():
+            return f"{_line(fact.what)} undone"
+        case Clear():
+            return f"context cleared\n{counted(fact.messages_removed, 'message')} left it"
+        case Rewind():
+            return f"rewound\n{counted(len(fact.history), 'message')} left in the context"
+        case ModelChange():
+            return f"model changed\n{_short(fact.to)}"
+        case PolicyChange():
+            return f"policy → {_line(fact.to)}"
+        case SessionError():
+            return f"{trouble_of(fact)}\n{_line(fact.outcome)}"
+        case SessionInterrupted():
+            return _line(fact.what)
+        case Occurrence():
+            return f"{_line(fact.what)}\n{_line(fact.outcome)}"
+        case Unknown():
+            return f"something newer\n{_line(fact.type)}"
+        case Pin():
+            return f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
+        case ApprovalRequested():
+            return f"asks to run {one_line(fact.tool, 40)}\n{_line(fact.what)}"
+        case ApprovalDecided():
+            return f"allowed\n{_allowed(fact)}" if fact.approved else f"refused\n{_by(fact)}"
+        case ApprovalRevoked():
+            return f"asks again about {one_line(fact.tool, 40)}\n{_line(fact.pattern)}"
+        case DelegationStart():
+            return f"{one_line(fact.name or fact.agent, 40)} was asked\n{_line(fact.task)}"
+        case DelegationEnd():
+            return f"{one_line(fact.agent, 40)} ended\n{_line(fact.error or fact.outcome)}"
+        case PlanChanged():
+            return f"plan changed\n{_progress(fact.steps)}"
+        case UsageInfo() | Announced():
+            return ""
+        case _:
+            assert_never(fact)
+
+
+def gist_of(fact: Fact) -> str:
+    """How a turn began: stands beside its number as far as there is room."""
+    prompt = prompt_of(fact.message) if isinstance(fact, Message) else None
+    return one_line(prompt, LINE_CHARS) if prompt else ""
+
+
+def trouble_of(fact: SessionError) -> str:
+    """What went wrong, for people; a kind of a newer version at least without its underscores."""
+    return TROUBLES.get(fact.kind) or one_line(fact.kind.replace("_", " "), 40) or "something failed"
+
+
+def _line(text: str) -> str:
+    return one_line(text, LINE_CHARS)
+
+
+def _why(fact: CompactionStart) -> str:
+    words = words_for(fact.trigger) or {"background": "beside the turn"}.get(fact.trigger, "")
+    return f"{words} · " if words else ""
+
+
+def _allowed(fact: ApprovalDecided) -> str:
+    span = {"session": "for this session", "pattern": f"always: {one_line(fact.pattern, 40)}"}.get(fact.scope, "once")
+    return f"{span}, by {one_line(fact.by, 20)}" if fact.by else span
+
+
+def _by(fact: ApprovalDecided) -> str:
+    return _line(fact.reason) or f"by {one_line(fact.by, 20) or 'nobody'}"
+
+
+def _progress(steps: Sequence[Json]) -> str:
+    done = sum(step.get("state") in ("done", "completed") for step in steps)
+    return f"{done} of {counted(len(steps), 'step')} done"
+
+
+def _short(model: str) -> str:
+    """A model's name without its provider, as wide as the timeline is."""
+    return one_line(model.rpartition(":")[2].rpartition("/")[2], 22)
+
+
+def _compaction(fact: CompactionComplete) -> str:
+    if fact.cancelled:
+        return "compaction cancelled"
+    if not fact.success:
+        return f"compaction failed\n{_line(fact.error)}"
+    if fact.edited and fact.summarised_by == "you":
+        return "summary rewritten by you"
+    if not fact.replaced:
+        return f"Conversation Compacted\nby {one_line(fact.summarised_by, 20)}"
+    saved = f"  −{1 - fact.post_tokens / fact.pre_tokens:.0%}".replace("%", " %") if fact.pre_tokens else ""
+    checkpoint = f" · cp {fact.checkpoint_number}" if fact.checkpoint_number else ""
+    cost = f" · {money(fact.cost)}" if fact.cost else ""
+    return (
+        f"Conversation Compacted\n{tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)}{saved}\n"
+        f"{counted(len(fact.replaced), 'message')}{checkpoint}\n{fact.duration_ms / 1000:.1f} s{cost}"
+    )

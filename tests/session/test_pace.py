@@ -1,0 +1,108 @@
+"""How many turns are left before compaction: told from simulated sessions, even, uneven, changing, compacted."""
+
+import random
+from collections.abc import Callable, Iterator
+from itertools import islice
+from statistics import median
+
+import pytest
+
+from co_tui.session.state.pace import REMEMBERED_TURNS, Fill, Pace
+
+FIXED, MARK, AFTER = 6_000, 100_000, 25_000
+"""Tokens of system and tools, where it is compacted, and what that leaves."""
+
+
+def even(rng: random.Random) -> Iterator[int]:
+    while True:
+        yield int(rng.uniform(1_600, 2_400))
+
+
+def uneven(rng: random.Random) -> Iterator[int]:
+    while True:
+        yield int(rng.lognormvariate(7.2, 1.0))
+
+
+def bursts(rng: random.Random) -> Iterator[int]:
+    while True:
+        yield 600 if rng.random() < 0.8 else int(rng.uniform(8_000, 20_000))
+
+
+class Talk:
+    """A session as its measurements tell it: before each request, and after each reply."""
+
+    def __init__(self) -> None:
+        self.pace, self.turn, self.tokens = Pace(), 0, FIXED
+
+    def say(self, grown: int) -> bool:
+        """One turn; whether it ended in a compaction."""
+        self.turn += 1
+        self._measure(grown // 4)
+        self._measure(grown - grown // 4, is_reply=True)
+        if self.tokens < MARK:
+            return False
+        self.pace, self.tokens = self.pace.rewritten(is_compaction=True), AFTER
+        self._measure(0)
+        return True
+
+    def _measure(self, more: int, *, is_reply: bool = False) -> None:
+        self.tokens += more
+        messages = 2 * self.turn - (not is_reply)
+        self.pace = self.pace.measured(self.turn, self.tokens, messages, FIXED, is_reply=is_reply)
+
+    @property
+    def turns_left(self) -> float:
+        return (MARK - self.tokens) / self.pace.tokens_per_turn
+
+
+@pytest.mark.parametrize(
+    ("growth", "usual_error", "largest_jump"), [(even, 0.1, 0.3), (uneven, 0.4, 1.1), (bursts, 0.6, 1.1)]
+)
+def test_the_forecast_comes_true_and_does_not_jump(
+    growth: Callable[[random.Random], Iterator[int]], usual_error: float, largest_jump: float
+) -> None:
+    errors: list[float] = []
+    for seed in range(20):
+        talk, told = Talk(), list[tuple[int, float]]()
+        for grown in islice(growth(random.Random(seed)), 120):
+            if talk.say(grown):
+                errors += [abs(left - (talk.turn - turn)) / max(3, talk.turn - turn) for turn, left in told]
+                told = []
+            left = talk.turns_left
+            assert left > 0
+            if told:
+                expected = told[-1][1] - 1
+                assert abs(left - expected) / max(3, expected) < largest_jump, (seed, talk.turn)
+            if talk.turn > 3:
+                told.append((talk.turn, left))
+    assert median(errors) < usual_error
+
+
+def test_a_compaction_changes_the_room_and_not_the_pace() -> None:
+    talk = Talk()
+    while not talk.say(2_000):
+        before = talk.pace.tokens_per_turn
+    assert talk.pace.tokens_per_turn == pytest.approx(before) == pytest.approx(2_000)
+    assert talk.turns_left == pytest.approx((MARK - AFTER) / 2_000)
+
+
+def test_nothing_is_forecast_before_the_first_reply_nor_while_it_shrinks() -> None:
+    asked = Pace().measured(1, 6_100, 1, FIXED, is_reply=False)
+    assert asked.tokens_per_turn == 0
+    answered = asked.measured(1, 7_000, 2, FIXED, is_reply=True)
+    assert answered.tokens_per_turn == 1_000 and answered.messages_per_turn == 2
+    shrunk = Pace()
+    for turn, tokens in enumerate((9_000, 8_000, 7_000, 6_500), 1):
+        shrunk = shrunk.measured(turn, tokens, 2, 9_000, is_reply=True)
+    assert shrunk.tokens_per_turn == 0
+
+
+def test_the_last_turns_are_remembered_with_their_compactions_and_no_more() -> None:
+    talk = Talk()
+    compacted = [talk.turn for _ in range(300) if talk.say(2_000)]
+    fills = talk.pace.fills
+    assert len(fills) == REMEMBERED_TURNS
+    assert [fill.turn for fill in fills if fill.compacted] == [turn for turn in compacted if turn > fills[0].turn]
+    at = next(n for n, fill in enumerate(fills) if fill.compacted)
+    assert fills[at - 1].turn == fills[at].turn and fills[at - 1].tokens >= MARK and fills[at].tokens == AFTER
+    assert Pace().rewritten().measured(1, 10, 1, 0, is_reply=True).fills == (Fill(1, 10),)
