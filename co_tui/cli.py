@@ -274,6 +274,7 @@ def _place(
 ) -> "SessionOpening":
     """Where a command's session comes from. Loads the engine."""
     if row is not None:
+        _tell_other_folder(row, cwd)
         context = _under_policy_of(row, options, context, environ, cwd)
     _hush_libraries(environ)
     from co_tui.headless.opening import SessionOpening
@@ -346,9 +347,14 @@ def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "Se
         row = reading.session(name) if name else reading.latest(path_text(cwd))
     if row is None:
         raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
-    if row.cwd != path_text(cwd):
-        say(f"Continuing {row.id}, which belongs to {row.cwd}.")
     return row
+
+
+def _tell_other_folder(row: "SessionRow", cwd: Path) -> None:
+    """A session that worked elsewhere works here now; the app asks, a command says so."""
+    if row.cwd and row.cwd != path_text(cwd):
+        gone = "" if Path(row.cwd).is_dir() else ", which is gone"
+        say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it goes on here, in {path_text(cwd)}.")
 
 
 def _under_policy_of(

@@ -175,3 +175,11 @@ def find_upwards(name: str, start: Path) -> Path | None:
 def path_text(path: Path) -> str:
     """The path in characters that can be stored and shown; bytes that are no text are spelled out."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def home_text(path: str) -> str:
+    """A folder as people write it: what lies in their home begins with `~`."""
+    home = path_text(Path.home())
+    if path == home:
+        return "~"
+    return f"~{path[len(home) :]}" if path.startswith(f"{home.rstrip(os.sep)}{os.sep}") else path

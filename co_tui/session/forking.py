@@ -6,14 +6,16 @@ from typing import Any
 from co_tui.events import SessionFork, SessionRename
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.environment import Environment, new_session_id
+from co_tui.session.recorder import Recorder
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
+from co_tui.store.checkpoints import Checkpoints
 
 
 async def fork_session(
-    environment: Environment, state: SessionState, keeping: Keeping, place: dict[str, Any], upto: int | None
+    environment: Environment, state: SessionState, place: dict[str, Any], upto: int | None = None
 ) -> str:
-    """A new session that begins as this one is, or as it was at a seq; returns its id."""
+    """A new session that begins as this one is, or as it was at a seq; returns its id. The source is only read."""
     source, target = state.session_id, new_session_id()
     seq = state.seq if upto is None else upto
     writing = environment.store.writing()
@@ -21,5 +23,14 @@ async def fork_session(
     await asyncio.wrap_future(writing.fork(source, target, seq, fork))
     renamed = SessionRename(title=history_edits.fork_title(state.title), **place)
     await asyncio.wrap_future(writing.append(target, [renamed]))
-    await keeping.carry(environment.paths.session(target), await environment.stored_state(target))
+    forked = await environment.stored_state(target)
+    keeping = Keeping(Recorder(target, writing, forked), Checkpoints(environment.paths.session(source)), None)
+    await keeping.carry(environment.paths.session(target), forked)
     return target
+
+
+async def fork_stored(environment: Environment, session_id: str, upto: int | None = None) -> str:
+    """The same for a session that is not open here, whoever else writes it."""
+    state = await environment.stored_state(session_id)
+    place = {name: getattr(state, name) for name in ("model", "policy", "cwd", "repository", "branch")}
+    return await fork_session(environment, state, place, upto)

@@ -30,7 +30,7 @@ class HistoryEditor:
         if policy.restores_texts_only and not state.pending:  # a call that waits would be left behind
             turns = max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6)
             if (fact := history_edits.restored(state, turns)) is not None:
-                await history.recorder.record(fact)
+                await _record(history, fact)
 
     async def clear(self, history: GovernedHistory) -> None:
         await self._settle("the context was cleared")

@@ -115,6 +115,8 @@ class Session:
             await session._recorder.record(SessionResume(**place))
             await session._switcher.record_model_change(state.model, before)
             await session._editor.restore(session._runtime.history)
+            if session.state.usage is not None and session.state.model != state.model:
+                await session._runtime.history.report_now()
         except BaseException:
             lock.release()
             if model_handle is not None:
@@ -124,7 +126,7 @@ class Session:
 
     async def fork(self, upto: int | None = None) -> str:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
-        return await fork_session(self._environment, self.state, self._factory.keeping, self._place(), upto)
+        return await fork_session(self._environment, self.state, self._place(), upto)
 
     @property
     def id(self) -> str:

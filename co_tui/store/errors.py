@@ -11,3 +11,8 @@ class SessionNotFound(StoreError):
 
 class SessionBusy(StoreError):
     """Somebody else is writing this session."""
+
+    def __init__(self, sentence: str, owner: str = "") -> None:
+        super().__init__(sentence)
+        self.owner = owner
+        """The number of the process, where that is known."""

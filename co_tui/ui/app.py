@@ -132,15 +132,20 @@ class CoTui(App[None]):
         await self.chat.complete()
         if self.launch.browse:
             self.run_command("sessions", "")
-        if self.launch.loaded.withheld is not None:
-            from co_tui.ui.trust_question import ask_for_trust
-
-            ask_for_trust(self, self.chat, self.controller)
-        for problem in self.launch.loaded.agents.problems:
-            self.chat.feed.note(problem, "error")
+        self.folder_changed()
         self.load_engine()
         if self.launch.choice.model == EMBEDDED:
             self._commands.embedded_model.ask_once()
+
+    def folder_changed(self) -> None:
+        """What this folder wants, and what is wrong in it."""
+        loaded = self.launch.loaded
+        if loaded.withheld is not None:
+            from co_tui.ui.trust_question import ask_for_trust
+
+            ask_for_trust(self, self.chat, self.controller)
+        for problem in (*loaded.problems, *loaded.agents.problems):
+            self.chat.feed.note(problem, "error")
 
     def load_engine(self) -> None:
         self.controller.load_engine()

@@ -7,6 +7,7 @@ import asyncio
 import gc
 import shutil
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from co_tui.agent.catalogue import EMBEDDED
@@ -96,6 +97,13 @@ class Backend:
         self.start_servers(self.launch.choice.model)
         return self.launch
 
+    async def move(self, folder: Path) -> Launch:
+        """Work in another folder from now on, under the settings that hold there."""
+        self.launch = self.launch.in_folder(folder)
+        if self._environment is not None:
+            self._environment.cwd = folder
+        return await self.renew(self.launch.loaded)
+
     def warm_up(self, model: str) -> None:
         """Reach for the model before the first prompt does, so that nobody waits for it twice."""
         if self._warm is None:
@@ -127,6 +135,13 @@ class Backend:
 
         assert self._environment is not None
         return await Session.resume(self._environment, session_id, model, listener)
+
+    async def fork(self, session_id: str, upto: int | None = None) -> str:
+        """A copy of a stored session, as it is or as it was at a seq; returns its id."""
+        from co_tui.session.forking import fork_stored
+
+        assert self._environment is not None
+        return await fork_stored(self._environment, session_id, upto)
 
     async def delete(self, session_id: str) -> None:
         store = self.launch.store

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -9,14 +10,17 @@ from textual.timer import Timer
 
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
-from co_tui.session.questions import Questions
+from co_tui.paths import path_text
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.errors import StoreError
+from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
+from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.formatting import folder
 from co_tui.ui.launch import Launch
 from co_tui.ui.live_settings import LiveSettings
 from co_tui.ui.prompt_sender import PromptSender
+from co_tui.ui.resume_questions import ResumeQuestions
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.blocks import BlockBuilder
 
@@ -31,7 +35,7 @@ DRAFT_SAVE_S = 1.0
 class SessionController:
     """One session at a time. The host runs what takes time; the chat shows what comes of it."""
 
-    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, questions: Questions) -> None:
+    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, questions: DialogQuestions) -> None:
         self._host = host
         self.chat = chat
         self.backend = Backend(launch, questions)
@@ -39,8 +43,9 @@ class SessionController:
         self.bridge = Bridge(self._heard)
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
+        self.resume_questions = ResumeQuestions(questions.choose)
         self.drafts = launch.store.prompt_drafts
-        self.opening = False
+        self._openings = 0
         self.parting_words = ""
         """What has to be said after the screen is gone."""
         self.way_back = ""
@@ -67,7 +72,7 @@ class SessionController:
     def restart_mcp_servers(self) -> None:
         self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)
 
-    def show_stored(self, session_id: str) -> None:
+    def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
         """The end of a stored session, read without the engine; an empty chat without one."""
         trouble, state = "", SessionState()
         self._stored = None
@@ -79,6 +84,8 @@ class SessionController:
                 state = self._stored.glimpse()
         except StoreError as error:
             self._stored, self._session_id, trouble = None, "", str(error)
+        if under_own_policy:
+            self.settings.adopt_policy(state.policy)
         self.bridge.begin(state)
         self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
         draft = self.drafts.read(self._session_id)
@@ -104,10 +111,10 @@ class SessionController:
         self.settings.show()
         await self._remember_prompts()
         if self._session_id:
-            await self._open(self._session_id, self.launch.model)
+            await self._open_shown(self.launch.model)
         else:
             self.backend.warm_up(model)
-        self.sender.send_unsent()
+            self.sender.send_unsent()
 
     async def _remember_prompts(self) -> None:
         with contextlib.suppress(StoreError):  # a comfort, not a need
@@ -119,36 +126,105 @@ class SessionController:
 
     # The session
 
+    async def _open_shown(self, model: str = "") -> None:
+        """Open the session that is shown; prompts that wait for it are said, or go back to their writer."""
+        if await self._open(self._session_id, model):
+            self.sender.send_unsent()
+        else:
+            self.sender.give_back_unsent()
+            self.chat.set_busy(False)
+
     async def _open(self, session_id: str, model: str = "") -> bool:
         """Resume a session, or with an empty id start one. What goes wrong is said in the chat."""
+        self._openings += 1
+        try:
+            if session_id:
+                await self._go_where_it_worked(session_id)
+            return self._session_id == session_id and await self._opened(session_id, model)
+        finally:
+            self._openings -= 1
+
+    async def _opened(self, session_id: str, model: str) -> bool:
         from co_tui.agent.errors import ModelUnusable
         from co_tui.session.recorder import Listener
 
-        self.opening = True
         listener = Listener()
         try:
             if session_id:
                 session = await self.backend.resume(session_id, model, listener)
-                self._show_replayed(session.resumed_from)
             else:
                 session = await self.backend.start(listener)
                 self.drafts.write("", "")
-        except (StoreError, ModelUnusable) as error:
+        except SessionBusy as busy:
+            return await self._open_elsewhere(session_id, model, busy)
+        except ModelUnusable as unusable:
+            return await self._open_with_another_model(session_id, model, str(unusable))
+        except StoreError as error:
             self.chat.feed.note(str(error), "error")
             return False
         except Exception as error:  # whatever it is, the person at the keyboard must hear of it
             self.chat.feed.note(f"The session could not be opened: {type(error).__name__}: {error}", "error")
             return False
-        finally:
-            self.opening = False
-        if self._leaving:  # the user quit while it was being opened
+        if self._leaving or self._session_id != session_id:  # the user left while it was being opened
             await session.close("left")
             return False
+        if session_id:
+            self._show_replayed(session.resumed_from)
         self.session, self._session_id = session, session.id
         self._host.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
         if session.state.pending:
             self.sender.go_on(session)
         return True
+
+    async def _go_where_it_worked(self, session_id: str) -> None:
+        """A session of another folder: there or here, as the user likes; here when that folder is gone."""
+        state, here = self.bridge.state, self.launch.cwd
+        if not state.cwd or state.cwd == path_text(here):
+            return
+        is_there = await asyncio.to_thread(Path(state.cwd).is_dir)
+        if not is_there or self.sender.has_unsent:
+            worked_in, present = folder(state.cwd), folder(path_text(here))
+            gone = "" if is_there else ", which is gone"
+            self.chat.feed.note(f"This session worked in {worked_in}{gone}; it goes on in {present}.")
+            return
+        chosen = await self.resume_questions.folder(state.cwd, state.model, here)
+        if chosen != here and self._session_id == session_id:
+            await self.settings.move(chosen)
+
+    async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> bool:
+        """A session has one writer: it is read, or a copy goes on."""
+        answer = await self.resume_questions.elsewhere(busy.owner)
+        if self._leaving or self._session_id != session_id:
+            return False
+        if answer == "fork":
+            self._session_id = await self.backend.fork(session_id)
+            self.show_stored(self._session_id)
+            self.chat.feed.note("This is a copy now; the session it came from stays as it was.")
+            return await self._opened(self._session_id, model)
+        if answer == "read":
+            self._read_along()
+        else:
+            self._session_id = ""
+            self.show_stored("")
+        return False
+
+    def _read_along(self) -> None:
+        """Show what the other process says in the session that is shown."""
+        stored = self._stored
+        if stored is not None:
+            self.chat.feed.note("Read only: what is said in the other co-tui appears here. A prompt asks again.")
+            coming = stored.to_come(lambda: self._stored is stored and self.session is None)
+            self._host.run_worker(self.bridge.follow(coming), group="bridge", exclusive=True, exit_on_error=False)
+
+    async def _open_with_another_model(self, session_id: str, model: str, why: str) -> bool:
+        """The session's own model cannot be used: the usual one may go on, when that is another."""
+        usual, own = self.launch.choice.model, self.bridge.state.model
+        if session_id and not model and usual != own:
+            if other := await self.resume_questions.another_model(own, why, usual):
+                return self._session_id == session_id and await self._opened(session_id, other)
+        else:
+            self.chat.feed.note(why, "error")
+        return False
 
     def _show_replayed(self, state: SessionState) -> None:
         """The engine has read the whole log: what was a glimpse becomes the truth."""
@@ -167,6 +243,14 @@ class SessionController:
     async def open_for_prompt(self) -> bool:
         """Open the session that is shown, or start one. What goes wrong is said in the chat."""
         return await self._open(self._session_id, self.launch.model)
+
+    @property
+    def opening(self) -> bool:
+        """Whether a session is just being opened, or it is asked how."""
+        return self._openings > 0
+
+    def go_on_here(self) -> None:
+        self.resume_questions.go_on_here()
 
     @property
     def session_id(self) -> str:
@@ -192,6 +276,7 @@ class SessionController:
         Raises `ModelUnusable`.
         """
         if self._session_id:
+            self.resume_questions.withdraw()
             self.backend.launch = self.launch.but(model=name)
             await self._open(self._session_id, name)
             return
@@ -219,14 +304,15 @@ class SessionController:
         self.drafts.write(self._session_id, self.chat.prompt.whole)
         self.chat.prompt.text = ""
         self._session_id = session_id
-        self.show_stored(session_id)
-        if self._session_id and self.backend.ready:
-            await self._open(self._session_id)
+        self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
+        if self._session_id and self.backend.ready:
+            await self._open_shown()
 
     async def leave(self) -> None:
         """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
         session, self.session = self.session, None
+        self.resume_questions.withdraw()
         self.sender.give_back_unsent()
         if session is not None:
             try:

@@ -41,12 +41,12 @@ class DialogQuestions:
 
     async def may_compact(self, question: CompactionQuestion) -> bool:
         text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} earlier messages now?"
-        return await self._ask("Compact the conversation?", text, {"y": "yes", "n": "no"}) == "y"
+        return await self.choose("Compact the conversation?", text, {"y": "yes", "n": "no"}) == "y"
 
     async def review(self, question: SummaryQuestion) -> str | None:
         keys = {"r": "read and edit it", "a": "apply it as it is", "n": "do not apply it"}
         words = f"A summary of {len(question.summary.split()):,} words is ready to take the place of earlier messages."
-        answer = await self._ask("Apply the summary?", words, keys)
+        answer = await self.choose("Apply the summary?", words, keys)
         if answer == "r":
             return await self._edited(question.summary)
         return question.summary if answer == "a" else None
@@ -82,11 +82,11 @@ class DialogQuestions:
 
     async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str], note: str = "") -> str:
         """The key that was pressed, after as much reading as is wished."""
-        while (answer := await self._ask(title, inert(text), answers, note=note, opens=True)) == ALL_OF_IT:
+        while (answer := await self.choose(title, inert(text), answers, note=note, opens=True)) == ALL_OF_IT:
             await self._read(title, text)
         return answer
 
-    async def _ask(
+    async def choose(
         self, title: str, text: str, answers: Mapping[str, str], *, note: str = "", opens: bool = False
     ) -> str:
         """The key that was pressed."""

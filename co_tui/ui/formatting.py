@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+from co_tui.inert import one_line
+from co_tui.paths import home_text
 from co_tui.session.wording import money, told_cost
 
 __all__ = ["money", "tokens", "told_cost"]
@@ -8,6 +10,12 @@ __all__ = ["money", "tokens", "told_cost"]
 def counted(count: int, noun: str) -> str:
     """1 message, 2 messages."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def folder(path: str, limit: int = 60) -> str:
+    """A folder on one line, with `~` for one's home; of a long one, the end tells most."""
+    shown = one_line(home_text(path), len(path) + 1)
+    return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"
 
 
 def tokens(count: int) -> str:

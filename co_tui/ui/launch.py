@@ -53,6 +53,11 @@ class Launch(Record):
         loaded = load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given)
         return loaded if loaded.problems and policy else _with_chosen(loaded, chosen)
 
+    def in_folder(self, cwd: Path) -> "Launch":
+        """The same wishes, in another folder and under the settings that hold there."""
+        moved = self.but(cwd=cwd)
+        return moved.but(loaded=moved.reloaded())
+
     def with_model(self, model: str) -> "Launch":
         return self.but(loaded=_with_chosen(self.loaded, {"model": model}))
 

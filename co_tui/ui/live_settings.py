@@ -1,6 +1,7 @@
 """The settings of the running app: changed while a session is open, they hold as soon as they can."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from co_tui.settings import Loaded
@@ -36,6 +37,19 @@ class LiveSettings:
         if model and model != self.launch.choice.model:
             self._backend.prefer(model)
             self.show()
+
+    def adopt_policy(self, name: str) -> None:
+        """Go on under the policy of the session that is about to be shown, unless that is gone."""
+        if name and name != self.launch.settings.policy:
+            loaded = self.launch.reloaded(policy=name)
+            if not loaded.problems:
+                self._backend.govern(loaded)
+                self.show()
+
+    async def move(self, folder: Path) -> None:
+        """Work in another folder, under the settings that hold there."""
+        launch = await self._backend.move(folder)
+        self._chat.show_folder(launch)
 
     async def choose_policy(self, loaded: Loaded) -> None:
         """Let another policy govern this session, and those started after it."""

@@ -29,6 +29,9 @@ class SessionOpener(Protocol):
     def opening(self) -> bool:
         """Whether a session is just being opened."""
 
+    def go_on_here(self) -> None:
+        """A prompt waits: what is asked about where the session goes on is answered by it."""
+
     async def open_for_prompt(self) -> bool:
         """Open the session that is shown, or start one. What goes wrong is said in the chat."""
 
@@ -53,6 +56,11 @@ class PromptSender:
         self._trouble = ""
         """Why nothing can be sent at all."""
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a prompt waits for a session."""
+        return bool(self._unsent)
+
     def refuse(self, trouble: str) -> None:
         """Send nothing from now on."""
         self._trouble = trouble
@@ -72,6 +80,7 @@ class PromptSender:
             return
         self._unsent.append(prompt)
         self.show_waiting()
+        opener.go_on_here()
         self._chat.set_busy(False, "opening the model…" if opener.engine_is_loaded else "loading the engine…")
         if opener.engine_is_loaded and not opener.opening:
             self.send_unsent()

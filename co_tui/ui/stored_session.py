@@ -1,5 +1,7 @@
 """A stored session as the screen first shows it: its end at once, the rest as one scrolls."""
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from co_tui.events import Event, Message
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 600
+LOOK_AGAIN_S = 0.5
+"""How often a session that another process writes is looked at."""
 
 
 class StoredSession:
@@ -50,6 +54,19 @@ class StoredSession:
             timeline=recent.timeline,
             started=True,
         )
+
+    async def to_come(self, is_wanted: Callable[[], bool]) -> AsyncIterator[Event]:
+        """What another process says in this session from now on, as long as that is wanted."""
+        seq = max(self._row.last_seq, self._newest[-1].seq or 0 if self._newest else 0)
+        while is_wanted():
+            for event in await asyncio.to_thread(self._after, seq):
+                seq = event.seq or seq
+                yield event
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+    def _after(self, seq: int) -> list[Event]:
+        with self._store.reading() as reading:
+            return list(reading.events(self._row.id, after=seq))
 
     def newest(self) -> BlockBuilder:
         """The blocks of the last page."""

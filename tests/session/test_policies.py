@@ -180,7 +180,7 @@ async def test_the_summariser_is_told_what_the_system_prompt_is_about(home: Path
         assert " ".join(system.split())[:200] in asked.split("<conversation>")[0]
 
 
-@pytest.mark.parametrize(("limit", "turns"), [(20, 3), (24, 4)], ids=["the least", "a sixth"])
+@pytest.mark.parametrize(("limit", "turns"), [(6, 3), (20, 3), (24, 4), (30, 5)])
 async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
     home: Path, provider: Provider, limit: int, turns: int
 ) -> None:
@@ -205,8 +205,9 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
         await again.close()
 
 
-async def test_other_policies_restore_the_exact_history(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, **under("copilot")) as session:
+@pytest.mark.parametrize("policy", ["balanced", "co-cli", "inkeep", "copilot", "off"])
+async def test_other_policies_restore_the_exact_history(home: Path, provider: Provider, policy: str) -> None:
+    async with talking(home, provider, **under(policy)) as session:
         await talk(session, 6)
         environment, name, before = session._environment, session.id, list(session.state.history)
         await session.close()

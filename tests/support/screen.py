@@ -14,6 +14,7 @@ from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.app import CoTui
 from co_tui.ui.launch import Launch
 from co_tui.ui.widgets.prompt import Prompt
+from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider
 
 
@@ -41,9 +42,26 @@ async def running(
     app = CoTui(launch, dark=dark)
     async with app.run_test(size=size) as pilot:
         if ready:
-            await until(pilot, lambda: app.controller.backend.ready and not app.controller.opening)
+            await until(
+                pilot, lambda: app.controller.backend.ready and (not app.controller.opening or question_shown(app))
+            )
         yield app, pilot
         await app.action_quit()
+
+
+def question_shown(app: CoTui) -> str:
+    """What is asked above the prompt; empty when nothing is."""
+    panels = app.chat.query(QuestionPanel)
+    return f"{panels.first().border_title}\n{panels.first().render()}" if panels else ""
+
+
+async def answer(app: CoTui, pilot: Pilot[None], key: str) -> None:
+    """Answer the question above the prompt."""
+    await until(pilot, lambda: question_shown(app))
+    panel = app.chat.query(QuestionPanel).first()
+    panel.focus()
+    await pilot.press(key)
+    await until(pilot, lambda: panel not in app.chat.query(QuestionPanel))
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 40) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from co_tui.exchange.importers import load
 from tests.support.foreign import claude_call, claude_result, claude_row, write_lines
 from tests.support.provider import Provider
-from tests.support.screen import ask, launch_for, running, transcript_text, until
+from tests.support.screen import answer, ask, launch_for, running, transcript_text, until
 from tests.support.stores import listed, store_in
 
 ROWS = [
@@ -24,6 +24,7 @@ async def test_an_imported_session_is_shown_and_gone_on_with(home: Path, provide
     async with running(launch_for(home, provider, session_id=imported.session_id)) as (app, pilot):
         await until(pilot, lambda: "At the pond." in transcript_text(app))
         assert "Where is the heron?" in transcript_text(app)
+        await answer(app, pilot, "h")
         await ask(app, pilot, "And now?")
         sent = [str(message["content"]) for message in provider.requests[-1]["messages"]]
         assert sent[-3:] == ["Only its shadow is left.", "At the pond.", "And now?"]

@@ -28,11 +28,12 @@ class SessionLockFile:
             try:
                 lock(handle, wait=False)
             except OSError:
-                owner = handle.read().strip() or "unknown"
+                owner = handle.read().strip()
                 handle.close()
                 raise SessionBusy(
-                    f"Session {self._path.stem} is open in another co-tui (process {owner}). "
-                    "Close it there first, or start a new session."
+                    f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
+                    "Close it there first, or start a new session.",
+                    owner,
                 ) from None
             if _names_same_file(self._path, handle):
                 self._handle = handle

@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from co_tui.events import Event, UsageInfo
 from co_tui.inert import one_line
+from co_tui.session.checkout import repository_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui import command_table
@@ -169,6 +170,15 @@ class ChatScreen(Screen[None]):
         """What holds where no session says otherwise."""
         self._launch = launch
         self.show_state(self._state)
+
+    def show_folder(self, launch: Launch) -> None:
+        """The work goes on in another folder."""
+        self.prompt.cwd = launch.cwd
+        self.branch = repository_of(launch.cwd)[1]
+        if self._late is not None:
+            self._late.look_in(launch.cwd)
+        self.show_launch(launch)
+        self._host.folder_changed()
 
     def show_state(self, state: SessionState) -> None:
         self._state = state

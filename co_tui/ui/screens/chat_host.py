@@ -20,6 +20,9 @@ class ChatHost(Protocol):
     def chat_mounted(self) -> None:
         """The chat is there and wants to be filled before it is painted."""
 
+    def folder_changed(self) -> None:
+        """The work goes on in another folder: what that one wants has to be asked."""
+
     def run_command(self, name: str, arguments: str) -> None: ...
 
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:

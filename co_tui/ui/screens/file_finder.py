@@ -26,6 +26,10 @@ class FileFinder:
         self._listing = False
         self._asked = 0
 
+    def look_in(self, folder: Path) -> None:
+        """Another folder from now on."""
+        self._cwd, self._listed_at = folder, float("-inf")
+
     def look(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         """Look for the file that is being named, if one is; `found` hears of it. What was asked before is given up."""
         self._asked += 1

@@ -1,5 +1,6 @@
 """The chat's widgets that nobody can use before the first paint; their styles take as long as all others'."""
 
+from pathlib import Path
 from typing import Any
 
 from textual.screen import Screen
@@ -33,6 +34,10 @@ class LateWidgets:
             await screen.mount(MiniGauge(id="mini"), self._compacting, self._completions, before="#prompt")
             await screen.mount(KeyLine())
             screen.add_class("-complete")
+
+    def look_in(self, folder: Path) -> None:
+        """Offer the files of another folder."""
+        self._finder.look_in(folder)
 
     def show_session(self, state: SessionState) -> None:
         self._compacting.end()
