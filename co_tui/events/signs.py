@@ -32,9 +32,11 @@ from co_tui.events.facts.life import (
     PolicyChange,
     SessionEnd,
     SessionFork,
+    SessionPinned,
     SessionRename,
     SessionResume,
     SessionStart,
+    SessionTrashed,
 )
 
 COMPACTED_SIGN: Final = "◆"
@@ -121,6 +123,10 @@ def glance_at(fact: Fact) -> Glance | None:
             return Glance("↗", kind.SESSION)
         case SessionRename():
             return Glance("✎", kind.SESSION, weight.LIGHT)
+        case SessionPinned():
+            return Glance("◉", kind.SESSION, weight.LIGHT)
+        case SessionTrashed():
+            return Glance("⌫", kind.SESSION)
         case SessionEnd():
             return Glance("◌", kind.SESSION, weight.LIGHT)
         case ModelChange() | PolicyChange():

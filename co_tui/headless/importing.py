@@ -13,6 +13,7 @@ from co_tui.exchange.importers.places import files_in, files_of
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
+from co_tui.store.values import BroughtIn
 
 PROGRESS_EVERY_S = 1.0
 MOST_REFUSALS_TOLD = 20
@@ -76,13 +77,16 @@ def _import(context: CommandContext, file: Path, is_named: bool, tally: _Tally, 
         _refuse(file, str(refused), is_named, tally, as_json=as_json)
         return
     for session in sessions:
-        is_new = context.store.writing().bring_in(session.log).result()
+        came_of_it = context.store.writing().bring_in(session.log).result()
+        is_new, is_restored = came_of_it is BroughtIn.NEW, came_of_it is BroughtIn.RESTORED
+        restored = {"restored": True} if is_restored else {}
         tally.imported += is_new
         tally.known += not is_new
         if as_json:
-            put_json({"file": path_text(file), **_as_json(session), "imported": is_new})
+            put_json({"file": path_text(file), **_as_json(session), "imported": is_new, **restored})
         else:
-            put(_line(session, "" if is_new else _already_here(context, session)))
+            notes = () if is_new else (_already_here(context, session), *(["out of the trash now"] * is_restored))
+            put(_line(session, ", ".join(notes)))
 
 
 def _refuse(file: Path, why: str, is_named: bool, tally: _Tally, *, as_json: bool) -> None:

@@ -9,9 +9,11 @@ from co_tui.events import (
     ModelChange,
     PolicyChange,
     SessionFork,
+    SessionPinned,
     SessionRename,
     SessionResume,
     SessionStart,
+    SessionTrashed,
     UsageInfo,
 )
 from co_tui.events.event import dump, payload_of
@@ -35,11 +37,16 @@ class SessionCounters:
     tokens: int | None = None
     token_limit: int | None = None
     cost: float = 0.0
+    updated: str = ""
+    pinned: bool = False
+    trashed: str = ""
+    """When it was put into the trash; empty while it is not there."""
     usage: str | None = None
     """The newest measurement, as JSON."""
 
     def count(self, event: Event) -> None:
         self.last_seq = event.seq or self.last_seq
+        self._file(event)
         match fact := event.fact:
             case SessionStart() | SessionResume() | SessionFork():
                 self.model, self.policy = fact.model or self.model, fact.policy or self.policy
@@ -67,3 +74,20 @@ class SessionCounters:
                 self.policy = fact.to
             case _:
                 pass
+
+    def _file(self, event: Event) -> None:
+        """Where it stands among others. Only what is said and done in a session makes it newer."""
+        match fact := event.fact:
+            case SessionPinned():
+                self.pinned = fact.pinned
+                return
+            case SessionTrashed(trashed=True):
+                self.trashed = event.timestamp
+                return
+            case SessionTrashed() | SessionResume():  # who goes on with it wants it back
+                self.trashed = ""
+            case SessionFork():
+                self.pinned, self.trashed = False, ""
+            case _:
+                pass
+        self.updated = max(self.updated, event.timestamp)

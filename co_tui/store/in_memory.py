@@ -1,20 +1,31 @@
 """A store without any file: for the lab and for tests. What it holds ends with it."""
 
-import re
 import threading
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
-from co_tui.events import Event, Fact, Message, SessionFork, UsageInfo, is_durable
+from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, UsageInfo, is_durable
 from co_tui.store.counters import SessionCounters
 from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
+from co_tui.store.folding import folded
 from co_tui.store.half_reply import recovered
+from co_tui.store.message_search import Candidate, FoundCount, NextPage, Search, SearchPage, counted, told
+from co_tui.store.search_words import SearchWords
 from co_tui.store.searchable import SAID, SearchableText, searchable
+from co_tui.store.session_filter import filter_text, filter_words
 from co_tui.store.timestamps import now
-from co_tui.store.values import FoundMessages, Health, SessionRow, only_one, with_most_words
+from co_tui.store.values import (
+    BroughtIn,
+    FoundMessages,
+    Health,
+    Preview,
+    SaidText,
+    SessionRow,
+    only_one,
+    with_most_words,
+)
 from co_tui.store.words import holds
 
 T = TypeVar("T")
@@ -26,7 +37,6 @@ class _KeptSession:
 
     id: str
     created: str = field(default_factory=now)
-    updated: str = field(default_factory=now)
     counters: SessionCounters = field(default_factory=SessionCounters)
     events: list[Event] = field(default_factory=list)
     half_reply: list[str] = field(default_factory=list)
@@ -38,7 +48,7 @@ class _KeptSession:
     @property
     def row(self) -> SessionRow:
         told = {name: getattr(self.counters, name) for name in SessionRow._fields if hasattr(self.counters, name)}
-        return SessionRow(id=self.id, created=self.created, updated=self.updated, **told)
+        return SessionRow(id=self.id, created=self.created, **told)
 
     def texts(self) -> Iterator[tuple[Event, SearchableText]]:
         """What a search looks at."""
@@ -72,6 +82,9 @@ class InMemoryStore:
                 raise SessionBusy(f"Session {session_id} is open already. Close it there first.")
             self._claimed.add(session_id)
         return InMemoryLock(self._claimed, session_id)
+
+    def claimed(self) -> frozenset[str]:
+        return frozenset(self._claimed)
 
     def close(self) -> None:
         self._writer.closed = True
@@ -154,17 +167,20 @@ class InMemoryWriter:
 
         return self._done(fork)
 
-    def bring_in(self, events: Sequence[Event]) -> Future[bool]:
-        def bring_in() -> bool:
+    def bring_in(self, events: Sequence[Event]) -> Future[BroughtIn]:
+        def bring_in() -> BroughtIn:
             session_id = events[0].session_id
-            if session_id in self._sessions:
-                return False
-            latest = max(event.timestamp for event in events)
-            session = _KeptSession(session_id, created=events[0].timestamp, updated=latest)
-            for event in events:
-                session.add(event)
-            self._sessions[session_id] = session
-            return True
+            session = self._sessions.get(session_id)
+            came_of_it = BroughtIn.NEW
+            if session is None:
+                session = self._sessions[session_id] = _KeptSession(session_id, created=events[0].timestamp)
+                for event in events:
+                    session.add(event)
+            else:
+                came_of_it = BroughtIn.RESTORED if session.counters.trashed else BroughtIn.KNOWN
+            if session.counters.trashed:
+                self._append(session_id, [SessionTrashed(trashed=False)])
+            return came_of_it
 
         return self._done(bring_in)
 
@@ -179,10 +195,10 @@ class InMemoryWriter:
             if not is_durable(fact):
                 raise ValueError(f"{fact.TYPE} is announced, never logged")
         session = self._sessions.setdefault(session_id, _KeptSession(session_id))
-        session.updated = now()
+        timestamp = now()
         first = len(session.events) + 1
         for seq, fact in enumerate(facts, first):
-            session.add(Event(session_id=session_id, seq=seq, timestamp=session.updated, fact=fact))
+            session.add(Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact))
         if ends_draft:
             session.half_reply = []
         return tuple(session.events[first - 1 :])
@@ -219,16 +235,67 @@ class InMemoryReader:
     def __exit__(self, *failure: object) -> None:
         self.close()
 
-    def sessions(self, limit: int = 50, search: str = "", cwd: str = "") -> list[SessionRow]:
-        found = (each for each in self._newest_first() if not cwd or each.counters.cwd == cwd)
-        return [each.row for each in found if not search.strip() or _holds(each, search)][:limit]
+    def sessions(self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False) -> list[SessionRow]:
+        rows = [each.row for each in self._newest_first(in_trash) if not cwd or each.counters.cwd == cwd]
+        if not search.strip():
+            return rows[:limit]
+        words, text = SearchWords(search), folded(search).strip()
+        said_in = {each.session_id for each in self._candidates(in_trash=in_trash) if each.holds(words)}
+        return [row for row in rows if row.id in said_in or text in folded(row.title)][:limit]
 
-    def browse(self, title: str, cwd: str, limit: int = 200) -> list[SessionRow]:
-        rows = [each.row for each in self._newest_first() if title.lower() in each.counters.title.lower()]
-        return sorted(rows, key=lambda row: row.cwd != cwd)[:limit]
+    def browse(self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False) -> list[SessionRow]:
+        rows = [each.row for each in self._newest_first(in_trash) if _passes(each, filter_words(typed))]
+        if in_trash:
+            return sorted(rows, key=lambda row: row.trashed, reverse=True)[:limit]
+        return sorted(rows, key=lambda row: (not row.pinned, not row.pinned and row.cwd != cwd))[:limit]
 
-    def count(self) -> int:
-        return len(self._sessions)
+    def count(self, typed: str = "", *, in_trash: bool = False) -> int:
+        return sum(_passes(each, filter_words(typed)) for each in self._newest_first(in_trash))
+
+    def search(
+        self,
+        typed: str,
+        *,
+        by_relevance: bool = False,
+        limit: int = 50,
+        page: NextPage | None = None,
+        session_id: str = "",
+        once_a_session: bool = False,
+        in_trash: bool = False,
+    ) -> SearchPage:
+        asked = Search(SearchWords(typed), by_relevance, limit, page, once_a_session)
+        before = asked.before
+        found = self._candidates(session_id, in_trash=in_trash)
+        chosen, more = asked.chosen(each for each in found if before is None or each.place < before)
+        rows = {each.session_id: self._sessions[each.session_id].row for each in chosen}
+        times = {(each.session_id, each.seq): self._events(each.session_id)[each.seq - 1].timestamp for each in chosen}
+        return SearchPage(told(asked, chosen, rows, times), more)
+
+    def count_found(self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False) -> FoundCount:
+        return counted(SearchWords(typed), self._candidates(session_id, in_trash=in_trash), most)
+
+    def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
+        session = self._sessions.get(session_id)
+        texts = [
+            SaidText(event.seq or 0, part.role, part.text[:chars])
+            for event, part in (session.texts() if session else ())
+            if part.role in ("user", "assistant")
+        ]
+        first = next((each.text for each in texts if each.role == "user"), "")
+        return Preview(first, tuple(texts[max(0, len(texts) - count) :]))
+
+    def _candidates(self, session_id: str = "", *, in_trash: bool = False) -> Iterator[Candidate]:
+        """Every text, newest first."""
+        texts = sorted(
+            (event.timestamp, session.id, event.seq or 0, nth, part)
+            for session in list(self._sessions.values())
+            if (session.id == session_id if session_id else bool(session.counters.trashed) == in_trash)
+            for nth, (event, part) in enumerate(session.texts())
+            if part.role in SAID
+        )
+        for place in range(len(texts) - 1, -1, -1):
+            _, name, seq, _, part = texts[place]
+            yield Candidate(place, name, seq, *part)
 
     def session(self, name: str) -> SessionRow:
         if name in self._sessions:
@@ -269,6 +336,7 @@ class InMemoryReader:
         said = [
             (event.timestamp, event.seq or 0, part.text)
             for session in list(self._sessions.values())
+            if not session.counters.trashed
             for event, part in session.texts()
             if part.role == "user" and part.text.strip()
         ]
@@ -284,22 +352,11 @@ class InMemoryReader:
     def _events(self, session_id: str) -> list[Event]:
         return self._sessions[session_id].events if session_id in self._sessions else []
 
-    def _newest_first(self) -> list[_KeptSession]:
-        return sorted([*self._sessions.values()], key=lambda session: session.updated, reverse=True)
+    def _newest_first(self, in_trash: bool) -> list[_KeptSession]:
+        kept = [each for each in self._sessions.values() if bool(each.counters.trashed) == in_trash]
+        return sorted(kept, key=lambda session: session.counters.updated, reverse=True)
 
 
-def _holds(session: _KeptSession, search: str) -> bool:
-    """Whether the title holds the text, or one message the beginnings of all its words."""
-    if search.lower() in session.counters.title.lower():
-        return True
-    wanted = [re.compile(r"\b" + r"\W+".join(map(re.escape, _words(word)))) for word in search.split() if _words(word)]
-    return bool(wanted) and any(
-        all(word.search(plain) for word in wanted)
-        for plain in (" ".join(_words(part.text)) for _, part in session.texts() if part.role in SAID)
-    )
-
-
-def _words(text: str) -> list[str]:
-    """In small letters without accents."""
-    plain = "".join(each for each in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(each))
-    return re.findall(r"[^\W_]+", plain)
+def _passes(session: _KeptSession, words: Sequence[str]) -> bool:
+    text = filter_text(session.counters.title, session.counters.cwd)
+    return all(word in text for word in words)

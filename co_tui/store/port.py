@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
-    from co_tui.store.values import FoundMessages, Health, SessionRow
+    from co_tui.store.message_search import FoundCount, NextPage, SearchPage
+    from co_tui.store.values import BroughtIn, FoundMessages, Health, Preview, SessionRow
 
 
 class Closable(Protocol):
@@ -23,16 +24,54 @@ class Closable(Protocol):
 class Reading(Closable, Protocol):
     """All questions about what is kept; where nothing is kept yet, the answers are empty."""
 
-    def sessions(self, limit: int = 50, search: str = "", cwd: str = "") -> "list[SessionRow]":
-        """The newest sessions first; with `search`, those whose title or messages hold its words."""
+    def sessions(
+        self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False
+    ) -> "list[SessionRow]":
+        """The newest sessions first; with `search`, those whose title holds it or in which its words were said last.
+
+        Like every list and search here, of what is not in the trash, or else of what is.
+        """
         ...
 
-    def browse(self, title: str, cwd: str, limit: int = 200) -> "list[SessionRow]":
-        """Sessions whose title holds the text, newest first; those of this folder before all others."""
+    def browse(self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False) -> "list[SessionRow]":
+        """Sessions whose title or folder holds all words of a filter, whatever their letters' case and accents.
+
+        Pinned ones first, then those of this folder, then all others, each newest first; of the trash, in the order
+        in which they came there.
+        """
         ...
 
-    def count(self) -> int:
-        """How many sessions there are."""
+    def count(self, typed: str = "", *, in_trash: bool = False) -> int:
+        """How many sessions there are that the filter lets through."""
+        ...
+
+    def search(
+        self,
+        typed: str,
+        *,
+        by_relevance: bool = False,
+        limit: int = 50,
+        page: "NextPage | None" = None,
+        session_id: str = "",
+        once_a_session: bool = False,
+        in_trash: bool = False,
+    ) -> "SearchPage":
+        """Messages that hold all words of what was typed (see `search_words`), also those compacted away.
+
+        The newest first; or by relevance, of the newest some thousands. The page tells where to go on. With
+        `once_a_session` only the first of each session is told, with `session_id` only those of that session,
+        wherever it is.
+        """
+        ...
+
+    def count_found(
+        self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False
+    ) -> "FoundCount":
+        """How many messages a search would tell, counted up to so many."""
+        ...
+
+    def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> "Preview":
+        """How the session began and the last that was said in it, each text cut after so many characters."""
         ...
 
     def session(self, name: str) -> "SessionRow":
@@ -40,7 +79,7 @@ class Reading(Closable, Protocol):
         ...
 
     def latest(self, cwd: str) -> "SessionRow | None":
-        """The newest session of this folder, else the newest of all."""
+        """The newest session of this folder, else the newest of all; never one of the trash."""
         ...
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> "Iterator[Event]":
@@ -99,12 +138,15 @@ class Writing(Protocol):
         """Begin `target` with all that `source` holds up to a seq, under the same seqs and times, then the fork."""
         ...
 
-    def bring_in(self, events: "Sequence[Event]") -> "Future[bool]":
-        """Log a whole session that happened elsewhere, under its own times; False when it is there already."""
+    def bring_in(self, events: "Sequence[Event]") -> "Future[BroughtIn]":
+        """Log a whole session that happened elsewhere, under its own times.
+
+        One that is there already is left alone, but taken out of the trash. None comes in as trash.
+        """
         ...
 
     def delete(self, session_id: str) -> "Future[None]":
-        """Remove a session and all that belongs to it."""
+        """Remove a session from all that is kept of it here, for good."""
         ...
 
 
@@ -151,4 +193,8 @@ class Store(Closable, Protocol):
 
     def claim(self, session_id: str) -> SessionLock:
         """The right to write a session, which at most one has at a time. Raises `SessionBusy`."""
+        ...
+
+    def claimed(self) -> frozenset[str]:
+        """The ids of the sessions that somebody, here or elsewhere, has the right to write at this moment."""
         ...

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from co_tui.events import share_of
+from co_tui.events.messages import Role
 from co_tui.store.errors import SessionNotFound
 
 
@@ -27,6 +29,9 @@ class SessionRow(NamedTuple):
     tokens: int | None
     token_limit: int | None
     cost: float
+    pinned: bool = False
+    trashed: str = ""
+    """When it was put into the trash; empty while it is not there."""
 
     @property
     def share(self) -> float | None:
@@ -42,6 +47,22 @@ class SessionRow(NamedTuple):
         return {**self._asdict(), "cost": self.known_cost}
 
 
+class SaidText(NamedTuple):
+    """What somebody said, as far as a preview shows it."""
+
+    seq: int
+    role: Role
+    text: str
+
+
+class Preview(NamedTuple):
+    """How a session began, and what was said in it last."""
+
+    first_prompt: str = ""
+    last: tuple[SaidText, ...] = ()
+    """Of the user and the model, oldest first."""
+
+
 class FoundMessages(NamedTuple):
     """The messages of a session that hold the most of some words."""
 
@@ -49,6 +70,15 @@ class FoundMessages(NamedTuple):
     """How many of the words each of them holds."""
     seqs: tuple[int, ...]
     """Newest first."""
+
+
+class BroughtIn(Enum):
+    """What came of a session from elsewhere."""
+
+    NEW = "new"
+    RESTORED = "restored"
+    """It was here already, in the trash, and is out of it now."""
+    KNOWN = "known"
 
 
 class Health(NamedTuple):

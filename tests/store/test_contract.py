@@ -25,6 +25,7 @@ from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.in_memory import InMemoryStore
 from co_tui.store.port import Reading, Store
 from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.values import BroughtIn
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda home: SqliteStore(locate({"CO_TUI_HOME": str(home)})),
@@ -80,8 +81,8 @@ def test_a_session_from_elsewhere_keeps_its_times_and_comes_once(store: Store, r
     told = [(1, "2020-01-02T10:00:00Z", SessionStart(cwd="/x")), (2, "2021-01-02T10:00:00Z", said("an old heron"))]
     log = [Event(session_id="s", seq=seq, timestamp=time, fact=fact) for seq, time, fact in told]
     store.writing().append("new", [said("today")]).result()
-    assert store.writing().bring_in(log).result() is True
-    assert store.writing().bring_in([*log, log[0].but(seq=3)]).result() is False
+    assert store.writing().bring_in(log).result() is BroughtIn.NEW
+    assert store.writing().bring_in([*log, log[0].but(seq=3)]).result() is BroughtIn.KNOWN
     assert list(reading.events("s")) == log
     rows = reading.sessions()
     assert [row.id for row in rows] == ["new", "s"], "it is as old as it is"

@@ -19,6 +19,8 @@ Fact: TypeAlias = (
     | life.SessionResume
     | life.SessionFork
     | life.SessionRename
+    | life.SessionPinned
+    | life.SessionTrashed
     | life.SessionEnd
     | life.ModelChange
     | life.PolicyChange

@@ -32,6 +32,22 @@ class SessionRename(Place):
     title: str
 
 
+class SessionPinned(Logged):
+    """The session stands first in every list and is never cleaned up, or no longer so."""
+
+    TYPE = "session.pinned"
+    pinned: bool = True
+
+
+class SessionTrashed(Logged):
+    """The session was put into the trash, where it can be taken out of for some time, or was taken out of it."""
+
+    TYPE = "session.trashed"
+    trashed: bool = True
+    reason: str = ""
+    """Why, when it was not the user who did it."""
+
+
 class SessionEnd(Place):
     TYPE = "session.end"
     reason: str = ""

@@ -25,9 +25,11 @@ from co_tui.events import (
     SessionEnd,
     SessionError,
     SessionFork,
+    SessionPinned,
     SessionRename,
     SessionResume,
     SessionStart,
+    SessionTrashed,
     Truncation,
     Unknown,
     UsageInfo,
@@ -76,6 +78,10 @@ def _told(event: Event) -> tuple[str, ...] | None:
             return (f"Forked from {_short(fact.source_session_id)}",)
         case SessionRename():
             return (f"Named “{_short(fact.title)}”",)
+        case SessionPinned():
+            return (f"The session was {'pinned' if fact.pinned else 'unpinned'}",)
+        case SessionTrashed():
+            return (f"The session was {'put into' if fact.trashed else 'taken out of'} the trash",)
         case SessionEnd():
             return (f"The session was left{f' ({_short(fact.reason)})' if fact.reason else ''}",)
         case Truncation():

@@ -30,9 +30,11 @@ from co_tui.events import (
     Rewind,
     SessionEnd,
     SessionFork,
+    SessionPinned,
     SessionRename,
     SessionResume,
     SessionStart,
+    SessionTrashed,
     Truncation,
     Unknown,
     UsageInfo,
@@ -117,7 +119,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(_recollected(state, fact), event)
         case Truncation():
             return _happened(_truncated(state, fact), event)
-        case Occurrence():
+        case Occurrence() | SessionPinned() | SessionTrashed():
             return _happened(state, event)
         case Unknown():
             # Something a newer version did: its place in the log counts, its meaning is not ours to guess.

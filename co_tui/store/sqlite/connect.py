@@ -6,6 +6,7 @@ from pathlib import Path
 from co_tui.paths import ensure_file
 from co_tui.store.errors import StoreError
 from co_tui.store.sqlite.failures import explained
+from co_tui.store.sqlite.message_index import register
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 15.0
@@ -19,6 +20,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
+        register(connection)
         version = checked_version(connection, path)
         if version < SCHEMA_VERSION:
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
@@ -52,6 +54,10 @@ def connect_for_reading(path: Path) -> sqlite3.Connection | None:
     if version == 0:  # another process is creating it at this very moment
         connection.close()
         return None
+    if version < SCHEMA_VERSION:
+        connection.close()
+        connect_for_writing(path).close()
+        connection, version = _opened(path)
     return connection
 
 

@@ -62,6 +62,30 @@ class SessionLockFile:
         self.release()
 
 
+def claimed_sessions(folder: Path) -> frozenset[str]:
+    """The sessions that somebody has the right to write at this moment, this process included."""
+    return frozenset(path.stem for path in folder.glob("*.lock") if _is_held(path))
+
+
+def _is_held(path: Path) -> bool:
+    """Whether its owner is alive: one that was killed leaves its file, and perhaps its number to another."""
+    try:
+        with open(path, "r+", encoding="utf-8") as handle:
+            owner = handle.read().strip()
+            if owner == str(os.getpid()):
+                return True
+            if os.name == "posix" and owner.isdecimal():
+                os.kill(int(owner), 0)
+            lock(handle, wait=False)
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 def _names_same_file(path: Path, handle: IO[str]) -> bool:
     try:
         return os.path.samestat(path.stat(), os.fstat(handle.fileno()))

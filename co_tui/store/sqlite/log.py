@@ -3,19 +3,22 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from co_tui.events import Event, Fact, Message, SessionFork, is_durable
+from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
 from co_tui.events.event import dump, payload_of, stored
 from co_tui.events.storable import storable_text
 from co_tui.store.counters import SessionCounters
 from co_tui.store.errors import SessionNotFound
 from co_tui.store.half_reply import recovered
 from co_tui.store.searchable import searchable
+from co_tui.store.session_filter import filter_text
+from co_tui.store.sqlite.message_index import free_id, last_id
 from co_tui.store.sqlite.rows import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
 from co_tui.store.timestamps import now
+from co_tui.store.values import BroughtIn
 
 _COLUMNS = tuple(SessionCounters.__dataclass_fields__)
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM sessions WHERE id = ?"
-_UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMNS)}, updated = ? WHERE id = ?"
+_UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMNS)}, filter_text = ? WHERE id = ?"
 
 
 def append(connection: sqlite3.Connection, session_id: str, facts: Iterable[Fact]) -> tuple[Event, ...]:
@@ -35,15 +38,15 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Iterable[Fact
         counters.count(event)
         _index(connection, event)
         events.append(event)
-    _save(connection, session_id, counters, timestamp)
+    _save(connection, session_id, counters)
     return tuple(events)
 
 
-def _save(connection: sqlite3.Connection, session_id: str, counters: SessionCounters, updated: str) -> None:
+def _save(connection: sqlite3.Connection, session_id: str, counters: SessionCounters) -> None:
     values = (getattr(counters, column) for column in _COLUMNS)
     # A folder's name may hold bytes that are no text.
     plain = (storable_text(value) if isinstance(value, str) else value for value in values)
-    connection.execute(_UPDATE, (*plain, updated, session_id))
+    connection.execute(_UPDATE, (*plain, filter_text(counters.title, counters.cwd), session_id))
 
 
 def _created(connection: sqlite3.Connection, session_id: str, timestamp: str) -> SessionCounters:
@@ -52,14 +55,18 @@ def _created(connection: sqlite3.Connection, session_id: str, timestamp: str) ->
         " last_seq, turns, messages, compactions, cost) VALUES(?, '', ?, ?, '', '', '', '', '', 0, 0, 0, 0, 0.0)",
         (session_id, timestamp, timestamp),
     )
-    return SessionCounters()
+    return SessionCounters(updated=timestamp)
 
 
 def _index(connection: sqlite3.Connection, event: Event) -> None:
-    if isinstance(event.fact, Message):
-        connection.executemany(
-            "INSERT INTO message_texts(session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?)",
-            [(event.session_id, event.seq, *part) for part in searchable(event.fact)],
+    if not isinstance(event.fact, Message):
+        return
+    place = last_id(connection, event.session_id)
+    for part in searchable(event.fact):
+        place = free_id(connection, event.timestamp, place)
+        connection.execute(
+            "INSERT INTO message_texts(id, session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?, ?)",
+            (place, event.session_id, event.seq, *part),
         )
 
 
@@ -105,25 +112,34 @@ def fork(
         event = stored(target, *row)
         counters.count(event)
         _index(connection, event)
-    _save(connection, target, counters, now())
+    _save(connection, target, counters)
     return append(connection, target, (fact,))
 
 
-def bring_in(connection: sqlite3.Connection, events: Sequence[Event]) -> bool:
-    """Begin a session with a log from elsewhere, seqs and times as they are; False when there is one already."""
+def bring_in(connection: sqlite3.Connection, events: Sequence[Event]) -> BroughtIn:
+    """Begin a session with a log from elsewhere, seqs and times as they are.
+
+    One that is there already stays as it is, but comes out of the trash.
+    """
     session_id = events[0].session_id
-    if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
-        return False
-    counters = _created(connection, session_id, events[0].timestamp)
-    for event in events:
-        connection.execute(
-            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
-            (session_id, event.seq, event.type, event.timestamp, event.version, dump(payload_of(event))),
-        )
-        counters.count(event)
-        _index(connection, event)
-    _save(connection, session_id, counters, max(event.timestamp for event in events))
-    return True
+    known = connection.execute("SELECT trashed FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    if known is None:
+        counters = _created(connection, session_id, events[0].timestamp)
+        for event in events:
+            connection.execute(
+                "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
+                (session_id, event.seq, event.type, event.timestamp, event.version, dump(payload_of(event))),
+            )
+            counters.count(event)
+            _index(connection, event)
+        _save(connection, session_id, counters)
+        known = (counters.trashed,)
+        came_of_it = BroughtIn.NEW
+    else:
+        came_of_it = BroughtIn.RESTORED if known[0] else BroughtIn.KNOWN
+    if known[0]:
+        append(connection, session_id, [SessionTrashed(trashed=False)])
+    return came_of_it
 
 
 def delete(connection: sqlite3.Connection, session_id: str) -> None:

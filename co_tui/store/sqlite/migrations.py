@@ -1,6 +1,8 @@
 """The schema, as numbered steps that are only ever appended to."""
 
+import contextlib
 import sqlite3
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sqlite_utils import Database, Migrations
@@ -10,9 +12,13 @@ from co_tui.events import Message
 from co_tui.events.event import stored
 from co_tui.store.file_lock import file_lock
 from co_tui.store.searchable import SAID, searchable
+from co_tui.store.session_filter import filter_text
+from co_tui.store.sqlite.message_index import seconds_of
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 steps = Migrations("co-tui")
+INCREMENTAL = 2
+"""As `PRAGMA auto_vacuum` tells it."""
 
 
 @steps(name="001_sessions_and_events")
@@ -118,13 +124,98 @@ def _complete_texts(connection: sqlite3.Connection) -> None:
                 connection.execute("UPDATE message_texts SET tool = ? WHERE id = ?", (tool, known))
 
 
+@steps(name="003_finding_sessions")
+def _finding_sessions(db: Database) -> None:
+    """Pins and the trash in a session's row, a text it is filtered by, and indexes that tell what is newest first."""
+    _add_marks(db)
+    _order_texts_by_time(db.conn)
+    for index, tokenizer, filled_by in (
+        ("message_grams", "trigram case_sensitive 1", "index_text"),
+        ("message_short_words", "ascii", "index_short_words"),
+    ):
+        db.execute(
+            f"CREATE VIRTUAL TABLE {index} USING fts5"
+            f"(text, content='', columnsize=0, tokenize='{tokenizer}', detail='none')"
+        )
+        db.execute(f"INSERT INTO {index}({index}, rank) VALUES('automerge', 8)")
+        db.execute(
+            f"INSERT INTO {index}(rowid, text) SELECT id, {filled_by}(tool, text) FROM message_texts ORDER BY id"
+        )
+        db.execute(
+            f"CREATE TRIGGER {index}_ai AFTER INSERT ON message_texts BEGIN"
+            f" INSERT INTO {index}(rowid, text) VALUES(new.id, {filled_by}(new.tool, new.text)); END"
+        )
+        db.execute(
+            f"CREATE TRIGGER {index}_ad AFTER DELETE ON message_texts BEGIN"
+            f" INSERT INTO {index}({index}, rowid, text)"
+            f" VALUES('delete', old.id, {filled_by}(old.tool, old.text)); END"
+        )
+
+
+def _add_marks(db: Database) -> None:
+    db.execute("ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE sessions ADD COLUMN trashed TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE sessions ADD COLUMN filter_text TEXT NOT NULL DEFAULT ''")
+    rows = db.execute("SELECT title, coalesce(cwd, ''), id FROM sessions").fetchall()
+    db.conn.executemany(
+        "UPDATE sessions SET filter_text = ? WHERE id = ?", [(filter_text(title, cwd), id_) for title, cwd, id_ in rows]
+    )
+    db.execute("DROP INDEX idx_sessions_updated")
+    db.execute("DROP INDEX idx_sessions_cwd_updated")
+    db.execute("CREATE INDEX sessions_newest ON sessions(updated, filter_text) WHERE trashed = ''")
+    db.execute("CREATE INDEX sessions_of_folder ON sessions(cwd, updated, filter_text) WHERE trashed = ''")
+    db.execute("CREATE INDEX sessions_in_trash ON sessions(trashed) WHERE trashed <> ''")
+    db.execute("CREATE INDEX sessions_pinned ON sessions(updated) WHERE pinned = 1")
+
+
+def _order_texts_by_time(connection: sqlite3.Connection) -> None:
+    """Give the texts ids that grow with the time at which they were said; the indexes on them begin anew."""
+    for trigger in ("message_texts_ai", "message_texts_ad", "message_grams_ai", "message_grams_ad"):
+        connection.execute(f"DROP TRIGGER {trigger}")
+    for index in ("message_texts_fts", "message_grams"):
+        connection.execute(f"DROP TABLE {index}")
+    connection.execute("ALTER TABLE message_texts RENAME TO texts_as_they_came")
+    connection.execute(
+        "CREATE TABLE message_texts(id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, seq INTEGER NOT NULL,"
+        " role TEXT NOT NULL, tool TEXT NOT NULL, text TEXT NOT NULL) STRICT"
+    )
+    ordered = connection.execute(
+        "SELECT t.id, coalesce(e.timestamp, '') FROM texts_as_they_came t"
+        " LEFT JOIN events e ON e.session_id = t.session_id AND e.seq = t.seq ORDER BY 2, 1"
+    ).fetchall()
+    connection.executemany(
+        "INSERT INTO message_texts SELECT ?, session_id, seq, role, tool, text FROM texts_as_they_came WHERE id = ?",
+        _with_new_ids(ordered),
+    )
+    connection.execute("DROP TABLE texts_as_they_came")
+    connection.execute("CREATE INDEX message_texts_of_session ON message_texts(session_id, seq)")
+
+
+def _with_new_ids(ordered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:
+    new = 0
+    for old, timestamp in ordered:
+        new = max(new + 1, seconds_of(timestamp))
+        yield new, old
+
+
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the database to the present schema; one process at a time does it, the others wait."""
     with file_lock(path.with_name(f"{path.name}.migrate")):
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file
         # Stays with the file. Switching ignores the busy timeout, hence inside the lock.
         connection.execute("PRAGMA journal_mode=WAL")
         steps.apply(Database(connection))
+        _let_room_be_given_back(connection)
         connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+
+def _let_room_be_given_back(connection: sqlite3.Connection) -> None:
+    """An older file is written anew once, so that what is deleted can be given back to the disk bit by bit."""
+    if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        # Without room for a copy, or while others read, it stays as it was: larger, and as good.
+        with contextlib.suppress(sqlite3.OperationalError):
+            connection.execute("VACUUM")
 
 
 def _table(db: Database, name: str) -> Table:

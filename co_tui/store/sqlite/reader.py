@@ -5,19 +5,23 @@ import sqlite3
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
 from co_tui.store.errors import StoreError
-from co_tui.store.searchable import SAID
+from co_tui.store.search_words import SearchWords
+from co_tui.store.sqlite import session_list
 from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.failures import explained
 from co_tui.store.sqlite.rows import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
-from co_tui.store.values import FoundMessages, Health, SessionRow, only_one
+from co_tui.store.values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one
 
-_COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
-_SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
+if TYPE_CHECKING:
+    from co_tui.store.message_search import FoundCount, NextPage, SearchPage
+
+T = TypeVar("T")
+
 _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
@@ -48,47 +52,80 @@ class Reader:
             self.close()
             warn(f"A reader of {self._path} was never closed.", ResourceWarning, source=self)
 
-    def sessions(self, limit: int = 50, search: str = "", cwd: str = "") -> list[SessionRow]:
-        """The newest sessions first; with `search`, those whose title or messages hold its words."""
-        conditions, values = [], []
-        if search.strip():
-            conditions.append(
-                "(s.title LIKE ? ESCAPE '\\' OR s.id IN (SELECT t.session_id FROM message_texts_fts f"
-                f" JOIN message_texts t ON t.id = f.rowid WHERE message_texts_fts MATCH ? AND t.role IN ({_SAID})))"
-            )
-            values += [f"%{_like(search)}%", _fts_phrase(search)]
-        if cwd:
-            conditions.append("s.cwd = ?")
-            values.append(cwd)
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        rows = self._rows(
-            f"SELECT {_COLUMNS} FROM sessions s {where} ORDER BY s.updated DESC LIMIT ?", (*values, limit)
-        )
-        return [SessionRow(*row) for row in rows]
+    def sessions(self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False) -> list[SessionRow]:
+        """The newest sessions first; with `search`, those in which its words were said last."""
+        if not search.strip():
+            return self._asked(lambda there: session_list.newest(there, limit, cwd, in_trash=in_trash), [])
+        return self._asked(lambda there: self._sessions_with(there, search, limit, cwd, in_trash), [])
 
-    def browse(self, title: str, cwd: str, limit: int = 200) -> list[SessionRow]:
-        """Sessions whose title holds the text, newest first; those of this folder before all others."""
-        rows = self._rows(
-            f"SELECT {_COLUMNS} FROM sessions s WHERE s.title LIKE ? ESCAPE '\\'"
-            " ORDER BY s.cwd = ? DESC, s.updated DESC LIMIT ?",
-            (f"%{_like(title)}%", cwd, limit),
-        )
-        return [SessionRow(*row) for row in rows]
+    def _sessions_with(
+        self, there: sqlite3.Connection, search: str, limit: int, cwd: str, in_trash: bool
+    ) -> list[SessionRow]:
+        from co_tui.store.sqlite.message_search import sessions_with
 
-    def count(self) -> int:
-        rows = self._rows("SELECT count(*) FROM sessions", ())
-        return int(rows[0][0]) if rows else 0
+        return sessions_with(there, search, limit, cwd, in_trash=in_trash)
+
+    def browse(self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False) -> list[SessionRow]:
+        """Sessions whose title or folder holds the words; pinned ones, then those of this folder, then all others."""
+        return self._asked(lambda there: session_list.browse(there, typed, cwd, limit, in_trash=in_trash), [])
+
+    def count(self, typed: str = "", *, in_trash: bool = False) -> int:
+        return self._asked(lambda there: session_list.count(there, typed, in_trash=in_trash), 0)
+
+    def search(
+        self,
+        typed: str,
+        *,
+        by_relevance: bool = False,
+        limit: int = 50,
+        page: "NextPage | None" = None,
+        session_id: str = "",
+        once_a_session: bool = False,
+        in_trash: bool = False,
+    ) -> "SearchPage":
+        """Messages of all sessions that hold all words."""
+        from co_tui.store.message_search import Search, SearchPage
+        from co_tui.store.sqlite.message_search import search
+
+        asked = Search(SearchWords(typed), by_relevance, limit, page, once_a_session)
+        return self._asked(lambda there: search(there, asked, session_id, in_trash), SearchPage())
+
+    def count_found(
+        self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False
+    ) -> "FoundCount":
+        from co_tui.store.message_search import FoundCount, counted
+        from co_tui.store.sqlite.message_search import candidates
+
+        words = SearchWords(typed)
+        return self._asked(
+            lambda there: counted(words, candidates(there, words, session_id=session_id, in_trash=in_trash), most),
+            FoundCount(),
+        )
+
+    def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
+        """How a session began, and what was said in it last; read from its texts, without its events."""
+        of_session = "FROM message_texts WHERE session_id = ? AND role"
+        first = self._rows(
+            f"SELECT substr(text, 1, ?) {of_session} = 'user' ORDER BY seq, id LIMIT 1", (chars, session_id)
+        )
+        last = self._rows(
+            f"SELECT seq, role, substr(text, 1, ?) {of_session} IN ('user', 'assistant')"
+            " ORDER BY seq DESC, id DESC LIMIT ?",
+            (chars, session_id, count),
+        )
+        return Preview(first[0][0] if first else "", tuple(SaidText(*row) for row in reversed(last)))
 
     def session(self, name: str) -> SessionRow:
         """The session with that id, or the only one whose id starts or ends with it."""
-        rows = self._rows(f"SELECT {_COLUMNS} FROM sessions s WHERE s.id = ?", (name,))
+        rows = self._rows(f"SELECT {session_list.COLUMNS} FROM sessions s WHERE s.id = ?", (name,))
         if not rows and name:
             pattern = _like(name)
             rows = self._rows(
-                f"SELECT {_COLUMNS} FROM sessions s WHERE s.id LIKE ? ESCAPE '\\' OR s.id LIKE ? ESCAPE '\\' LIMIT 3",
+                f"SELECT {session_list.COLUMNS} FROM sessions s"
+                " WHERE s.id LIKE ? ESCAPE '\\' OR s.id LIKE ? ESCAPE '\\' LIMIT 3",
                 (f"{pattern}%", f"%{pattern}"),
             )
-        return only_one([SessionRow(*row) for row in rows], name)
+        return only_one([session_list.row_of(row) for row in rows], name)
 
     def latest(self, cwd: str) -> SessionRow | None:
         """The newest session of this folder, else the newest of all."""
@@ -120,15 +157,9 @@ class Reader:
 
     def messages_with(self, session_id: str, words: Sequence[str], *, but_of_tool: str | None = None) -> FoundMessages:
         """The messages that hold the most of these words, newest first; the index finds them."""
-        connection = self._connected()
-        if connection is None:
-            return FoundMessages(0, ())
         from co_tui.store.sqlite.word_search import messages_with
 
-        try:
-            return messages_with(connection, session_id, words, but_of_tool)
-        except sqlite3.Error as error:
-            raise explained(error, self._path) from error
+        return self._asked(lambda there: messages_with(there, session_id, words, but_of_tool), FoundMessages(0, ()))
 
     def usage(self, session_id: str) -> UsageInfo | None:
         """The session's newest measurement, from its row."""
@@ -140,7 +171,11 @@ class Reader:
 
     def prompts(self, limit: int) -> list[str]:
         """The user's latest prompts of all sessions, oldest first, each once."""
-        rows = self._rows("SELECT text FROM message_texts WHERE role = 'user' ORDER BY id DESC LIMIT ?", (limit,))
+        rows = self._rows(
+            "SELECT text FROM message_texts WHERE role = 'user'"
+            " AND session_id NOT IN (SELECT id FROM sessions WHERE trashed <> '') ORDER BY id DESC LIMIT ?",
+            (limit,),
+        )
         return list(dict.fromkeys(row[0] for row in rows))[::-1]
 
     def half_reply(self, session_id: str) -> list[str]:
@@ -162,11 +197,15 @@ class Reader:
         )
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+        return self._asked(lambda there: there.execute(sql, values).fetchall(), [])
+
+    def _asked(self, question: Callable[[sqlite3.Connection], T], without: T) -> T:
+        """The answer; that without a database while there is none."""
         connection = self._connected()
         if connection is None:
-            return []
+            return without
         try:
-            return connection.execute(sql, values).fetchall()
+            return question(connection)
         except sqlite3.Error as error:
             raise explained(error, self._path) from error
 
@@ -181,9 +220,3 @@ class Reader:
 
 def _like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-def _fts_phrase(text: str) -> str:
-    """Every word must occur; quoting keeps FTS operators in the user's text from meaning anything."""
-    words = text.split()
-    return " ".join(f'"{word.replace(chr(34), chr(34) * 2)}"*' for word in words)

@@ -50,6 +50,11 @@ class SqliteStore:
         lock.acquire()
         return lock
 
+    def claimed(self) -> frozenset[str]:
+        from co_tui.store.sqlite.lock import claimed_sessions
+
+        return claimed_sessions(self._locks)
+
     def close(self) -> None:
         """Finish what was to be written. What is asked to be written after this fails."""
         with self._opening:

@@ -8,10 +8,10 @@ import re
 import sqlite3
 from collections.abc import Callable, Sequence
 
+from co_tui.store.folding import folded
+from co_tui.store.sqlite.message_search import grams_of
 from co_tui.store.values import FoundMessages, with_most_words
 from co_tui.store.words import holds
-
-GRAM_CHARS = 3
 
 _BY_INDEX = """
     SELECT m.seq FROM message_grams g CROSS JOIN message_texts m ON m.id = g.rowid
@@ -34,22 +34,12 @@ def messages_with(
 
 
 def _seqs(connection: sqlite3.Connection, words: str, asked: dict[str, str | int | None]) -> list[int]:
-    grams = _grams(words)
+    grams = grams_of(tuple(map(folded, words.split())))
     compared = _stretches(words, _known_to_like)
     # What is shorter than three characters no index knows; what is one stretch no closer look is needed for.
     sql = (_BY_INDEX if grams else _BY_READING) + _OF_SESSION + ("" if compared == [words] else _AND_HOLDS)
     rows = connection.execute(sql, {**asked, "words": words, "grams": grams, "like": _like(compared)})
     return [seq for (seq,) in rows]
-
-
-def _grams(words: str) -> str:
-    """All groups of three characters of the words, as a query; empty when there is none."""
-    grams = {
-        known[start : start + GRAM_CHARS]
-        for known in _stretches(words, _known_to_index)
-        for start in range(len(known) - GRAM_CHARS + 1)
-    }
-    return " AND ".join('"' + gram.replace('"', '""') + '"' for gram in sorted(grams))
 
 
 def _like(stretches: list[str]) -> str:
@@ -62,11 +52,6 @@ def _stretches(words: str, known: Callable[[str], bool]) -> list[str]:
     """What SQLite compares with capital letters as Python does; the rest is left to `holds`."""
     capital_i_with_dot = "i\u0307"  # one character, and two in small letters
     return "".join(each if known(each) else " " for each in words.replace(capital_i_with_dot, " ")).split()
-
-
-def _known_to_index(character: str) -> bool:
-    newest = "\u0527"  # of the letters in SQLite's table
-    return _has_no_case(character) or (character <= newest and character.upper().lower() == character)
 
 
 def _known_to_like(character: str) -> bool:

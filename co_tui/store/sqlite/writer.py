@@ -13,6 +13,7 @@ from co_tui.store.errors import StoreError
 from co_tui.store.sqlite import log
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.failures import explained
+from co_tui.store.values import BroughtIn
 
 T = TypeVar("T")
 MAX_BATCH = 256
@@ -65,7 +66,7 @@ class Writer:
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
         return self._submit(lambda connection: log.fork(connection, source, target, upto, fact))
 
-    def bring_in(self, events: Sequence[Event]) -> Future[bool]:
+    def bring_in(self, events: Sequence[Event]) -> Future[BroughtIn]:
         return self._submit(lambda connection: log.bring_in(connection, events))
 
     def delete(self, session_id: str) -> Future[None]:

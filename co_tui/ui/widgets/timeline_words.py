@@ -28,9 +28,11 @@ from co_tui.events import (
     SessionError,
     SessionFork,
     SessionInterrupted,
+    SessionPinned,
     SessionRename,
     SessionResume,
     SessionStart,
+    SessionTrashed,
     Truncation,
     Unknown,
     UsageInfo,
@@ -81,6 +83,10 @@ def words_of(fact: Fact) -> str:
             return f"forked from {one_line(fact.source_session_id[-6:], 6)}"
         case SessionRename():
             return f"renamed\n{_line(fact.title)}"
+        case SessionPinned():
+            return "session pinned" if fact.pinned else "session unpinned"
+        case SessionTrashed():
+            return "put into the trash" if fact.trashed else "taken out of the trash"
         case SessionEnd():
             return "session left"
         case Message():

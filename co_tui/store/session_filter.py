@@ -1,0 +1,17 @@
+"""The filter of a list of sessions: all words of what was typed, anywhere in the title or the folder."""
+
+from co_tui.events.storable import storable_text
+from co_tui.store.folding import folded
+
+MOST_WORDS = 64
+"""No title has more, and SQLite takes so many."""
+
+
+def filter_text(title: str, cwd: str) -> str:
+    """What a session is filtered by."""
+    return folded(storable_text(f"{title}\n{cwd}").replace("\0", " "))
+
+
+def filter_words(typed: str) -> tuple[str, ...]:
+    """What has to stand in a session's text; none let every session through."""
+    return tuple(dict.fromkeys(folded(storable_text(typed).replace("\0", " ")).split()))[:MOST_WORDS]

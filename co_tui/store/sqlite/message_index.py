@@ -1,0 +1,65 @@
+"""Where the texts of messages stand in the database, and what their indexes hold of them.
+
+A text's id grows with the time it was said at, so that an index, which tells ids in order, tells what is newest first,
+also after an old session was imported. Indexes keep no texts of their own: what is found is looked at again.
+"""
+
+import sqlite3
+from datetime import UTC, datetime
+
+from co_tui.store.folding import folded
+from co_tui.store.search_words import short_words
+
+_BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+_LATEST = 1 << 40
+_STRETCH = 64
+"""So many ids are looked at together for a free one."""
+
+
+def register(connection: sqlite3.Connection) -> None:
+    """Give the connection what the triggers call."""
+    connection.create_function("index_text", 2, index_text, deterministic=True)
+    connection.create_function("index_short_words", 2, _index_short_words, deterministic=True)
+
+
+def index_text(tool: str, text: str) -> str:
+    """What words of three characters or more are found in."""
+    return folded(f"{tool}\n{text}" if tool else text)
+
+
+def _index_short_words(tool: str, text: str) -> str:
+    return " ".join(sorted(short_words(index_text(tool, text))))
+
+
+def free_id(connection: sqlite3.Connection, timestamp: str, after: int) -> int:
+    """The id for a text of that time which follows the one with id `after` in its session: the next that is free."""
+    wanted = max(seconds_of(timestamp), after + 1)
+    if connection.execute("SELECT 1 FROM message_texts WHERE id = ?", (wanted,)).fetchone() is None:
+        return wanted
+    while True:
+        highest = connection.execute(
+            "SELECT max(id) FROM message_texts WHERE id BETWEEN ? AND ?", (wanted, wanted + _STRETCH - 1)
+        ).fetchone()[0]
+        if highest is None:
+            return wanted
+        if highest < wanted + _STRETCH - 1:
+            return int(highest) + 1
+        wanted += _STRETCH
+
+
+def last_id(connection: sqlite3.Connection, session_id: str) -> int:
+    """Of the session's latest text; 0 when it has none."""
+    row = connection.execute(
+        "SELECT id FROM message_texts WHERE session_id = ? ORDER BY seq DESC, id DESC LIMIT 1", (session_id,)
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def seconds_of(timestamp: str) -> int:
+    """The lowest id for a text of that time; 1 for a time that nobody can read."""
+    try:
+        when = datetime.fromisoformat(timestamp)
+        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)) - _BEGINNING
+        return min(max(1, int(seconds.total_seconds())), _LATEST)
+    except (ValueError, OverflowError):
+        return 1

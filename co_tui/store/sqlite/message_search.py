@@ -1,0 +1,97 @@
+"""Searching the messages of all sessions by their indexes, newest first."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from co_tui.events.storable import storable_text
+from co_tui.store.folding import folded
+from co_tui.store.message_search import Candidate, Search, SearchPage, told
+from co_tui.store.search_words import GRAM_CHARS, SearchWords, short_words
+from co_tui.store.searchable import SAID
+from co_tui.store.sqlite.rows import ALL_SEQS
+from co_tui.store.sqlite.session_list import browse, rows_of
+from co_tui.store.values import SessionRow
+
+MOST_GRAMS = 64
+"""More of them would find the same; each text that is found is looked at anyway."""
+_SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
+
+
+def search(connection: sqlite3.Connection, asked: Search, session_id: str, in_trash: bool) -> SearchPage:
+    found = candidates(connection, asked.words, before=asked.before, session_id=session_id, in_trash=in_trash)
+    chosen, more = asked.chosen(found)
+    rows = rows_of(connection, (each.session_id for each in chosen))
+    time = "SELECT timestamp FROM events WHERE session_id = ? AND seq = ?"
+    wanted = {(each.session_id, each.seq) for each in chosen}
+    times = {place: row[0] for place in wanted if (row := connection.execute(time, place).fetchone())}
+    return SearchPage(told(asked, chosen, rows, times), more)
+
+
+def sessions_with(
+    connection: sqlite3.Connection, typed: str, limit: int, cwd: str, *, in_trash: bool
+) -> list[SessionRow]:
+    """Sessions whose title holds the text, or in which its words were said; the newest first."""
+    words = SearchWords(typed)
+    text = folded(storable_text(typed)).strip()
+    rows = {}
+    for row in browse(connection, typed, cwd, ALL_SEQS, in_trash=in_trash):
+        if text in folded(row.title) and (not cwd or row.cwd == cwd):
+            rows[row.id] = row
+    said_in: set[str] = set()
+    for each in candidates(connection, words, in_trash=in_trash):
+        if each.session_id not in said_in and each.holds(words):
+            said_in.add(each.session_id)
+            if len(said_in) >= limit and not cwd:
+                break
+    of_messages = rows_of(connection, said_in).values()
+    rows |= {row.id: row for row in of_messages if not cwd or row.cwd == cwd}
+    return sorted(rows.values(), key=lambda row: row.updated, reverse=True)[:limit]
+
+
+def candidates(
+    connection: sqlite3.Connection,
+    words: SearchWords,
+    *,
+    before: int | None = None,
+    session_id: str = "",
+    in_trash: bool = False,
+) -> Iterator[Candidate]:
+    """Texts that the index finds for the words, newest first, each read when it is asked for."""
+    index, query = _query(words)
+    if not query:
+        return
+    values: dict[str, Any] = {"query": query, "first": 0, "last": before - 1 if before is not None else ALL_SEQS}
+    of_session = ""
+    if session_id:
+        first, last = connection.execute(
+            "SELECT min(id), max(id) FROM message_texts WHERE session_id = ?", (session_id,)
+        ).fetchone()
+        values |= {"session_id": session_id, "first": first or 0, "last": min(values["last"], last or 0)}
+        of_session = "AND m.session_id = :session_id"
+    trashed = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE trashed <> ''")}
+    found = connection.execute(
+        f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {index} i CROSS JOIN message_texts m"
+        f" ON m.id = i.rowid WHERE {index} MATCH :query AND i.rowid BETWEEN :first AND :last"
+        f" AND m.role IN ({_SAID}) {of_session} ORDER BY i.rowid DESC",
+        values,
+    )
+    yield from (Candidate(*row) for row in found if session_id or (row[1] in trashed) == in_trash)
+
+
+def _query(words: SearchWords) -> tuple[str, str]:
+    """Which index is asked, and for what; nothing where no index knows any of the words."""
+    if grams := grams_of(words.words):
+        return "message_grams", grams
+    units = [unit for word in words.words for unit in sorted(short_words(word))]
+    return "message_short_words", _all_of(units)
+
+
+def grams_of(words: tuple[str, ...]) -> str:
+    """All groups of three characters of folded words, as a query; empty when there is none."""
+    return _all_of([word[start : start + GRAM_CHARS] for word in words for start in range(len(word) - GRAM_CHARS + 1)])
+
+
+def _all_of(terms: list[str]) -> str:
+    wanted = list(dict.fromkeys(terms))[:MOST_GRAMS]
+    return " AND ".join('"' + term.replace('"', '""') + '"' for term in wanted)

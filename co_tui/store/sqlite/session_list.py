@@ -1,0 +1,67 @@
+"""The SQL of lists of sessions: each is told by an index, so that no more rows are read than are told."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from co_tui.store.session_filter import filter_words
+from co_tui.store.values import SessionRow
+
+COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
+_NOT_IN_TRASH, _IN_TRASH = "s.trashed = ''", "s.trashed <> ''"
+
+
+def row_of(values: Sequence[object]) -> SessionRow:
+    row = SessionRow._make(values)
+    return row._replace(pinned=bool(row.pinned))
+
+
+def browse(connection: sqlite3.Connection, typed: str, cwd: str, limit: int, *, in_trash: bool) -> list[SessionRow]:
+    """Pinned sessions first, then those of the folder, then all others, each newest first."""
+    words = filter_words(typed)
+    if in_trash:
+        return _listed(connection, [_IN_TRASH], [], words, limit, order="s.trashed DESC")
+    rows: list[SessionRow] = []
+    for condition, values in (
+        ("s.pinned = 1", []),
+        ("s.pinned = 0 AND s.cwd = ?", [cwd]),
+        ("s.pinned = 0 AND s.cwd IS NOT ?", [cwd]),
+    ):
+        if len(rows) < limit:
+            rows += _listed(connection, [_NOT_IN_TRASH, condition], values, words, limit - len(rows))
+    return rows
+
+
+def count(connection: sqlite3.Connection, typed: str, *, in_trash: bool) -> int:
+    where, values = _filtered([_IN_TRASH if in_trash else _NOT_IN_TRASH], [], filter_words(typed))
+    return int(connection.execute(f"SELECT count(*) FROM sessions s WHERE {where}", values).fetchone()[0])
+
+
+def newest(connection: sqlite3.Connection, limit: int, cwd: str, *, in_trash: bool) -> list[SessionRow]:
+    conditions = [_IN_TRASH if in_trash else _NOT_IN_TRASH, *(["s.cwd = ?"] if cwd else [])]
+    return _listed(connection, conditions, [cwd] if cwd else [], (), limit)
+
+
+def rows_of(connection: sqlite3.Connection, session_ids: Iterable[str]) -> dict[str, SessionRow]:
+    """Those of the sessions that are there."""
+    select = f"SELECT {COLUMNS} FROM sessions s WHERE s.id = ?"
+    found = (connection.execute(select, (each,)).fetchone() for each in dict.fromkeys(session_ids))
+    return {row[0]: row_of(row) for row in found if row is not None}
+
+
+def _listed(
+    connection: sqlite3.Connection,
+    conditions: Sequence[str],
+    values: Sequence[str],
+    words: Sequence[str],
+    limit: int,
+    order: str = "s.updated DESC",
+) -> list[SessionRow]:
+    where, values = _filtered(conditions, values, words)
+    found = connection.execute(
+        f"SELECT {COLUMNS} FROM sessions s WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit)
+    )
+    return [row_of(row) for row in found]
+
+
+def _filtered(conditions: Sequence[str], values: Sequence[str], words: Sequence[str]) -> tuple[str, list[str]]:
+    return " AND ".join([*conditions, *["instr(s.filter_text, ?)"] * len(words)]), [*values, *words]
