@@ -30,10 +30,10 @@ MODEL_PREFIXES: Final = (
 )  # fmt: skip
 """Whoever the model library can reach; the first ones are those people use most."""
 THEMES: Final = (
-    "auto", "dark", "light", "co-tui-dark", "co-tui-light", "textual-dark", "textual-light", "nord", "gruvbox",
-    "catppuccin-mocha", "catppuccin-latte", "catppuccin-frappe", "catppuccin-macchiato", "dracula", "tokyo-night",
-    "monokai", "flexoki", "solarized-light", "solarized-dark", "rose-pine", "rose-pine-moon", "rose-pine-dawn",
-    "atom-one-dark", "atom-one-light", "ansi-dark", "ansi-light",
+    "auto", "dark", "light", "high-contrast", "high-contrast-light", "nord", "gruvbox", "tokyo-night", "dracula",
+    "monokai", "flexoki", "catppuccin-mocha", "catppuccin-macchiato", "catppuccin-frappe", "catppuccin-latte",
+    "rose-pine", "rose-pine-moon", "rose-pine-dawn", "solarized-dark", "solarized-light", "atom-one-dark",
+    "atom-one-light", "co-tui-dark", "co-tui-light", "textual-dark", "textual-light", "ansi-dark", "ansi-light",
 )  # fmt: skip
 
 

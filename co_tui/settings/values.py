@@ -127,6 +127,8 @@ class Settings(Governing):
     """How much a model that can thinks before it answers."""
     theme: Annotated[str, one_of(*THEMES)] = "auto"
     """Colours of the app; auto follows the terminal."""
+    reduced_motion: Annotated[str, one_of("on", "off")] = "off"
+    """Whether spinners, moving marks and cursors stand still."""
     summarization_model: Annotated[str, model_string("the model that answers")] = ""
     """Who writes the summaries of automatic compaction."""
     compaction_timeout_s: Annotated[float, number(1, 86_400)] = 120.0

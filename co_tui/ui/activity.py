@@ -31,8 +31,12 @@ OWN_COMMAND = "!"
 """Stands for the user's own command among the tools that run."""
 
 
-def spinner(elapsed_s: float) -> str:
-    return FRAMES[int(elapsed_s / FRAME_S) % len(FRAMES)]
+STILL_FRAME = "●"
+
+
+def spinner(elapsed_s: float, *, still: bool = False) -> str:
+    """`still` is for who wants nothing to move."""
+    return STILL_FRAME if still else FRAMES[int(elapsed_s / FRAME_S) % len(FRAMES)]
 
 
 class Activity:
@@ -90,11 +94,11 @@ class Activity:
             case _:
                 pass
 
-    def line(self, now: float, provider: str) -> str:
+    def line(self, now: float, provider: str, *, still: bool = False) -> str:
         """One line; empty while something else tells what is waited for."""
         if self._compacting:
             return ""
-        return f"{spinner(now - self._began)} {self._words(now, provider)}"
+        return f"{spinner(now - self._began, still=still)} {self._words(now, provider)}"
 
     def _words(self, now: float, provider: str) -> str:
         elapsed, silent = now - self._began, now - self._heard_at

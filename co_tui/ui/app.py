@@ -4,7 +4,6 @@ import time
 import traceback
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -22,17 +21,19 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import command_table
+from co_tui.ui.appearance import Appearance, look_of, style_sheets
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
+from co_tui.ui.motion import let_cursor_blink
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
-from co_tui.ui.themes import DARK, LIGHT, palette_of
-from co_tui.ui.widgets.look import Look
+from co_tui.ui.themes import own_variables
 
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost
+    from co_tui.ui.driver import BackgroundReported, QuietParser
 
 
 def _palette_provider() -> type[Provider]:
@@ -49,29 +50,27 @@ class CoTui(App[None]):
     """co-tui's full screen."""
 
     TITLE = "co-tui"
-    # Textual loads no style sheet of a default screen.
-    CSS_PATH = Path(__file__).with_name("screens") / "chat.tcss"
     COMMANDS = {_palette_provider}
     ENABLE_COMMAND_PALETTE = True
+    _has_theme = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_hint", show=False, priority=True)]
 
     def __init__(self, launch: Launch, *, dark: bool = True, typed_ahead: str = "") -> None:
-        """`typed_ahead` is what was typed while the terminal was being asked for its colours."""
-        super().__init__()
+        """`dark` is what is known of the terminal, `typed_ahead` what came from it so far."""
+        # Textual loads no style sheet of a default screen.
+        super().__init__(css_path=style_sheets(launch.environ))
         self.animation_level = "none"
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        self._terminal_is_dark = dark
-        self.theme = self._theme_named(launch.settings.theme)
-        self.look = self._make_look(rich=False)
+        self._has_theme = True
+        self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
+        self.look = look_of(self.current_theme, rich=False)
         self.chat = ChatScreen(self, launch, branch=repository_of(launch.cwd)[1])
         self.controller = SessionController(self, self.chat, launch, DialogQuestions(self, self.chat))
         self._early: list[events.Event] | None = []
         """What was typed so far; None once the prompt takes keys itself."""
+        self.key_parser: QuietParser | None = None
+        """Has read what was typed so far; the driver goes on with it."""
         if typed_ahead:
-            from co_tui.ui.driver import events_of
-
-            self._early = [each for each in events_of(typed_ahead) if isinstance(each, events.Key | events.Paste)]
+            self._take_in(typed_ahead)
         self.last_typed_at = 0.0
 
     @property
@@ -79,6 +78,13 @@ class CoTui(App[None]):
         return self.controller.launch
 
     # Starting
+
+    def _take_in(self, typed_ahead: str) -> None:
+        from co_tui.ui.driver import QuietParser
+
+        self.key_parser = QuietParser()
+        typed = [*self.key_parser.feed(typed_ahead), *self.key_parser.tick()]
+        self._early = [each for each in typed if isinstance(each, events.Key | events.Paste)]
 
     async def on_event(self, event: events.Event) -> None:
         """Keys typed before the prompt is there are kept for it; whoever types is writing a prompt."""
@@ -156,7 +162,7 @@ class CoTui(App[None]):
     def _commands(self) -> "AppCommandHost":
         from co_tui.ui.command_host import AppCommandHost
 
-        return AppCommandHost(self, self.chat, self.controller, self.set_theme)
+        return AppCommandHost(self, self.chat, self.controller, self.appearance)
 
     def run_command(self, name: str, arguments: str) -> None:
         self._commands.run(name, arguments)
@@ -237,23 +243,29 @@ class CoTui(App[None]):
 
     # Looks
 
-    def set_theme(self, setting: str) -> None:
-        """As the settings name it."""
-        self.theme = self._theme_named(setting)
+    def get_css_variables(self) -> dict[str, str]:
+        if not self._has_theme:  # the library asks for those of its own theme, which nobody will see
+            return {}
+        self.theme_variables = {**super().get_css_variables(), **own_variables(self.current_theme)}
+        return self.theme_variables
 
-    def _theme_named(self, setting: str) -> str:
-        ours = {"dark": DARK.name, "light": LIGHT.name}
-        automatic = DARK.name if self._terminal_is_dark else LIGHT.name
-        wanted = ours.get(setting, setting)
-        return wanted if wanted in self.available_themes else automatic
+    # Found by its name: the driver's module is for terminals only.
+    def on_background_reported(self, event: "BackgroundReported") -> None:
+        self.appearance.terminal_is(event.dark)
+        self.run_worker(lambda: self._remember_terminal(event.dark), thread=True, group="terminal", exit_on_error=False)
 
-    def _make_look(self, *, rich: bool = True) -> Look:
-        return Look(palette_of(self.current_theme), rich=rich)
+    def _remember_terminal(self, dark: bool) -> None:
+        from co_tui.ui.known_terminals import KnownTerminals
+
+        KnownTerminals(self.launch.paths, self.launch.environ).note(dark)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        let_cursor_blink(event.widget)
 
     def _theme_changed(self, _: Theme) -> None:
         self._look_again()
 
     def _look_again(self) -> None:
-        self.look = self._make_look()
+        self.look = look_of(self.current_theme)
         if self.chat.is_mounted:
             self.chat.set_look(self.look)

@@ -12,6 +12,7 @@ from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import StoreError
 from co_tui.ui import command_table
+from co_tui.ui.appearance import Appearance
 from co_tui.ui.command_table import Command
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.controller import SessionController
@@ -28,13 +29,11 @@ T = TypeVar("T")
 class AppCommandHost:
     """Each command runs beside the app; what goes wrong in it is said in the chat."""
 
-    def __init__(
-        self, app: App[Any], chat: ChatScreen, controller: SessionController, set_theme: Callable[[str], None]
-    ) -> None:
+    def __init__(self, app: App[Any], chat: ChatScreen, controller: SessionController, appearance: Appearance) -> None:
         self._app = app
         self.view = chat
         self.sessions, self.settings = controller, controller.settings
-        self.set_theme = set_theme
+        self.appearance = appearance
         self.embedded_model = EmbeddedOffer(app, chat, controller, lambda: self.run("model", ""))
 
     def run(self, name: str, arguments: str) -> None:

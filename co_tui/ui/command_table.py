@@ -71,7 +71,7 @@ COMMANDS = (
     Command("resume", "sessions", "Open a past session", "[ID]"),
     Command("rename", "sessions", "Give this session a name", "[TITLE]"),
     Command("export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]"),
-    Command("theme", "view", "Switch between dark and light"),
+    Command("theme", "view", "Switch between dark and light, or choose a theme for good", "[THEME]"),
     Command("quit", "view", "Leave; everything is kept", key="ctrl+q"),
 )
 

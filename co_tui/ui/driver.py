@@ -1,11 +1,11 @@
-"""The library's driver, without a terminal's late answers among the keys, and with the keys it does not know."""
+"""The library's driver, with a terminal's answers told from keys, and with the keys it does not know."""
 
 import contextlib
 import queue
 import re
 import time
 from collections.abc import Iterable
-from typing import Any, TextIO, cast
+from typing import Any, Final, TextIO, cast
 
 from textual._xterm_parser import XTermParser
 from textual.app import App
@@ -13,42 +13,75 @@ from textual.drivers import linux_driver
 from textual.events import Key
 from textual.message import Message
 
-from co_tui.ui.terminal import ATTRIBUTES_REPLY, COLOUR_REPLY
+from co_tui.ui.terminal import COLOUR_REPLY, is_dark_colour
 
-_REPLY = re.compile(f"{COLOUR_REPLY}|{ATTRIBUTES_REPLY}")
-_UNFINISHED = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]*\x1b?)?)?)?|\[\?[0-9;]*)$")
-HELD_S = 0.5
+_REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
+"""The background's colour, dark or light as the terminal now is, and what a terminal can do."""
+_UNFINISHED: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[rgba:/#0-9A-Fa-f]{0,64}\x1b?)?)?)?|\[\?[0-9;]*)$")
+_BEGUN: Final = "\x1b]11;"
+"""Nobody types this: its end is waited for as long as a slow line may take."""
+ESCAPE: Final = "\x1b"
+HELD_S: Final = 0.5
 """How long the beginning of an answer waits for its end; Alt+] is such a beginning, too."""
-
-
-ALT_ENTER = "\x1b\r"
+HELD_BEGUN_S: Final = 10.0
+HELD_ESCAPE_S: Final = 0.1
+"""How long an Escape that may be the first byte of an answer waits, on top of the library's own."""
+ANSWER_EXPECTED_S: Final = 5.0
+FOLLOW_COLOURS, LEAVE_COLOURS = "\x1b[?2031h", "\x1b[?2031l"
+"""Ask the terminal to tell when it becomes dark or light; those that cannot ignore it."""
+ALT_ENTER: Final = "\x1b\r"
 """As ordinary terminals send it; the library knows only the newer way."""
 
 
+class BackgroundReported(Message):
+    """The terminal said whether it is dark."""
+
+    def __init__(self, dark: bool) -> None:
+        super().__init__()
+        self.dark = dark
+
+
 class QuietParser(XTermParser):
-    """Drops the answers to our questions, which the library would take for keys."""
+    """Tells the answers to our questions from keys, for which the library would take them."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
         self._held = ""
-        self._held_since = 0.0
+        self._held_until = 0.0
+        self._expects_answer_until = time.monotonic() + ANSWER_EXPECTED_S
 
     def feed(self, data: str) -> Iterable[Message]:
         if not data:  # the end of all input
-            return super().feed(data)
-        text = _REPLY.sub("", self._held + data)
+            yield from super().feed(data)
+            return
+        reports: list[Message] = []
+        text = _REPLY.sub(lambda reply: self._note(reply, reports), self._held + data)
+        yield from reports
         self._held = ""
         unfinished = _UNFINISHED.search(text)
         if unfinished is not None:
-            self._held, self._held_since = unfinished[0], time.monotonic()
-            text = text[: unfinished.start()]
-        return super().feed(text) if text else ()
+            self._hold(unfinished[0], HELD_BEGUN_S if unfinished[0].startswith(_BEGUN) else HELD_S)
+        elif text.endswith(ESCAPE) and time.monotonic() < self._expects_answer_until:
+            self._hold(ESCAPE, HELD_ESCAPE_S)
+        if text := text.removesuffix(self._held):
+            yield from super().feed(text)
+
+    def _note(self, reply: re.Match[str], reports: list[Message]) -> str:
+        colour, scheme = reply.groups()
+        dark = scheme == "1" if scheme else is_dark_colour(colour or "")
+        if dark is not None:
+            reports.append(BackgroundReported(dark))
+            self._expects_answer_until = 0.0
+        return ""
+
+    def _hold(self, text: str, seconds: float) -> None:
+        self._held, self._held_until = text, time.monotonic() + seconds
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
         return [Key("alt+enter", None)] if sequence == ALT_ENTER else super()._sequence_to_key_events(sequence, alt)
 
     def tick(self) -> Iterable[Message]:
-        if self._held and time.monotonic() - self._held_since > HELD_S:
+        if self._held and time.monotonic() > self._held_until:
             held, self._held = self._held, ""
             yield from super().feed(held)
         yield from super().tick()
@@ -60,6 +93,7 @@ class QuietDriver(linux_driver.LinuxDriver):
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
         self._deaf = False
+        self._parser: QuietParser | None = getattr(app, "key_parser", None)
         self._file = cast(Any, _Forgiving(cast(TextIO, self._file)))
 
     def give_up(self) -> None:
@@ -74,10 +108,23 @@ class QuietDriver(linux_driver.LinuxDriver):
         if not self._deaf:
             super().write(data)
 
+    def start_application_mode(self) -> None:
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # the library gives it no types
+        self.write(FOLLOW_COLOURS)
+
+    def stop_application_mode(self) -> None:
+        self.write(LEAVE_COLOURS)
+        super().stop_application_mode()
+
+    def _make_parser(self, debug: bool) -> QuietParser:
+        """The one that has read what was typed before, and may hold the beginning of an answer; later a new one."""
+        parser, self._parser = self._parser, None
+        return parser or QuietParser(debug)
+
     def run_input_thread(self) -> None:
         # The library's loop makes its parser by this name, and has no other way of being given one;
         # types know that name as a class, which cannot be assigned to.
-        setattr(linux_driver, "XTermParser", QuietParser)  # noqa: B010
+        setattr(linux_driver, "XTermParser", self._make_parser)  # noqa: B010
         with contextlib.suppress(OSError):  # hung up: the signal that comes with it ends the app
             super().run_input_thread()
 
@@ -98,9 +145,3 @@ class _Forgiving:
 
     def fileno(self) -> int:
         return self._stream.fileno()
-
-
-def events_of(typed: str) -> list[Message]:
-    """The events that typing this would have been."""
-    parser = QuietParser()
-    return [*parser.feed(typed), *parser.tick()] if typed else []

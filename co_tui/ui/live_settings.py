@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s"})
 FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
-"""Settings that are read when a model is opened, and when the app is; all others are read as they are needed."""
+AT_ONCE = frozenset({"theme", "reduced_motion"})
+"""Settings that are read when a model is opened, when the app is, and whenever something is drawn; all others are read
+as they are needed."""
 
 
 class LiveSettings:
@@ -70,7 +72,7 @@ class LiveSettings:
         if key in FROM_NEXT_SESSION:
             return "for sessions that begin from now on"
         session = self._session()
-        if session is None:
+        if session is None or key in AT_ONCE:
             return "from now on"
         await session.apply_settings(loaded.settings)
         return "from the next turn on" if session.busy else "from the next request on"

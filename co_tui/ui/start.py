@@ -6,15 +6,20 @@ from co_tui.ui.launch import Launch
 
 def start(launch: Launch) -> int:
     """Run the app until it is left; returns the exit code."""
+    from co_tui.ui.known_terminals import KnownTerminals
     from co_tui.ui.signals import exit_on_signals
-    from co_tui.ui.terminal import look_at, unbuffered
+    from co_tui.ui.terminal import ask_for_background, has_dark_background, typed_by_now, unbuffered
 
     exit_on_signals()
     with unbuffered() as typed_before:
+        ask_for_background()  # it is answered while the libraries load
         from co_tui.ui.app import CoTui
 
-        dark, typed = look_at(launch.environ.get("COLORFGBG", "")) if launch.settings.theme == "auto" else (True, "")
-        app = CoTui(launch, dark=dark, typed_ahead=typed_before + typed)
+        typed = typed_before + typed_by_now()
+        dark = has_dark_background(typed, launch.environ.get("COLORFGBG", ""))
+        if dark is None:
+            dark = KnownTerminals(launch.paths, launch.environ).is_dark()
+        app = CoTui(launch, dark=dark is not False, typed_ahead=typed)
         search_rarely()
         app.run()
     return app.return_code or 0

@@ -5,17 +5,16 @@ import os
 import re
 import select
 import sys
-import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-TIMEOUT_S = 0.15
-COLOUR_REPLY = r"\x1b\]11;[^\x07\x1b]*(?:\x07|\x1b\\)"
+BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
+COLOUR_REPLY: Final = r"\x1b\]11;([^\x07\x1b]{0,100})(?:\x07|\x1b\\)"
 """A terminal's answer to the question for its background, ended by BEL or ST."""
-ATTRIBUTES_REPLY = r"\x1b\[\?[0-9;]*c"
-REPLIES = re.compile(f"{COLOUR_REPLY}|{ATTRIBUTES_REPLY}".encode())
-_LAST_REPLY = re.compile(ATTRIBUTES_REPLY.encode())
-_COLOUR = re.compile(rb"\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)")
+_COLOUR: Final = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
+_HEX: Final = re.compile(r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})")
+_REPLY: Final = re.compile(COLOUR_REPLY)
+_LIGHT_ANSI: Final = ("7", "15")
 
 
 @contextlib.contextmanager
@@ -44,21 +43,39 @@ def unbuffered() -> Iterator[str]:
             termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
+def ask_for_background() -> None:
+    """Send the question and go on: the answer comes among the keys, if it comes."""
+    if sys.stdout.isatty() and _attributes() is not None:
+        os.write(sys.stdout.fileno(), BACKGROUND_QUERY.encode())
+
+
+def typed_by_now() -> str:
+    """What came in since, answers included; waits for nothing."""
+    if _attributes() is None:
+        return ""
+    return _pending(sys.stdin.fileno()).decode(errors="ignore")
+
+
 def _pending(terminal: int) -> bytes:
     return os.read(terminal, 4096) if select.select([terminal], [], [], 0)[0] else b""
 
 
-def look_at(colorfgbg: str = "") -> tuple[bool, str]:
-    """Whether the background is dark (unless the terminal says otherwise, it is), and what was typed meanwhile."""
-    if colorfgbg:
-        return colorfgbg.rpartition(";")[2] not in ("7", "15"), ""
-    answer = _ask() if _attributes() is not None and sys.stdout.isatty() else b""
-    typed = REPLIES.sub(b"", answer).decode(errors="ignore")
-    found = _COLOUR.search(answer)
-    if not found:
-        return True, typed
+def has_dark_background(typed: str, colorfgbg: str = "") -> bool | None:
+    """Whether the background is dark, by the terminal's answer, else by its variable; None when neither says."""
+    found = _REPLY.search(typed)
+    told = is_dark_colour(found[1]) if found is not None else None
+    if told is None and colorfgbg:
+        return colorfgbg.rpartition(";")[2] not in _LIGHT_ANSI
+    return told
+
+
+def is_dark_colour(colour: str) -> bool | None:
+    """Whether a colour as terminals spell them is dark; None for what is no colour."""
+    found = _COLOUR.match(colour) or _HEX.match(colour)
+    if found is None:
+        return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
-    return bool(0.299 * red + 0.587 * green + 0.114 * blue < 0.5), typed
+    return bool(0.299 * red + 0.587 * green + 0.114 * blue < 0.5)
 
 
 def _attributes() -> list[Any] | None:
@@ -71,19 +88,3 @@ def _attributes() -> list[Any] | None:
         return termios.tcgetattr(sys.stdin.fileno())
     except termios.error:
         return None
-
-
-def _ask() -> bytes:
-    """The reply to a colour query. A second query that every terminal answers marks its end,
-    so that one that does not know the first costs no waiting."""
-    terminal = sys.stdin.fileno()
-    os.write(sys.stdout.fileno(), b"\x1b]11;?\x07\x1b[c")
-    answer = b""
-    until = time.monotonic() + TIMEOUT_S
-    while (left := until - time.monotonic()) > 0 and not _LAST_REPLY.search(answer):
-        if select.select([terminal], [], [], left)[0]:
-            read = os.read(terminal, 4096)
-            if not read:
-                break  # the terminal is gone
-            answer += read
-    return answer

@@ -5,14 +5,12 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from textual.events import Key, Paste
 from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.driver import QuietParser, events_of
+from co_tui.ui.driver import QuietParser
 from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
-from co_tui.ui.terminal import REPLIES
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
@@ -152,21 +150,11 @@ def keys_of(*chunks: str) -> str:
     return "".join(message.character or f"<{message.key}>" for message in messages if isinstance(message, Key))
 
 
-@pytest.mark.parametrize("end", ["\x07", "\x1b\\"])
-def test_a_terminal_s_late_answer_is_no_key(end: str) -> None:
-    reply = f"\x1b]11;rgb:1616/1818/1f1f{end}"
-    assert keys_of(f"a{reply}b\x1b[?62;22cc") == "abc"
-    assert REPLIES.sub(b"", f"he{reply}l\x1b[?62;22clo\r".encode()) == b"hello\r"
-    for at in range(2, len(reply)):
-        assert keys_of("a" + reply[:at], reply[at:] + "b") == "ab", f"in two pieces, cut at {at}"
-
-
 def test_keys_that_look_like_the_beginning_of_an_answer_still_arrive() -> None:
     assert keys_of("\x1b[A\x1b[Bx") == "<up><down>x"
     assert keys_of("a\x1b\rb") == keys_of("a\x1b", "\rb") == keys_of("a\x1b[13;3ub") == "a<alt+enter>b"
-    assert [message.text for message in events_of("\x1b[200~one\ntwo\x1b[201~") if isinstance(message, Paste)] == [
-        "one\ntwo"
-    ]
+    pasted = [event.text for event in QuietParser().feed("\x1b[200~one\ntwo\x1b[201~") if isinstance(event, Paste)]
+    assert pasted == ["one\ntwo"]
 
 
 async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path, provider: Provider) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.screen import Screen
 
-from co_tui.settings import Loaded
+from co_tui.settings import Loaded, Settings
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -87,6 +87,16 @@ class ChatView(Protocol):
     async def find(self, text: str) -> None: ...
 
 
+class AppearanceChanges(Protocol):
+    """What can be changed about the app's looks."""
+
+    def use(self, setting: str) -> None:
+        """A theme as the settings name it."""
+
+    def follow(self, settings: Settings) -> None:
+        """Settings that may have changed."""
+
+
 class CommandHost(Protocol):
     """The app, as far as commands know it."""
 
@@ -135,7 +145,7 @@ class CommandHost(Protocol):
     def is_dark(self) -> bool:
         """Whether the present theme is."""
 
-    def set_theme(self, setting: str) -> None:
-        """As the settings name it."""
+    @property
+    def appearance(self) -> AppearanceChanges: ...
 
     async def quit(self) -> None: ...

@@ -67,9 +67,7 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
     for problem in changed.problems:
         host.fail(problem)
     holds = await host.settings.apply(key, changed)
-    if key == "theme":
-        host.set_theme(changed.settings.theme)
-        holds = "from now on"
+    host.appearance.follow(changed.settings)
     caveat = settings.caveat(key, changed, launch.paths)
     if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):
         caveat = f" It is {ignored}."

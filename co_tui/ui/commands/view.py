@@ -32,8 +32,14 @@ async def find(host: CommandHost, text: str) -> None:
 
 
 @command("theme")
-async def theme(host: CommandHost, _: str) -> None:
-    host.set_theme("light" if host.is_dark else "dark")
+async def theme(host: CommandHost, name: str) -> None:
+    """A name is written as a setting; without one it is for this time only."""
+    if name:
+        from co_tui.ui.commands.settings import config
+
+        await config(host, f"theme {name}")
+    else:
+        host.appearance.use("light" if host.is_dark else "dark")
 
 
 @command("quit")

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import Key, Paste
+from textual.geometry import Size
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import Input
@@ -84,12 +85,19 @@ class ChatScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
+        self._fold_for(self.app.size)
         yield TitleLine(id="title")
         with Horizontal(id="middle"):
             yield Transcript(id="transcript")
             with Vertical(id="side"):
                 yield Gauge(id="gauge")
         yield Prompt(id="prompt")
+
+    def _fold_for(self, size: Size) -> None:
+        """As the library does after the first paint: that would draw everything twice, and show what is folded."""
+        wide = self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS)
+        tall = self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS)
+        self.add_class(*wide, *tall, update=False)
 
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"

@@ -7,6 +7,7 @@ from textual.timer import Timer
 
 from co_tui.events import Fact
 from co_tui.ui.activity import FRAME_S, Activity
+from co_tui.ui.motion import stands_still
 from co_tui.ui.widgets.prompt import Prompt
 
 ASKING = "◔ waiting for your answer"
@@ -71,7 +72,11 @@ class PromptStatus:
 
     def _draw(self) -> None:
         running = self._busy and not self._compacting
-        line = ASKING if self._asking else self._activity.line(time.monotonic(), self.provider)
+        line = (
+            ASKING
+            if self._asking
+            else self._activity.line(time.monotonic(), self.provider, still=stands_still(self._prompt))
+        )
         self._prompt.border_title = Text(line) if running else ""
         hints = [self._waited_for] if self._waited_for else ["esc stop · alt+enter steers"] if running else []
         if self._held:

@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from co_tui.events.triggers import words_for
 from co_tui.ui.activity import FRAME_S, spinner
+from co_tui.ui.motion import stands_still
 
 TITLE = "Compacting conversation history"
 
@@ -48,7 +49,9 @@ class CompactingIndicator(Widget):
 
     def render(self) -> Text:
         elapsed = max(0.0, time.monotonic() - self._began)
-        left = Text(f"{spinner(elapsed)} {TITLE}   {elapsed:.0f} s · {self._reason}", no_wrap=True)
+        left = Text(
+            f"{spinner(elapsed, still=stands_still(self))} {TITLE}   {elapsed:.0f} s · {self._reason}", no_wrap=True
+        )
         hint = "esc cancel"
         room = max(0, self.size.width - len(hint) - 2)
         left.truncate(room, overflow="ellipsis")

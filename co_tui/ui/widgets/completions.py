@@ -20,7 +20,6 @@ class Completions(OptionList, can_focus=False):
         max-height: 8;
         border: round $border;
         background: $surface;
-        scrollbar-size-vertical: 1;
     }
     """
 

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from co_tui.events.signs import COMPACTED_SIGN
 from co_tui.ui.formatting import money, tokens, told_cost
+from co_tui.ui.motion import stands_still
 from co_tui.ui.widgets.gauge_bar import PARTS, bar_cells, tokens_by_part
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 from co_tui.ui.widgets.sparkline import sparkline
@@ -49,10 +50,14 @@ class Gauge(Widget):
             return self.style_of("muted")
         return self.style_of(self.reading.level if name == "conversation" else name)
 
+    def _moving_at(self, width: int) -> int:
+        """Where the mark of a compaction in the background is; at the end, when nothing may move."""
+        return width - 1 if stands_still(self) else int(time.monotonic() / MOVE_S) % width
+
     def bar(self, width: int) -> Text:
         reading = self.reading
         bar = Text(no_wrap=True)
-        moving = int(time.monotonic() / MOVE_S) % width if reading.summarising else -1
+        moving = self._moving_at(width) if reading.summarising else -1
         marks = (reading.marks.share, reading.marks.waiting_share)
         for n, cell in enumerate(bar_cells(reading.usage, marks, width)):
             if n == moving:

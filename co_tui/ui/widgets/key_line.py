@@ -20,6 +20,7 @@ class KeyLine(Widget):
     """
 
     def on_mount(self) -> None:
+        self.auto_links = False  # keys are no links to read
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def render(self) -> RenderResult:
