@@ -55,6 +55,11 @@ class Paths(Record):
         return self.state / "trust.json"
 
     @property
+    def hints(self) -> Path:
+        """What the app has explained already."""
+        return self.state / "hints.json"
+
+    @property
     def policies(self) -> Path:
         """Policies the user wrote."""
         return self.config / "policies"

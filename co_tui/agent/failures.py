@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 from pydantic_ai import exceptions as errors
 
-from co_tui.agent.catalogue import EMBEDDED, provider_of
+from co_tui.agent.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
 from co_tui.agent.errors import ReplyCutOff, ReplyTooLong, ReplyUnreadable
 from co_tui.agent.redact import redact
 from co_tui.events.storable import storable_text
@@ -16,6 +16,17 @@ from co_tui.events.storable import storable_text
 MAX_DETAIL_CHARS = 400
 DEEPEST_BODY = 8
 """Levels at which the words of an error are looked for."""
+
+
+_ANOTHER = "choose another model with F6 or --model"
+_ADVICE = {
+    "authentication": f"Set the right key and start co-tui again, or {_ANOTHER}.",
+    "not_found": "F6 lists the models there are.",
+    "quota": f"Add credit there, or {_ANOTHER}.",
+    "context_limit": "/compact makes it smaller, F7 begins a new one.",
+    "rejected": f"If it stays so, {_ANOTHER}.",
+}
+"""What can be done where asking again does not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +52,8 @@ class Asked:
 def read_failure(error: Exception, asked: Asked) -> Failure:
     """Classify what a model run raised."""
     kind, sentence, retryable = _classify(error, asked)
+    if advice := _ADVICE.get(kind, ""):
+        sentence = f"{sentence}{'' if sentence.endswith(('.', '!', '?', '…')) else '.'} {advice}"
     return Failure(
         kind=kind,
         sentence=redact(sentence, asked.secrets),
@@ -130,6 +143,9 @@ def _variable(model: str) -> str:
 
 def _hint(model: str) -> str:
     provider = provider_of(model)
-    if model == EMBEDDED or provider is None or not provider.address_variable:
+    if model == EMBEDDED or provider is None:
         return ""
-    return f"Is the server running, and is {provider.address_variable} right?"
+    if not provider.address_variable:
+        return "Is there a network?"
+    setting = "base_url or " if provider.address_variable == BASE_URL_VARIABLE else ""
+    return f"Is the server running, and is {setting}{provider.address_variable} right?"

@@ -53,6 +53,7 @@ class AppCommandHost:
         self._start("timeline", open_entry(self, event))
 
     def _start(self, name: str, work: Awaitable[None]) -> None:
+        self.sessions.hints.used(name)
         self._app.run_worker(self._attempt(name, work), group="commands", exit_on_error=False)
 
     async def _attempt(self, name: str, work: Awaitable[None]) -> None:

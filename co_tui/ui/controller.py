@@ -17,6 +17,7 @@ from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.formatting import folder
+from co_tui.ui.hints import Hints
 from co_tui.ui.launch import Launch
 from co_tui.ui.live_settings import LiveSettings
 from co_tui.ui.prompt_sender import PromptSender
@@ -44,6 +45,7 @@ class SessionController:
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.resume_questions = ResumeQuestions(questions.choose)
+        self.hints = Hints(chat, launch.paths.hints)
         self.drafts = launch.store.prompt_drafts
         self._openings = 0
         self.parting_words = ""
@@ -237,6 +239,7 @@ class SessionController:
         if isinstance(event.fact, PromptReturned):
             self.sender.give_back(event.fact.prompt)
         self.chat.hear(event, state)
+        self.hints.hear(event)
         if isinstance(event.fact, QueueChanged):
             self.sender.show_waiting()
 

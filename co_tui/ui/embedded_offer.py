@@ -9,8 +9,8 @@ from textual.app import App
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.agent.embedded import DOWNLOAD_MB, is_installed
 from co_tui.agent.errors import ModelUnusable
+from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.controller import SessionController
-from co_tui.ui.kept_names import KeptNames
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.question import QuestionPanel
 
@@ -35,7 +35,7 @@ class EmbeddedOffer:
     def ask_once(self) -> None:
         """At the start, when that model would answer and is not here."""
         model = self._controller.state.model or self._controller.launch.choice.model
-        if model == EMBEDDED and not self.is_here and ANSWERED not in self._answers.read():
+        if model == EMBEDDED and not self.is_here and not self._answers.get(ANSWERED):
             answers = {"f": f"fetch it, {DOWNLOAD_MB} MB", "m": "choose another model", "esc": "not now"}
             self._show(
                 "Nobody is here to answer yet",
@@ -46,15 +46,15 @@ class EmbeddedOffer:
             )
 
     @property
-    def _answers(self) -> KeptNames:
-        return KeptNames(self._controller.launch.paths.state / "hints.json")
+    def _answers(self) -> LearnedNumbers:
+        return LearnedNumbers(self._controller.launch.paths.hints)
 
     def _answered(self, key: str) -> None:
         self._close()
         if key == "f":
             self.fetch()
             return
-        self._answers.add(ANSWERED)
+        self._answers.put(ANSWERED, 1)
         if key == "m":
             self._choose()
         else:

@@ -44,11 +44,14 @@ WIDE_COLUMNS = 110
 ROOMY_ROWS = 28
 """From here on the gauge shows the last turns, too."""
 WELCOME = (
-    "Ask anything; Enter sends, Ctrl+J makes a new line.\n"
-    "Try:  Explain what a context window is\n"
-    "      What does @README.md say?     (@ names a file, !ls runs a command)\n"
-    "      /model to choose who answers, /sessions to go back to earlier ones\n"
-    "      /help for all keys and commands"
+    "Ask anything; Enter sends. For example:\n"
+    "\n"
+    "  Explain what a context window is\n"
+    "  What does @README.md say?      @ names a file\n"
+    "  !git status                    ! runs a command of yours\n"
+    "\n"
+    "F1 help   F2 earlier sessions   F6 who answers   Ctrl+P everything\n"
+    "The gauge tells how full the context is, the timeline what became of it."
 )
 
 

@@ -1,0 +1,88 @@
+"""One line at the right moment about a key; gone with the next prompt, and for good once the key was used."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from co_tui.events import CompactionComplete, Event, Message
+from co_tui.store.learned_numbers import LearnedNumbers
+from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.widgets.block import Block
+
+MOST_TIMES: Final = 3
+"""After so many times unheeded it is not said again."""
+HEEDED: Final = 99.0
+
+
+class Hint(NamedTuple):
+    """What is said, and the commands that show it is known."""
+
+    name: str
+    text: str
+    known_by: frozenset[str]
+
+
+SIDE = Hint("side", "F4 shows how full the context is, and what has happened.", frozenset({"side"}))
+FOLDS = Hint("folds", "Ctrl+O opens what the tools did; Tab, then ] and Enter, one of them.", frozenset({"folds"}))
+COMPACTED = Hint(
+    "compacted",
+    "Nothing is lost: Enter on ◆ in the timeline opens what was replaced, /undo takes it back.",
+    frozenset({"timeline", "undo"}),
+)
+
+
+class Hints:
+    """Keeps count in the state folder; what cannot be kept is said again."""
+
+    def __init__(self, chat: ChatScreen, file: Path) -> None:
+        self._chat = chat
+        self._times = LearnedNumbers(file)
+        self._said: set[Hint] = set()
+        """Since the start; each once."""
+        self._known: set[Hint] = set()
+        self._shown: Block | None = None
+        self._used_tools = False
+        """In this turn."""
+
+    def hear(self, event: Event) -> None:
+        match event.fact:
+            case Message(agent="", message={"kind": "request", "parts": parts}) if _has(parts, "user-prompt"):
+                self._take_away()
+                self._used_tools = False
+            case Message(agent="", message={"kind": "response", "parts": parts}) if _has(parts, "tool-call"):
+                self._used_tools = True
+            case Message(agent="", message={"kind": "response"}):
+                if self._used_tools:
+                    self._say(FOLDS)
+                elif self._chat.has_class("-narrow"):
+                    self._say(SIDE)
+            case CompactionComplete(success=True):
+                self._say(COMPACTED)
+
+    def used(self, command: str) -> None:
+        """Somebody who has found it needs no hint."""
+        for hint in (SIDE, FOLDS, COMPACTED):
+            if command in hint.known_by and hint not in self._known:
+                self._known.add(hint)
+                self._keep(hint, HEEDED)
+
+    def _say(self, hint: Hint) -> None:
+        times = self._times.get(hint.name) or 0.0
+        if hint in self._said | self._known or self._shown is not None or times >= MOST_TIMES:
+            return
+        self._said.add(hint)
+        self._keep(hint, times + 1)
+        self._shown = self._chat.feed.note(hint.text)
+
+    def _keep(self, hint: Hint, times: float) -> None:
+        # Writing a file for good takes as long as the disk does.
+        self._chat.run_worker(lambda: self._times.put(hint.name, times), thread=True, exit_on_error=False)
+
+    def _take_away(self) -> None:
+        shown, self._shown = self._shown, None
+        if shown is not None:
+            self._chat.feed.drop(shown)
+
+
+def _has(parts: Iterable[Mapping[str, Any]], kind: str) -> bool:
+    return any(part.get("part_kind") == kind for part in parts)

@@ -1,0 +1,30 @@
+"""Hints come at the right moment, one at a time, and go."""
+
+import json
+from pathlib import Path
+
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+
+SIDE = "F4 shows how full the context is"
+FOLDS = "Ctrl+O opens what the tools did"
+
+
+async def test_a_hint_goes_with_the_next_prompt_and_for_good_once_it_was_heeded(home: Path, provider: Provider) -> None:
+    kept = home / "state" / "hints.json"
+    async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
+        assert "Ask anything" in screen_text(app)
+        await ask(app, pilot, "hello")
+        assert transcript_text(app).count(SIDE) == 1 and "Ask anything" not in screen_text(app)
+        provider.script = [Reply(tool=("list_directory", '{"path": "."}')), Reply(text="Nothing there.")]
+        provider.default = Reply(text="Yes.")
+        await ask(app, pilot, "what is here?")
+        assert SIDE not in transcript_text(app) and transcript_text(app).endswith(
+            f"{FOLDS}; Tab, then ] and Enter, one of them."
+        )
+        await until(pilot, lambda: kept.exists() and json.loads(kept.read_text())["side"] == 1)
+        await pilot.press("f4")
+        await until(pilot, lambda: json.loads(kept.read_text())["side"] == 99)
+    async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
+        await ask(app, pilot, "hello again")
+        assert SIDE not in transcript_text(app)
