@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("sessions", help="list sessions, newest first")
     listing.add_argument("--search", type=shell_text, default="", metavar="TEXT", help="only those with these words")
     listing.add_argument("--limit", type=_positive, default=50, metavar="N")
+    _housekeeping_options(listing)
     _json_option(listing)
 
     show = commands.add_parser("show", help="print a session")
@@ -150,6 +151,20 @@ def _resume_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
     )
+
+
+def _housekeeping_options(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--trash", action="store_true", help="those in the trash")
+    for option, words in (
+        ("restore", "take a session out of the trash"),
+        ("delete", "put a session into the trash, from where it can be restored for 30 days"),
+        ("pin", "let a session stand first, and never be cleaned up"),
+        ("unpin", "no longer"),
+    ):
+        what.add_argument(f"--{option}", type=shell_text, metavar="ID", help=words)
+    what.add_argument("--prune", action="store_true", help="clean up what was not used for retention_days")
+    parser.add_argument("--dry-run", action="store_true", help="with --prune: only tell what that would be")
 
 
 def _json_option(parser: argparse.ArgumentParser) -> None:

@@ -146,9 +146,7 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
         case "run":
             return _run_prompt(options, context, environ, cwd)
         case "sessions":
-            from co_tui.headless.listing import sessions
-
-            return sessions(context, search=options.search, limit=options.limit, as_json=options.json)
+            return _run_sessions(options, context)
         case "show":
             from co_tui.headless.listing import show
 
@@ -182,6 +180,26 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
         case "serve":
             return _serve(options, environ)
     raise AssertionError(f"nobody does {options.command}")
+
+
+def _run_sessions(options: "Options", context: CommandContext) -> int:
+    from co_tui.headless import housekeeping
+
+    if options.dry_run and not options.prune:
+        say("--dry-run goes with --prune.")
+        return WRONG_USAGE
+    if options.prune:
+        return housekeeping.prune(context, dry_run=options.dry_run, as_json=options.json)
+    if options.restore is not None:
+        return housekeeping.restore(context, options.restore)
+    if options.delete is not None:
+        return housekeeping.delete(context, options.delete)
+    if options.pin is not None or options.unpin is not None:
+        name = options.unpin if options.pin is None else options.pin
+        return housekeeping.set_pinned(context, name, pinned=options.pin is not None)
+    from co_tui.headless.listing import sessions
+
+    return sessions(context, search=options.search, limit=options.limit, as_json=options.json, in_trash=options.trash)
 
 
 def _present_folder() -> Path:
@@ -259,7 +277,13 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
     opening = _place(row, options, context, environ, cwd)
     from co_tui.headless.run import run
 
-    return run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
+    code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
+    if code == DONE:
+        from co_tui.headless.housekeeping import clean_up_after_command
+
+        with SqliteStore(context.paths) as store:  # the session's own was closed with it
+            clean_up_after_command(context._replace(store=store))
+    return code
 
 
 def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:

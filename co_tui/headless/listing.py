@@ -10,6 +10,7 @@ from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.wording import money, told_cost
 from co_tui.store.errors import SessionBusy, StoreError
+from co_tui.store.port import Reading
 from co_tui.store.values import SessionRow
 
 _HEADINGS = {
@@ -24,18 +25,31 @@ _HEADINGS = {
 }
 
 
-def sessions(context: CommandContext, *, search: str, limit: int, as_json: bool) -> int:
+def sessions(context: CommandContext, *, search: str, limit: int, as_json: bool, in_trash: bool = False) -> int:
     """List the newest sessions."""
     with context.store.reading() as reading:
-        rows = reading.sessions(limit=limit, search=search)
-    if as_json:
-        for row in rows:
-            put_json(row.as_json())
-    elif rows:
+        rows = reading.sessions(limit=limit, search=search, in_trash=in_trash)
+        if as_json:
+            for row in rows:
+                put_json({**row.as_json(), **(_match(reading, row.id, search) if search else {})})
+            return DONE
+    if rows:
         put(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
+    elif search:
+        say(f"No session{' in the trash' if in_trash else ''} holds {search!r}.")
     else:
-        say(f"No session holds {search!r}." if search else "No sessions yet. `co-tui run -p …` starts one.")
+        say("The trash is empty." if in_trash else "No sessions yet. `co-tui run -p …` starts one.")
     return DONE
+
+
+def _match(reading: Reading, session_id: str, search: str) -> dict[str, object]:
+    """The newest message of a session that holds the words; nothing when only its title does."""
+    hits = reading.search(search, session_id=session_id, limit=1).hits
+    if not hits:
+        return {}
+    hit = hits[0]
+    snippet = {"text": hit.snippet.text, "places": hit.snippet.places}
+    return {"match": {"seq": hit.seq, "role": hit.role, "tool": hit.tool, **snippet}}
 
 
 def _cells(row: SessionRow) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What happened, in a sentence, and money in words: for the screen, and for the command line."""
 
 from co_tui.events import CompactionComplete, SessionError
+from co_tui.store.housekeeping import TRASH_DAYS, CleanUp
 
 
 def sentence(text: str) -> str:
@@ -46,3 +47,21 @@ def told_compaction(done: CompactionComplete) -> str:
         f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, "
         f"{len(done.replaced)} messages summarised{by}{note}."
     )
+
+
+def told_clean_up(done: CleanUp, retention_days: int, *, dry_run: bool = False) -> str:
+    """What a clean-up did, or would do; empty when that is nothing."""
+    parts = []
+    if done.trashed:
+        verb = "would be put" if dry_run else "put"
+        parts.append(f"{_sessions(len(done.trashed))} not used for {retention_days} days {verb} into the trash")
+    if done.deleted:
+        verb = "would be deleted" if dry_run else "deleted"
+        parts.append(f"{_sessions(len(done.deleted))} {verb} for good after {TRASH_DAYS} days in the trash")
+    words = "; ".join(parts) + "." if parts else ""
+    back = f" `co-tui sessions --trash` lists them, --restore ID brings one back within {TRASH_DAYS} days."
+    return words + (back if done.trashed and not dry_run else "")
+
+
+def _sessions(count: int) -> str:
+    return f"{count:,} session{'' if count == 1 else 's'}"

@@ -83,6 +83,10 @@ class InMemoryStore:
             self._claimed.add(session_id)
         return InMemoryLock(self._claimed, session_id)
 
+    def delete(self, session_id: str) -> None:
+        self.prompt_drafts.write(session_id, "")
+        self._writer.delete(session_id).result()
+
     def claimed(self) -> frozenset[str]:
         return frozenset(self._claimed)
 
@@ -303,6 +307,14 @@ class InMemoryReader:
         part = name.lower()
         ids = [each for each in list(self._sessions) if each.lower().startswith(part) or each.lower().endswith(part)]
         return only_one([self._sessions[each].row for each in ids] if name else [], name)
+
+    def unused_since(self, time: str) -> list[SessionRow]:
+        rows = [each.row for each in reversed(self._newest_first(in_trash=False))]
+        return [row for row in rows if row.updated < time and not row.pinned]
+
+    def trashed_before(self, time: str) -> list[SessionRow]:
+        rows = [each.row for each in self._newest_first(in_trash=True)]
+        return sorted((row for row in rows if row.trashed < time and not row.pinned), key=lambda row: row.trashed)
 
     def latest(self, cwd: str) -> SessionRow | None:
         found = self.sessions(limit=1, cwd=cwd) or self.sessions(limit=1)

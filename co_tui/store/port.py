@@ -78,6 +78,14 @@ class Reading(Closable, Protocol):
         """The session with that id, or the only one whose id starts or ends with it. Raises `SessionNotFound`."""
         ...
 
+    def unused_since(self, time: str) -> "list[SessionRow]":
+        """The sessions in which nothing happened since then, but for pinned ones; the longest unused first."""
+        ...
+
+    def trashed_before(self, time: str) -> "list[SessionRow]":
+        """The sessions that are in the trash since before then, but for pinned ones."""
+        ...
+
     def latest(self, cwd: str) -> "SessionRow | None":
         """The newest session of this folder, else the newest of all; never one of the trash."""
         ...
@@ -193,6 +201,10 @@ class Store(Closable, Protocol):
 
     def claim(self, session_id: str) -> SessionLock:
         """The right to write a session, which at most one has at a time. Raises `SessionBusy`."""
+        ...
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session for good, with its prompt draft and its files. The caller has claimed it."""
         ...
 
     def claimed(self) -> frozenset[str]:

@@ -4,4 +4,8 @@ from datetime import UTC, datetime
 
 
 def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return written(datetime.now(UTC))
+
+
+def written(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

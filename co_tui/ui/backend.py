@@ -5,7 +5,6 @@ Everything imported inside the functions here takes a second or more; the first 
 
 import asyncio
 import gc
-import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,10 +145,7 @@ class Backend:
     async def delete(self, session_id: str) -> None:
         store = self.launch.store
         with store.claim(session_id):
-            await asyncio.wrap_future(store.writing().delete(session_id))
-            store.prompt_drafts.write(session_id, "")
-            # Its checkpoints tell what was said, too.
-            await asyncio.to_thread(shutil.rmtree, self.launch.paths.session(session_id), ignore_errors=True)
+            await asyncio.to_thread(store.delete, session_id)
 
     async def rename(self, session_id: str, title: str) -> None:
         """Rename a session that is not open here."""

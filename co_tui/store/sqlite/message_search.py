@@ -15,6 +15,7 @@ from co_tui.store.values import SessionRow
 
 MOST_GRAMS = 64
 """More of them would find the same; each text that is found is looked at anyway."""
+EVERYTHING = 1 << 31
 _SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
 
 
@@ -35,7 +36,7 @@ def sessions_with(
     words = SearchWords(typed)
     text = folded(storable_text(typed)).strip()
     rows = {}
-    for row in browse(connection, typed, cwd, ALL_SEQS, in_trash=in_trash):
+    for row in browse(connection, typed, cwd, EVERYTHING, in_trash=in_trash):
         if text in folded(row.title) and (not cwd or row.cwd == cwd):
             rows[row.id] = row
     said_in: set[str] = set()

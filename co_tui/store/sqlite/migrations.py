@@ -171,7 +171,7 @@ def _add_marks(db: Database) -> None:
 def _order_texts_by_time(connection: sqlite3.Connection) -> None:
     """Give the texts ids that grow with the time at which they were said; the indexes on them begin anew."""
     for trigger in ("message_texts_ai", "message_texts_ad", "message_grams_ai", "message_grams_ad"):
-        connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
     for index in ("message_texts_fts", "message_grams"):
         connection.execute(f"DROP TABLE {index}")
     connection.execute("ALTER TABLE message_texts RENAME TO texts_as_they_came")

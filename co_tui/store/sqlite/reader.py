@@ -127,6 +127,12 @@ class Reader:
             )
         return only_one([session_list.row_of(row) for row in rows], name)
 
+    def unused_since(self, time: str) -> list[SessionRow]:
+        return self._asked(lambda there: session_list.unused_since(there, time), [])
+
+    def trashed_before(self, time: str) -> list[SessionRow]:
+        return self._asked(lambda there: session_list.trashed_before(there, time), [])
+
     def latest(self, cwd: str) -> SessionRow | None:
         """The newest session of this folder, else the newest of all."""
         found = self.sessions(limit=1, cwd=cwd) or self.sessions(limit=1)

@@ -7,6 +7,7 @@ from co_tui.store.session_filter import filter_words
 from co_tui.store.values import SessionRow
 
 COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
+NO_LIMIT = -1
 _NOT_IN_TRASH, _IN_TRASH = "s.trashed = ''", "s.trashed <> ''"
 
 
@@ -39,6 +40,16 @@ def count(connection: sqlite3.Connection, typed: str, *, in_trash: bool) -> int:
 def newest(connection: sqlite3.Connection, limit: int, cwd: str, *, in_trash: bool) -> list[SessionRow]:
     conditions = [_IN_TRASH if in_trash else _NOT_IN_TRASH, *(["s.cwd = ?"] if cwd else [])]
     return _listed(connection, conditions, [cwd] if cwd else [], (), limit)
+
+
+def unused_since(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
+    conditions = [_NOT_IN_TRASH, "s.pinned = 0", "s.updated < ?"]
+    return _listed(connection, conditions, [time], (), NO_LIMIT, order="s.updated")
+
+
+def trashed_before(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
+    conditions = [_IN_TRASH, "s.pinned = 0", "s.trashed < ?"]
+    return _listed(connection, conditions, [time], (), NO_LIMIT, order="s.trashed")
 
 
 def rows_of(connection: sqlite3.Connection, session_ids: Iterable[str]) -> dict[str, SessionRow]:

@@ -22,6 +22,7 @@ class SqliteStore:
         """Nothing is opened or created before it is needed."""
         self._database = paths.database
         self._locks = paths.locks
+        self._session_folder = paths.session
         self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
         self._writer: Writer | None = None
         self._opening = threading.Lock()
@@ -49,6 +50,15 @@ class SqliteStore:
         lock = SessionLockFile(self._locks, session_id)
         lock.acquire()
         return lock
+
+    def delete(self, session_id: str) -> None:
+        # The files first: what is cut short can be done again while the session is still there.
+        self.prompt_drafts.write(session_id, "")
+        if self._session_folder(session_id).exists():
+            import shutil
+
+            shutil.rmtree(self._session_folder(session_id), ignore_errors=True)
+        self.writing().delete(session_id).result()
 
     def claimed(self) -> frozenset[str]:
         from co_tui.store.sqlite.lock import claimed_sessions

@@ -1,0 +1,98 @@
+"""Pins, the trash, and what is cleaned up: changes to sessions that nobody has open.
+
+A session in the trash can be taken out of it for `TRASH_DAYS`; then it is deleted for good.
+"""
+
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from co_tui.events import Fact, SessionPinned, SessionTrashed
+from co_tui.store.errors import SessionBusy, SessionNotFound
+from co_tui.store.port import Reading, Store
+from co_tui.store.timestamps import written
+from co_tui.store.values import SessionRow
+
+TRASH_DAYS = 30
+RETENTION = "retention"
+"""Why a session is in the trash that nobody put there."""
+AT_ONCE = 100
+"""So many sessions are changed together, so that not every one of thousands waits for the disk."""
+
+
+def pin(store: Store, session_id: str, *, pinned: bool = True) -> None:
+    """Let it stand first and never be cleaned up, or no longer. Raises `SessionBusy`."""
+    _log(store, session_id, SessionPinned(pinned=pinned))
+
+
+def put_into_trash(store: Store, session_id: str) -> None:
+    """Raises `SessionBusy`."""
+    _log(store, session_id, SessionTrashed())
+
+
+def take_out_of_trash(store: Store, session_id: str) -> None:
+    """Raises `SessionBusy`."""
+    _log(store, session_id, SessionTrashed(trashed=False))
+
+
+def _log(store: Store, session_id: str, fact: Fact) -> None:
+    with store.claim(session_id):
+        store.writing().append(session_id, [fact]).result()
+
+
+class CleanUp(NamedTuple):
+    """Which sessions are cleaned up: put into the trash, and out of it deleted for good."""
+
+    trashed: tuple[SessionRow, ...] = ()
+    deleted: tuple[SessionRow, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.trashed or self.deleted)
+
+
+def due(store: Store, *, retention_days: int, policy: str = "", now: datetime) -> CleanUp:
+    """What a clean-up would do now: never anything to a session that is pinned or open.
+
+    `retention_days` of 0 keeps sessions for ever; with `policy`, only sessions under it are cleaned up.
+    """
+    claimed = store.claimed()
+    with store.reading() as reading:
+        unused = reading.unused_since(written(now - timedelta(days=retention_days))) if retention_days else []
+        forgotten = reading.trashed_before(written(now - timedelta(days=TRASH_DAYS)))
+    return CleanUp(
+        tuple(row for row in unused if row.id not in claimed and (not policy or row.policy == policy)),
+        tuple(row for row in forgotten if row.id not in claimed),
+    )
+
+
+def clean_up(store: Store, what: CleanUp) -> CleanUp:
+    """Do it; returns what was done. What was opened or changed meanwhile is left alone."""
+    trashed: list[SessionRow] = []
+    for start in range(0, len(what.trashed), AT_ONCE):
+        trashed += _trash(store, what.trashed[start : start + AT_ONCE])
+    return CleanUp(tuple(trashed), tuple(row for row in what.deleted if _delete(store, row)))
+
+
+def _trash(store: Store, rows: tuple[SessionRow, ...]) -> list[SessionRow]:
+    with ExitStack() as claims, store.reading() as reading:
+        ours = [row for row in rows if _claimed_unchanged(store, reading, row, claims)]
+        fact = SessionTrashed(reason=RETENTION)
+        for done in [store.writing().append(row.id, [fact]) for row in ours]:
+            done.result()
+    return ours
+
+
+def _delete(store: Store, row: SessionRow) -> bool:
+    with ExitStack() as claims, store.reading() as reading:
+        if not _claimed_unchanged(store, reading, row, claims):
+            return False
+        store.delete(row.id)
+    return True
+
+
+def _claimed_unchanged(store: Store, reading: Reading, row: SessionRow, claims: ExitStack) -> bool:
+    try:
+        claims.enter_context(store.claim(row.id))
+        return reading.session(row.id) == row
+    except (SessionBusy, SessionNotFound):
+        return False

@@ -1,0 +1,110 @@
+"""What is cleaned up and what never is, in every store."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import Event, SessionPinned, SessionStart, SessionTrashed
+from co_tui.paths import locate
+from co_tui.store.errors import SessionBusy
+from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
+from co_tui.store.port import Store
+from co_tui.store.timestamps import written
+from tests.store.test_contract import STORES, said
+from tests.support.stores import store_in
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, home: Path) -> Iterator[Store]:
+    with STORES[request.param](home) as store:
+        yield store
+
+
+def add(store: Store, name: str, days_ago: int, policy: str = "", *more: object) -> None:
+    facts = [SessionStart(policy=policy), said(f"about {name}"), *more]
+    when = written(NOW - timedelta(days=days_ago))
+    events = [Event(session_id=name, seq=seq, timestamp=when, fact=fact) for seq, fact in enumerate(facts, 1)]
+    store.writing().bring_in(events).result()
+
+
+def ids(what: CleanUp) -> tuple[list[str], list[str]]:
+    return [row.id for row in what.trashed], [row.id for row in what.deleted]
+
+
+def listed(store: Store, *, in_trash: bool = False) -> list[str]:
+    with store.reading() as reading:
+        return sorted(row.id for row in reading.sessions(in_trash=in_trash))
+
+
+def test_what_was_not_used_for_long_goes_into_the_trash_but_for_what_is_pinned_or_open(store: Store) -> None:
+    for name, days_ago in (("new", 3), ("old", 31), ("older", 99), ("open", 99)):
+        add(store, name, days_ago)
+    add(store, "pinned", 99, "", SessionPinned())
+    with store.claim("open"):
+        assert due(store, retention_days=0, now=NOW) == CleanUp()
+        what = due(store, retention_days=30, now=NOW)
+        assert ids(what) == (["older", "old"], []) and listed(store, in_trash=True) == []
+        assert ids(clean_up(store, what)) == (["older", "old"], [])
+    assert listed(store) == ["new", "open", "pinned"] and listed(store, in_trash=True) == ["old", "older"]
+    with store.reading() as reading:
+        assert [event.fact for event in reading.events("old")][-1] == SessionTrashed(reason="retention")
+        assert reading.session("old").updated == written(NOW - timedelta(days=31))
+    take_out_of_trash(store, "old")
+    assert ids(due(store, retention_days=30, now=NOW)) == (["open"], []), "what was wanted back is not old"
+
+
+def test_a_policys_own_retention_is_for_its_own_sessions(store: Store) -> None:
+    add(store, "mine", 99, "cowagent")
+    add(store, "other", 99, "balanced")
+    assert ids(due(store, retention_days=30, policy="cowagent", now=NOW)) == (["mine"], [])
+
+
+def test_after_thirty_days_in_the_trash_a_session_is_gone_for_good(store: Store) -> None:
+    for name in ("a", "b", "c"):
+        add(store, name, 0)
+        put_into_trash(store, name)
+        store.prompt_drafts.write(name, f"draft of {name}")
+    pin(store, "b")
+    now = datetime.now(UTC)
+    assert due(store, retention_days=0, now=now + timedelta(days=29)) == CleanUp()
+    what = due(store, retention_days=0, now=now + timedelta(days=31))
+    assert ids(what) == ([], ["a", "c"])
+    take_out_of_trash(store, "c")
+    assert ids(clean_up(store, what)) == ([], ["a"]), "what was taken out meanwhile stays"
+    assert listed(store) == ["c"] and listed(store, in_trash=True) == ["b"]
+    assert (store.prompt_drafts.read("a"), store.prompt_drafts.read("c")) == ("", "draft of c")
+    with store.reading() as reading:
+        assert list(reading.events("a")) == [] and reading.search("about a", in_trash=True).hits == ()
+
+
+def test_thousands_are_cleaned_up_and_those_opened_meanwhile_are_not(store: Store) -> None:
+    for n in range(250):
+        add(store, f"s{n:03}", 99 + n)
+    what = due(store, retention_days=30, now=NOW)
+    store.writing().append("s007", [said("used again")]).result()
+    with store.claim("s100"):
+        done = clean_up(store, what)
+    assert len(done.trashed) == 248 and listed(store) == ["s007", "s100"] and store.claimed() == frozenset()
+
+
+def test_what_somebody_has_open_is_left_to_them(store: Store) -> None:
+    add(store, "s", 1)
+    with store.claim("s"):
+        for change in (put_into_trash, take_out_of_trash, pin):
+            with pytest.raises(SessionBusy):
+                change(store, "s")
+
+
+def test_a_session_that_is_deleted_for_good_leaves_no_file(home: Path) -> None:
+    paths = locate({"CO_TUI_HOME": str(home)})
+    checkpoint = paths.session("s") / "checkpoints" / "001-a.md"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_text("what was said")
+    with store_in(home) as store:
+        add(store, "s", 1)
+        store.delete("s")
+        assert not paths.session("s").exists() and listed(store) == []
