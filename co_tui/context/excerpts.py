@@ -75,8 +75,7 @@ class Excerpts(NamedTuple):
 NO_EXCERPTS: Final = Excerpts()
 
 
-@dataclass(slots=True)
-class Line:
+class Line(NamedTuple):
     """A line that can be chosen."""
 
     excerpt: Excerpt
@@ -190,20 +189,15 @@ def lines_with(sources: Sources, names: Iterable[str]) -> list[Excerpt]:
 
 
 @lru_cache(maxsize=32_768)
-def _looked_at(text: str) -> tuple[tuple[str, ...], int, bool]:
-    """The names of a line, its tokens, and whether it tells of a decision, an error or what is open."""
-    return tuple(names_in_line(text)), estimate_text(text), bool(TELLING.search(text))
-
-
 def weighed_line(excerpt: Excerpt) -> Line:
-    names, tokens, notable = _looked_at(excerpt.text)
-    notable = notable or excerpt.place.line == 0
+    """What a line names and takes, and whether it tells of a decision, an error or what is open."""
+    is_notable = excerpt.place.line == 0 or bool(TELLING.search(excerpt.text))
     return Line(
         excerpt,
-        names,
-        tokens + LINE_COST,
-        NOTABLE if notable else 1.0,
-        WRITTEN_ALONE if excerpt.by == SUMMARY_SAID else NOTABLE_ALONE if notable and excerpt.by == MODEL else 0.0,
+        tuple(names_in_line(excerpt.text)),
+        estimate_text(excerpt.text) + LINE_COST,
+        NOTABLE if is_notable else 1.0,
+        WRITTEN_ALONE if excerpt.by == SUMMARY_SAID else NOTABLE_ALONE if is_notable and excerpt.by == MODEL else 0.0,
     )
 
 

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from co_tui.context.names import Kind, names_in_line, parts_of
 from co_tui.context.said_lines import MODEL, USER, Excerpt, Place, Said, lines_of, said_in
 
-LINES: Final = 4
+LINES: Final = 2
 """So many of the latest lines with each name are remembered."""
 CHARS_A_TOKEN: Final = 4
 MOST_TELLING, TELLING_A_PART = 300, 6
@@ -38,7 +38,8 @@ BY_KIND: Final = {Kind.NUMBER: 0.3, Kind.PATH: 0.7, Kind.OTHER: 1.0, Kind.DOTTED
 class Detail:
     """One name."""
 
-    kind: Kind
+    by_kind: float
+    """What its kind counts."""
     uses: int = 0
     """Messages of the model that hold it."""
     by_user: bool = False
@@ -54,10 +55,11 @@ class Detail:
 
     def weight(self, now: int) -> float:
         """How much it would be missed, `now` tokens into the conversation."""
-        weight = BY_USES[min(self.uses, len(BY_USES) - 1)]
+        uses = self.uses
+        weight = BY_USES[uses] if uses < len(BY_USES) else BY_USES[-1]
         if self.by_user:
             weight = max(weight, BY_USES[1]) * BY_USER
-        return weight * BY_KIND[self.kind] / (1 + (now - self.last) / FADING_TOKENS)
+        return weight * self.by_kind / (1 + (now - self.last) / FADING_TOKENS)
 
 
 class Ledger:
@@ -89,7 +91,7 @@ class Ledger:
             for line, name, kind in _named(number, part, said):
                 detail = self.details.get(name)
                 if detail is None:
-                    detail = self.details[name] = Detail(kind)
+                    detail = self.details[name] = Detail(BY_KIND[kind])
                     for word in parts_of(name):
                         self.by_part.setdefault(word, []).append(name)
                 detail.last = self.tokens
