@@ -37,6 +37,11 @@ class Paths(Record):
         """What left a context by trimming, one file a day."""
         return self.data / "memory"
 
+    @property
+    def boards(self) -> Path:
+        """What was learnt about repositories, one file for each branch."""
+        return self.data / "boards"
+
     def session(self, session_id: str) -> Path:
         """A session's own folder: its checkpoints."""
         return self.data / "sessions" / session_id

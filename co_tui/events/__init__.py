@@ -14,6 +14,7 @@ from co_tui.events.facts.base import Announced as Announced
 from co_tui.events.facts.base import Json as Json
 from co_tui.events.facts.base import Occurrence as Occurrence
 from co_tui.events.facts.base import Ref as Ref
+from co_tui.events.facts.board import *
 from co_tui.events.facts.context import *
 from co_tui.events.facts.conversation import *
 from co_tui.events.facts.life import *

@@ -13,6 +13,7 @@ from co_tui.events.facts.agents import (
     PlanChanged,
 )
 from co_tui.events.facts.base import Announced
+from co_tui.events.facts.board import BoardChanged, BoardShown
 from co_tui.events.facts.context import (
     ArtifactStored,
     Clear,
@@ -96,7 +97,7 @@ def glance_at(fact: Fact) -> Glance | None:
             return Glance("↶", kind.CONTEXT, weight.NOTABLE)
         case Pin():
             return Glance("◉", kind.CONTEXT)
-        case ArtifactStored() | MemoryWritten():
+        case ArtifactStored() | MemoryWritten() | BoardShown() | BoardChanged():
             return Glance("+", kind.CONTEXT)
         case ApprovalRequested():
             return Glance("◔", kind.WORK, weight.NOTABLE)

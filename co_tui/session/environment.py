@@ -16,6 +16,7 @@ from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
+from co_tui.session.checkout import repository_branch_of
 from co_tui.session.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.limits import Limits
 from co_tui.session.questions import Questions, Unattended
@@ -24,6 +25,7 @@ from co_tui.session.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
+from co_tui.store.context_board import ContextBoard
 from co_tui.store.port import Store
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
@@ -54,6 +56,8 @@ class Environment:
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
     """Who answers what sessions ask."""
+    private: bool = False
+    """Whether sessions leave nothing behind: no memory, no board, no file."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """What the user's own commands get, but for keys."""
     mcp_servers: McpServers = field(default_factory=McpServers)
@@ -75,6 +79,11 @@ class Environment:
     @property
     def limits(self) -> Limits:
         return Limits(self.paths.state / "learnt-limits.json")
+
+    @property
+    def board(self) -> ContextBoard:
+        """Of the repository and branch around the working directory, as they are now."""
+        return ContextBoard(self.paths.boards, *repository_branch_of(self.cwd))
 
     @property
     def kept_approvals(self) -> KeptApprovals:

@@ -79,7 +79,7 @@ class RuntimeFactory:
         self.keeping.remembered = Remembered(settings.daily_memory)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         works = self._working_tools(settings, window) if model_handle.takes_tools else None
-        instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._instructions(settings, works)
+        instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._told(settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
@@ -165,6 +165,11 @@ class RuntimeFactory:
             mcp=self._mcp,
             read_only=environment.read_only,
         )
+
+    def _told(self, settings: Settings, works: WorkingTools | None) -> str:
+        """The instructions, and the board with which the session began: the same in each of its requests."""
+        board = self._recorder.state.board
+        return "\n\n".join(filter(None, (self._instructions(settings, works), board.note if board else "")))
 
     def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
         if not works:

@@ -3,9 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import Any
-
-from pydantic_ai.messages import ModelRequest
 
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import Scaffold, Window
@@ -22,24 +19,24 @@ from co_tui.events import (
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
-from co_tui.paths import path_text
-from co_tui.session.checkout import repository_of
+from co_tui.session.board_update import UpdatedBoard
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history_editor import HistoryEditor
-from co_tui.session.memory_relief import MemoryRelief
-from co_tui.session.queue import WaitingPrompt, Work, WorkQueue
+from co_tui.session.place import place_of
+from co_tui.session.queue import WaitingPrompt, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
+from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.runtime_switcher import RuntimeSwitcher
+from co_tui.session.session_board import SessionBoard, first_look
 from co_tui.session.standing_approvals import StandingApprovals
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.running_commands import RunningCommands
-from co_tui.session.turn import Outcome, Turn
-from co_tui.session.user_command import CommandRefused, UserCommand
+from co_tui.session.turn import Outcome
 from co_tui.session.user_messages import content_of, prompt_message
 from co_tui.settings import Settings
 from co_tui.store.port import SessionLock
@@ -58,11 +55,8 @@ class Session:
         self._switcher = RuntimeSwitcher(environment, recorder, self._factory, lambda: self.busy)
         self._switcher.begin(model_handle, window)
         self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._switcher.close_retired)
-        self._turn: Turn | None = None
-        self._command: UserCommand | None = None
-        self._stop_next = False
+        self._work = RunningWork(environment, recorder, self._factory, self._switcher, self._queue)
         self._compactor = self._factory.compactor
-        self._relief = MemoryRelief(self._compactor)
         state_at = partial(environment.stored_state, recorder.session_id)
         self._editor = HistoryEditor(self._factory.keeping, self._settle_history, state_at)
         self.resumed_from = recorder.state
@@ -83,8 +77,9 @@ class Session:
             if listener is not None:
                 recorder.listen(listener)
             lock = environment.store.claim(session_id)
+            place = place_of(environment, model_handle.name, environment.settings.policy)
+            await recorder.record(SessionStart(**place), *await first_look(environment, window))
             session = cls(environment, lock, recorder, model_handle, window)
-            await recorder.record(SessionStart(**session._place()))
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -162,6 +157,11 @@ class Session:
         return StandingApprovals(self._recorder, self._environment.kept_approvals)
 
     @property
+    def board(self) -> SessionBoard:
+        """What later sessions in this repository and branch begin with."""
+        return self._work.board
+
+    @property
     def busy(self) -> bool:
         return self._queue.busy
 
@@ -185,31 +185,23 @@ class Session:
             raise ValueError("A prompt needs some text.")
         prompt = storable_text(shell_text(prompt))
         content = await content_of(prompt, files, self._runtime) if files else prompt
-        if self._turn is not None:
-            self._turn.pass_over()
-        steering = prompt_message(content) if steer and self._turn is not None else None
-        outcome: Outcome = await self._in_turn(lambda: self._run_turn(prompt_message(content)), prompt, steering)
+        if (turn := self._work.turn) is not None:
+            turn.pass_over()
+        steering = prompt_message(content) if steer and turn is not None else None
+        answer = partial(self._work.answer, prompt_message(content))
+        outcome: Outcome = await self._work.in_order(answer, prompt, steering)
         return outcome
 
     async def run_command(self, command: str) -> Outcome:
         """Run the user's own command, in order with the prompts; the model sees it next. Raises `CommandRefused`."""
         command = storable_text(shell_text(command))
-        ran: Outcome = await self._in_turn(lambda: self._one_command(command), f"!{command}")
+        ran: Outcome = await self._work.in_order(partial(self._work.command, command), f"!{command}")
         return ran
 
     async def ask_pending(self) -> Outcome | None:
         """Ask again what was open when the session was left, and go on with its turn; None when nothing is."""
-        outcome: Outcome | None = await self._in_turn(self._go_on)
+        outcome: Outcome | None = await self._work.in_order(self._work.go_on)
         return outcome
-
-    async def _in_turn(self, work: Work, prompt: str = "", steering: ModelRequest | None = None) -> Any:
-        async def whole() -> Any:
-            try:
-                return await work()
-            finally:
-                self._stop_next = False  # it was meant for this one
-
-        return await self._queue.do(whole, prompt, steering)
 
     def release(self) -> None:
         """Say what an interruption left waiting."""
@@ -237,28 +229,26 @@ class Session:
         def work() -> Awaitable[CompactionComplete]:
             return self._compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
 
-        done: CompactionComplete = await self._in_turn(work)
+        done: CompactionComplete = await self._work.in_order(work)
         return done
+
+    async def update_board(self) -> UpdatedBoard | None:
+        """Let an agent learn from the conversation for later ones, now or when the running turn ends; None when that
+        was stopped. Raises `BoardRefused`."""
+        updated: UpdatedBoard | None = await self._work.in_order(self._work.update_board)
+        return updated
 
     def interrupt(self) -> bool:
         """Stop a compaction somebody waits for, else the running turn, keeping what came. False when nothing runs.
 
         Prompts that wait behind a turn that is stopped are held until they are released.
         """
-        return self._compactor.cancel() or self._stop_turn()
-
-    def _stop_turn(self, *, leaving: bool = False) -> bool:
-        if (running := self._turn or self._command) is not None:
-            running.interrupt(leaving=leaving)
-            self._queue.hold()
-        elif self._queue.is_about_to_begin:
-            self._stop_next = True
-        return self._queue.busy
+        return self._compactor.cancel() or self._work.stop()
 
     def stop(self) -> None:
         """Stop whatever runs: compactions, and the turn, keeping what came."""
         self._compactor.stop()
-        self._stop_turn()
+        self._work.stop()
 
     async def clear(self) -> None:
         """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
@@ -300,7 +290,7 @@ class Session:
         A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the model
         that still answers makes it smaller first.
         """
-        await self._switcher.switch_model(name, self._in_turn if compact else None)
+        await self._switcher.switch_model(name, self._work.in_order if compact else None)
 
     async def switch_policy(self, settings: Settings) -> None:
         """Let another policy govern the context from the next request on."""
@@ -331,51 +321,6 @@ class Session:
             self._lock.release()
         return unsaid
 
-    async def _one_command(self, command: str) -> Outcome:
-        if self.state.pending:
-            raise CommandRefused("A question waits for its answer; the command can run after that.")
-        self._command = UserCommand(self._environment, self._runtime, self.commands.guard, command)
-        self._stop_if_asked(self._command)
-        try:
-            outcome = await self._command.run()
-        finally:
-            self._command = None
-        await self._runtime.history.report_now()
-        return outcome
-
-    def _stop_if_asked(self, work: Turn | UserCommand) -> None:
-        if self._stop_next:
-            work.interrupt()
-        self._stop_next = False
-
-    async def _go_on(self) -> Outcome | None:
-        # A prompt that waits already is no answer, and is said instead.
-        return await self._run_turn() if self.state.pending and not self.waiting else None
-
-    async def _run_turn(self, prompt: ModelRequest | None = None) -> Outcome:
-        """A turn from its prompt on; without one, from the questions at which it was left."""
-        runtime, number = self._runtime, self.state.turn + (prompt is not None)
-        # Made before the prompt is logged, so that it can be stopped from the first moment on.
-        self._turn = Turn(
-            runtime,
-            self._compactor,
-            lambda: self._factory.new_recovery(runtime),
-            number,
-            lambda asked: self._factory.new_delegated_run(runtime, asked, number),
-            self._queue.take_steering,
-        )
-        self._stop_if_asked(self._turn)
-        runtime.history.in_turn = True
-        try:
-            outcome = await self._turn.run(prompt)
-        finally:
-            self._turn = None
-            runtime.history.in_turn = False
-        if runtime is self._runtime:
-            await self._compactor.after_turn(runtime.compactable)
-            await self._relief.after_turn(runtime)
-        return outcome
-
     async def _stop_turns(self, *, leaving: bool = False) -> list[str]:
         """Interrupt the running turn; returns the prompts that waited behind it."""
         given_up = CompactionRefused("The compaction was given up: something came before.")
@@ -383,16 +328,9 @@ class Session:
         for prompt in unsaid:
             self._recorder.announce(PromptReturned(prompt=prompt))
         self._compactor.cancel()
-        self._stop_turn(leaving=leaving)
+        self._work.stop(leaving=leaving)
         await self._queue.wait()
         return unsaid
 
     def _place(self) -> dict[str, str]:
-        repository, branch = repository_of(self._environment.cwd)
-        return {
-            "model": self._runtime.model_handle.name,
-            "policy": self._runtime.settings.policy,
-            "cwd": path_text(self._environment.cwd),
-            "repository": repository,
-            "branch": branch,
-        }
+        return place_of(self._environment, self._runtime.model_handle.name, self._runtime.settings.policy)

@@ -149,6 +149,10 @@ class Settings(Governing):
     compaction."""
     memory_search: Annotated[str, one_of("on", "off")] = "on"
     """Whether the model has a tool to search that memory."""
+    board_tokens: Annotated[int, whole_number(0, 100_000, "begins without the board")] = 1_000
+    """How much of the context board of its repository and branch a new session begins with, in tokens."""
+    board_updates: Annotated[str, one_of("on", "off")] = "off"
+    """Whether a session that is left brings that board up to date, beside whatever comes next."""
     request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0
     """How long a provider may stay silent."""
     max_retries: Annotated[int, whole_number(0, 20, "gives up at once")] = 4

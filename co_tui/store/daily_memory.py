@@ -106,7 +106,9 @@ class DailyMemory:
             except FileNotFoundError:
                 before = ""
             after = change(before)
-            if after != before:
+            if not after.strip():
+                file.unlink(missing_ok=True)
+            elif after != before:
                 write_atomically(file, after)
         return file
 

@@ -50,10 +50,10 @@ def section_text(entry: MemoryEntry) -> str:
 def sections(day: str, text: str) -> list[Section]:
     """The entries of a day's file, also those that a person wrote there."""
     found = list(_BEGINNING.finditer(text))
-    ends = [each.start() for each in found[1:]] + [len(text)]
+    starts = [each.start() for each in found]
     return [
-        Section(each.start(), end, _entry(day, each, text[each.end() : end]))
-        for each, end in zip(found, ends, strict=True)
+        Section(start, end, _entry(day, each, text[each.end() : end]))
+        for each, start, end in zip(found, starts, [*starts[1:], len(text)], strict=False)
     ]
 
 

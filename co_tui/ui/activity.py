@@ -2,6 +2,7 @@
 
 from co_tui.events import (
     ApprovalDecided,
+    BoardProgress,
     CommandOutput,
     CompactionComplete,
     CompactionStart,
@@ -27,6 +28,8 @@ SPEED_FROM_S = 1.0
 CHARS_PER_TOKEN = 4
 """A guess while a reply is on its way; its provider's own count comes with its end."""
 GIST_CHARS = 48
+BOARD = "board"
+"""Stands for a run over the context board there."""
 OWN_COMMAND = "!"
 """Stands for the user's own command among the tools that run."""
 
@@ -83,6 +86,11 @@ class Activity:
             case ToolActivity(tool_call_id=call):
                 self._tools.pop(call, None)
                 self._heard_at = now
+            case BoardProgress(over=True):
+                self._tools.pop(BOARD, None)
+            case BoardProgress(text=text):
+                told = f"learning for later sessions  {text}".rstrip()
+                self._tools[BOARD] = (told, self._tools[BOARD][1] if BOARD in self._tools else now)
             case ApprovalDecided():
                 self._heard_at = now
             case SessionError(retry_in_s=float() as delay):

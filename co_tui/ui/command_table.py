@@ -5,7 +5,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
-CommandGroup: TypeAlias = Literal["agents", "conversation", "models", "reports", "sessions", "settings", "view", "work"]
+CommandGroup: TypeAlias = Literal[
+    "agents", "conversation", "memory", "models", "reports", "sessions", "settings", "view", "work"
+]
 
 
 class Command(NamedTuple):
@@ -63,6 +65,18 @@ COMMANDS = (
         "reports",
         "What the context is made of; `instructions` shows what goes with every request, `clear` empties it",
         "[instructions | clear]",
+    ),
+    Command(
+        "memory",
+        "memory",
+        "What left the context, by day; WORDS look for it, `board` shows with what new sessions here begin",
+        "[WORDS | board]",
+    ),
+    Command(
+        "subconscious",
+        "memory",
+        "Let the model note on the board what later sessions here should know; `undo` takes the latest change back",
+        "run | undo",
     ),
     Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
     Command("config", "settings", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),

@@ -64,7 +64,18 @@ def test_what_a_person_wrote_into_the_file_is_an_entry_and_stays(tmp_path: Path)
     memory.restore(milk)
     memory.restore(milk)
     assert sorted(entry.heading for entry in memory.entries()) == ["Early", "Left the context", "Remember the milk"]
-    assert memory.delete(third) and memory.delete(early)
+    assert memory.delete(third) and memory.delete(early) and memory.exists
+
+
+def test_a_day_without_entries_has_no_file(tmp_path: Path) -> None:
+    memory = DailyMemory(tmp_path)
+    path = write(memory, "Alone.")
+    (entry,) = memory.entries()
+    assert memory.delete(entry) and not memory.exists and not list(memory.entries())
+    memory.restore(entry)
+    assert list(memory.entries()) == [entry] and path.exists()
+    path.write_text("Nothing but words.")
+    assert not list(memory.entries()) and not memory.delete(entry)
 
 
 def test_entries_with_the_most_words_are_found_newest_first(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias, get_args
 
-from co_tui.events.facts import agents, context, conversation, life
+from co_tui.events.facts import agents, board, context, conversation, life
 from co_tui.events.facts.base import Announced, DeclaredFact, Json, Logged
 
 
@@ -40,6 +40,9 @@ Fact: TypeAlias = (
     | context.Recollection
     | context.ArtifactStored
     | context.MemoryWritten
+    | board.BoardShown
+    | board.BoardChanged
+    | board.BoardProgress
     | context.CompactionStart
     | context.CompactionWait
     | context.MemoryReleased

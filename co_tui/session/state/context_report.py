@@ -16,6 +16,8 @@ def context_report(state: SessionState) -> dict[str, Any]:
         "token_limit": usage.token_limit if usage else 0,
         "current_tokens": usage.current_tokens if usage else 0,
         "system_tokens": usage.system_tokens if usage else 0,
+        "board_tokens": state.board.tokens if state.board else 0,
+        "board_entries": state.board.entries if state.board else 0,
         "tool_definition_tokens": usage.tool_definition_tokens if usage else 0,
         "conversation_tokens": usage.conversation_tokens if usage else 0,
         "share": round(usage.share, 4) if usage else 0.0,

@@ -10,6 +10,8 @@ from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
     ApprovalRevoked,
+    BoardChanged,
+    BoardShown,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -119,6 +121,10 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(_recollected(state, fact), event)
         case Truncation():
             return _happened(_truncated(state, fact), event)
+        case BoardShown():
+            return _happened(state.but(board=fact), event)
+        case BoardChanged():
+            return _happened(state.but(summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
         case Occurrence() | SessionPinned() | SessionTrashed():
             return _happened(state, event)
         case Unknown():

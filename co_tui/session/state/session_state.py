@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 from co_tui.agent.approvals import AllowedCalls
 from co_tui.append_only import AppendOnly
-from co_tui.events import ApprovalRequested, CompactionComplete, Event, Json, Recollection, Ref, UsageInfo
+from co_tui.events import ApprovalRequested, BoardShown, CompactionComplete, Event, Json, Recollection, Ref, UsageInfo
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 
@@ -102,6 +102,8 @@ class SessionState(Record):
     """Calls that wait for an approval, in the order of asking."""
     allowed: tuple[AllowedCalls, ...] = ()
     """What answers allowed beyond the call they were about."""
+    board: BoardShown | None = None
+    """What it began with of the context board."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})

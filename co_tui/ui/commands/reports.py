@@ -1,5 +1,8 @@
 """Commands that tell about the session."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from co_tui.inert import one_line
 from co_tui.session.state.context_report import context_report
 from co_tui.ui.commands.conversation import clear
@@ -36,12 +39,21 @@ async def context(host: CommandHost, arguments: str) -> None:
         f"context       {figures['current_tokens']:,} of {figures['token_limit']:,} tokens{assumed}, "
         f"{figures['share']:.0%}, {measured}\n"
         f"system        {figures['system_tokens']:,}\n"
+        f"{_board(figures)}"
         f"tools         {figures['tool_definition_tokens']:,}\n"
         f"conversation  {figures['conversation_tokens']:,}\n"
         f"messages      {figures['messages_count']}  ({roles})\n"
         f"characters    {figures['characters']:,}\n"
         f"cost          {told_cost(figures['cost'], figures['summary_cost'])}"
     )
+
+
+def _board(figures: Mapping[str, Any]) -> str:
+    """A line for the part of the system's tokens that is the context board, when there is any."""
+    if not figures["board_entries"]:
+        return ""
+    tokens, notes = figures["board_tokens"], figures["board_entries"]
+    return f"  board       ~{tokens:,} of them: {notes} {'note' if notes == 1 else 'notes'} of earlier sessions here\n"
 
 
 def _show_instructions(host: CommandHost) -> None:

@@ -1,0 +1,141 @@
+"""One run over a conversation that brings the context board up to date: all of it happens at its end, or nothing."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.agent.model_handle import ModelHandle
+from co_tui.agent.subconscious import INSTRUCTIONS, BoardDraft, consolidate
+from co_tui.agent.summariser import Written
+from co_tui.context.as_text import in_parts
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
+from co_tui.context.user_words import earlier_summary
+from co_tui.events import BoardChanged
+from co_tui.session.classify import classify
+from co_tui.store.board_text import BoardChange, BoardEntry
+from co_tui.store.context_board import BoardFailed, ContextBoard, new_entry
+
+LARGEST_SHARE: Final = 0.6
+"""Of the model's window: the rest is for what it thinks and calls."""
+MOST_ROOM_TOKENS: Final = 100_000
+LEAST_ROOM_TOKENS: Final = 500
+
+
+class BoardRefused(Exception):
+    """Why the board is not brought up to date, in a sentence."""
+
+
+class UpdatedBoard(NamedTuple):
+    """What came of a run, and what it took."""
+
+    change: BoardChange
+    bill: Written
+
+
+class BoardUpdate:
+    """Can be stopped until the moment in which it is written."""
+
+    def __init__(
+        self,
+        board: ContextBoard,
+        model_handle: ModelHandle,
+        messages: Sequence[ModelMessage],
+        session_id: str,
+        *,
+        timeout_s: float,
+        keys: Sequence[str] = (),
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`keys` are hidden in what is learnt; `tell` hears how far it is."""
+        self._board = board
+        self._model_handle = model_handle
+        self._messages = messages
+        self._session_id = session_id
+        self._timeout_s = timeout_s
+        self._keys = keys
+        self._tell = tell
+        self._task: asyncio.Task[UpdatedBoard] | None = None
+        self._stopped = False
+
+    def interrupt(self, *, leaving: bool = False) -> None:
+        """Stop; the board stays as it is."""
+        self._stopped = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def run(self) -> UpdatedBoard | None:
+        """What it came to; None when it was stopped. Raises `BoardRefused`."""
+        if self._stopped:
+            return None
+        task = self._task = asyncio.create_task(self._run(), name="context board")
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+        return None if task.cancelled() else task.result()
+
+    async def _run(self) -> UpdatedBoard:
+        bill = Written(model=self._model_handle.name)
+        try:
+            present = await asyncio.to_thread(self._board.read)
+            draft = BoardDraft({entry.id: entry.text for entry in present.entries}, self._keys)
+            parts = await self._parts(draft.as_text())
+            async with asyncio.timeout(self._timeout_s * max(1, len(parts))):
+                await consolidate(self._model_handle, parts, draft, bill, self._tell)
+        except BoardFailed as failed:
+            raise BoardRefused(str(failed)) from failed
+        except TimeoutError:
+            raise BoardRefused(f"{self._model_handle.name} took too long; the board stays as it is.") from None
+        except BoardRefused:
+            raise
+        except Exception as error:
+            sentence = classify(error, self._model_handle.asked)[0].sentence
+            raise BoardRefused(f"{sentence} The board stays as it is.") from error
+        return UpdatedBoard(await self._written(draft), bill)
+
+    async def _parts(self, board: str) -> list[str]:
+        window = await self._model_handle.window_tokens() or FALLBACK_WINDOW_TOKENS
+        if not self._model_handle.takes_tools:
+            raise BoardRefused(f"{self._model_handle.name} cannot call tools, which keeping a board takes.")
+        earlier = earlier_summary(self._messages, user_words=True)
+        fixed = sum(map(estimate_text, (INSTRUCTIONS, board, earlier)))
+        room = min(window * LARGEST_SHARE, MOST_ROOM_TOKENS) - fixed
+        if room < LEAST_ROOM_TOKENS:
+            raise BoardRefused(f"The window of {self._model_handle.name} is too small to read the conversation in.")
+        parts = await asyncio.to_thread(in_parts, self._messages, room)
+        return ["\n\n".join(filter(None, (earlier if n == 0 else "", part))) for n, part in enumerate(parts)]
+
+    async def _written(self, draft: BoardDraft) -> BoardChange:
+        added = [new_entry(text, self._session_id) for text in draft.added]
+        if not added and not draft.pruned:
+            return BoardChange()
+        try:
+            return await asyncio.to_thread(self._board.change, added, draft.pruned)
+        except BoardFailed as failed:
+            raise BoardRefused(str(failed)) from failed
+
+
+def told_change(change: BoardChange) -> str:
+    """In one line."""
+    if not change:
+        return "nothing changed"
+    counts = ((len(change.added), "added"), (len(change.pruned), "taken out"))
+    return ", ".join(f"{count} {what}" for count, what in counts if count)
+
+
+def changed_fact(board: ContextBoard, change: BoardChange, bill: Written | None = None) -> BoardChanged:
+    """As it stands in the log; without a bill, it was the user's own change."""
+    return BoardChanged(
+        what="context board",
+        where=str(board.file),
+        outcome=told_change(change),
+        added=tuple(map(BoardEntry._asdict, change.added)),
+        pruned=tuple(map(BoardEntry._asdict, change.pruned)),
+        model=bill.model if bill else "",
+        usage=bill.usage if bill else {},
+        cost=bill.cost if bill else None,
+    )

@@ -1,0 +1,121 @@
+"""What a session is doing: one turn, one command of the user's, or one run over the board at a time."""
+
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from pydantic_ai.messages import ModelRequest
+
+from co_tui.session.board_update import BoardUpdate, UpdatedBoard
+from co_tui.session.environment import Environment
+from co_tui.session.memory_relief import MemoryRelief
+from co_tui.session.queue import Work, WorkQueue
+from co_tui.session.recorder import Recorder
+from co_tui.session.runtime import Runtime
+from co_tui.session.runtime_factory import RuntimeFactory
+from co_tui.session.runtime_switcher import RuntimeSwitcher
+from co_tui.session.session_board import SessionBoard
+from co_tui.session.turn import Outcome, Turn
+from co_tui.session.user_command import CommandRefused, UserCommand
+
+T = TypeVar("T")
+
+
+class RunningWork:
+    """Takes its place in the queue, and can be stopped from its first moment on."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        recorder: Recorder,
+        factory: RuntimeFactory,
+        switcher: RuntimeSwitcher,
+        queue: WorkQueue,
+    ) -> None:
+        self._environment = environment
+        self._recorder = recorder
+        self._factory = factory
+        self._switcher = switcher
+        self._queue = queue
+        self._relief = MemoryRelief(factory.compactor)
+        self.board = SessionBoard(environment, recorder)
+        self.turn: Turn | None = None
+        self._other: UserCommand | BoardUpdate | None = None
+        """What the user asked for that is no turn."""
+        self._stop_next = False
+
+    @property
+    def _runtime(self) -> Runtime:
+        return self._switcher.runtime
+
+    async def in_order(self, work: Work, prompt: str = "", steering: ModelRequest | None = None) -> Any:
+        """Do it when all that waits before it is done."""
+
+        async def whole() -> Any:
+            try:
+                return await work()
+            finally:
+                self._stop_next = False  # it was meant for this one
+
+        return await self._queue.do(whole, prompt, steering)
+
+    def stop(self, *, leaving: bool = False) -> bool:
+        """Stop what runs, keeping what came; what waits behind it is held. False when nothing runs."""
+        if (running := self.turn or self._other) is not None:
+            running.interrupt(leaving=leaving)
+            self._queue.hold()
+        elif self._queue.is_about_to_begin:
+            self._stop_next = True
+        return self._queue.busy
+
+    async def answer(self, prompt: ModelRequest | None = None) -> Outcome:
+        """A turn from its prompt on; without one, from the questions at which it was left."""
+        runtime, number = self._runtime, self._recorder.state.turn + (prompt is not None)
+        # Made before the prompt is logged, so that it can be stopped from the first moment on.
+        self.turn = Turn(
+            runtime,
+            self._factory.compactor,
+            lambda: self._factory.new_recovery(runtime),
+            number,
+            lambda asked: self._factory.new_delegated_run(runtime, asked, number),
+            self._queue.take_steering,
+        )
+        self._stop_if_asked(self.turn)
+        runtime.history.in_turn = True
+        try:
+            outcome = await self.turn.run(prompt)
+        finally:
+            self.turn = None
+            runtime.history.in_turn = False
+        if runtime is self._runtime:
+            await self._factory.compactor.after_turn(runtime.compactable)
+            await self._relief.after_turn(runtime)
+        return outcome
+
+    async def go_on(self) -> Outcome | None:
+        # A prompt that waits already is no answer, and is said instead.
+        return await self.answer() if self._recorder.state.pending and not self._queue.prompts else None
+
+    async def command(self, command: str) -> Outcome:
+        if self._recorder.state.pending:
+            raise CommandRefused("A question waits for its answer; the command can run after that.")
+        run = UserCommand(self._environment, self._runtime, self._factory.commands.guard, command)
+        outcome = await self._doing(run, run.run())
+        await self._runtime.history.report_now()
+        return outcome
+
+    async def update_board(self) -> UpdatedBoard | None:
+        update = self.board.new_update(self._runtime)
+        return await self._doing(update, self.board.follow(update))
+
+    async def _doing(self, work: UserCommand | BoardUpdate, done: Awaitable[T]) -> T:
+        self._other = work
+        self._stop_if_asked(work)
+        try:
+            return await done
+        finally:
+            self._other = None
+
+    def _stop_if_asked(self, work: Turn | UserCommand | BoardUpdate) -> None:
+        if self._stop_next:
+            work.interrupt()
+        self._stop_next = False

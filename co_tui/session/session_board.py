@@ -1,0 +1,92 @@
+"""A session and the context board of its repository and branch: what it begins with, and what it leaves there."""
+
+import asyncio
+from collections.abc import Callable
+
+from co_tui.context.board_note import board_note
+from co_tui.context.count import Window
+from co_tui.events import BoardProgress, BoardShown, Fact, SessionError
+from co_tui.exchange.exporters.hiding import keys_in
+from co_tui.session.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact
+from co_tui.session.environment import Environment
+from co_tui.session.recorder import Recorder
+from co_tui.session.runtime import Runtime
+from co_tui.store.board_text import BoardChange
+from co_tui.store.context_board import BoardFailed, ContextBoard
+
+PRIVATE = "This session is private: nothing of it goes to the context board."
+
+
+async def first_look(environment: Environment, window: Window) -> tuple[Fact, ...]:
+    """What a new session logs of the board it begins with; nothing when there is none."""
+    if not environment.settings.board_tokens:
+        return ()
+    board = environment.board
+    try:
+        entries = (await asyncio.to_thread(board.read)).entries
+    except BoardFailed as failed:
+        return (SessionError(what=str(failed), kind="board", outcome="the session begins without it"),)
+    note = board_note([entry.text for entry in entries], environment.settings.board_tokens, window.tokens)
+    if not note.shown:
+        return ()
+    left_out = f"; {note.left_out} older found no room" if note.left_out else ""
+    return (
+        BoardShown(
+            what="begins with the context board",
+            where=str(board.file),
+            outcome=f"{note.shown} {'note' if note.shown == 1 else 'notes'}{left_out}",
+            note=note.text,
+            entries=note.shown,
+            left_out=note.left_out,
+            tokens=note.tokens,
+        ),
+    )
+
+
+class SessionBoard:
+    """Changes of the board that are made from a session; each is in its log."""
+
+    def __init__(self, environment: Environment, recorder: Recorder) -> None:
+        self._environment = environment
+        self._recorder = recorder
+
+    @property
+    def file(self) -> ContextBoard:
+        return self._environment.board
+
+    def new_update(self, runtime: Runtime) -> BoardUpdate:
+        """A run over the conversation as it is now. Raises `BoardRefused`."""
+        if self._environment.private:
+            raise BoardRefused(PRIVATE)
+        messages = runtime.history.messages
+        if not messages:
+            raise BoardRefused("Nothing was said yet that could be learnt from.")
+        return BoardUpdate(
+            self.file,
+            runtime.model_handle,
+            messages,
+            self._recorder.session_id,
+            timeout_s=runtime.settings.compaction_timeout_s,
+            keys=keys_in(self._environment.environ),
+            tell=lambda text: self._recorder.announce(BoardProgress(text=text)),
+        )
+
+    async def follow(self, update: BoardUpdate) -> UpdatedBoard | None:
+        """Wait for a run, and log what came of it."""
+        self._recorder.announce(BoardProgress())
+        try:
+            updated = await update.run()
+        finally:
+            self._recorder.announce(BoardProgress(over=True))
+        if updated is not None:
+            await self._recorder.record(changed_fact(self.file, updated.change, updated.bill))
+        return updated
+
+    async def change(self, make: Callable[[ContextBoard], BoardChange]) -> BoardChange:
+        """The user's own change, or taking back the latest one. Raises `BoardRefused` and `BoardFailed`."""
+        if self._environment.private:
+            raise BoardRefused(PRIVATE)
+        change = await asyncio.to_thread(make, self.file)
+        if change:
+            await self._recorder.record(changed_fact(self.file, change))
+        return change

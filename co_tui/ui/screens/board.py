@@ -1,0 +1,132 @@
+"""The context board: with what new sessions in this repository and branch begin, and how to change it."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import ClassVar, Protocol
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from co_tui.inert import inert, one_line
+from co_tui.store.board_text import Board, BoardEntry
+from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.question import AskScreen
+
+KEYS = "a add   e edit   d delete   u undo   esc back"
+EMPTY = (
+    "Nothing yet. `/subconscious run` lets the model note here what is worth knowing in later sessions; "
+    "a adds a note of your own."
+)
+
+
+class BoardEditor(Protocol):
+    """Changes a board. All return what went wrong, in a sentence; empty when nothing did."""
+
+    @property
+    def place(self) -> str:
+        """Which repository and branch it is about."""
+
+    async def read(self) -> Board: ...
+
+    async def add(self, text: str) -> str: ...
+
+    async def edit(self, entry: BoardEntry, text: str) -> str: ...
+
+    async def delete(self, entry: BoardEntry) -> str: ...
+
+    async def undo(self) -> str: ...
+
+
+class BoardScreen(Dialog[None]):
+    """Every change is written at once, and can be taken back."""
+
+    DEFAULT_CSS = "BoardScreen OptionList.-filling { text-wrap: wrap; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Back"),
+        Binding("a", "add", "Add"),
+        Binding("e", "edit", "Edit"),
+        Binding("d,delete", "delete", "Delete"),
+        Binding("u", "undo", "Undo"),
+    ]
+
+    def __init__(self, editor: BoardEditor, board: Board) -> None:
+        super().__init__(tall=True)
+        self._editor, self._board = editor, board
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Text(f"Context board · {one_line(self._editor.place, 80)}")
+            yield OptionList(classes="-filling")
+            yield Static(KEYS, classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self._fill()
+        self.query_one(OptionList).focus()
+
+    def _fill(self, at: int = 0) -> None:
+        options, entries = self.query_one(OptionList), self._board.entries
+        new = {entry.id for entry in self._board.latest.added}
+        options.set_options([Option(_row(entry, new=entry.id in new)) for entry in entries])
+        if entries:
+            options.highlighted = min(at, len(entries) - 1)
+        else:
+            options.add_option(Option(Text(EMPTY, "dim"), disabled=True))
+
+    @property
+    def _chosen(self) -> BoardEntry | None:
+        at = self.query_one(OptionList).highlighted
+        return self._board.entries[at] if at is not None and at < len(self._board.entries) else None
+
+    def action_add(self) -> None:
+        self._ask("A note for later sessions here", "", self._editor.add)
+
+    def action_edit(self) -> None:
+        if (entry := self._chosen) is not None:
+            self._ask("Change the note", entry.text, lambda text: self._editor.edit(entry, text))
+
+    def _ask(self, title: str, present: str, change: Callable[[str], Awaitable[str]]) -> None:
+        def given(text: str | None) -> None:
+            if text and text.strip() and text != present:
+                self.run_worker(self._changed(change(text)), exit_on_error=False)
+
+        self.app.push_screen(AskScreen(title, inert(present)), given)
+
+    async def action_delete(self) -> None:
+        if (entry := self._chosen) is not None:
+            await self._changed(self._editor.delete(entry))
+
+    async def action_undo(self) -> None:
+        if self._board.latest:
+            await self._changed(self._editor.undo())
+        else:
+            self.notify("There is nothing to take back.", timeout=4)
+
+    async def _changed(self, change: Awaitable[str]) -> None:
+        if trouble := await change:
+            self.notify(trouble, severity="error", markup=False)
+        self._board = await self._editor.read()
+        self._fill(self.query_one(OptionList).highlighted or 0)
+
+    def action_close(self) -> None:
+        self.answer(None)
+
+
+def _row(entry: BoardEntry, *, new: bool) -> Text:
+    row = Text("+ " if new else "· ", "bold" if new else "dim").append(inert(entry.text), "not dim not bold")
+    origin = " · ".join(filter(None, (_day(entry.added), _session(entry.session_id), "new" if new else "")))
+    return row.append(f"\n  {origin}", "dim not bold") if origin else row
+
+
+def _session(session_id: str) -> str:
+    return f"session {one_line(session_id, 40)}" if session_id else ""
+
+
+def _day(added: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(added).astimezone():%Y-%m-%d}"
+    except ValueError:
+        return ""
