@@ -344,13 +344,14 @@ class InMemoryReader:
                 return event.fact
         return None
 
-    def prompts(self, limit: int) -> list[str]:
+    def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
         said = [
             (event.timestamp, event.seq or 0, part.text)
             for session in list(self._sessions.values())
             if not session.counters.trashed
             for event, part in session.texts()
-            if part.role == "user" and part.text.strip()
+            if part.role == "user" and search.lower() in part.text.lower() and part.text.strip()
+            if not cwd or session.counters.cwd == cwd
         ]
         return list(dict.fromkeys(text for *_, text in sorted(said, reverse=True)[:limit]))[::-1]
 

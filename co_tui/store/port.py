@@ -112,8 +112,8 @@ class Reading(Closable, Protocol):
         """The session's newest measurement."""
         ...
 
-    def prompts(self, limit: int) -> list[str]:
-        """The user's latest prompts of all sessions, oldest first, each once."""
+    def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
+        """The user's latest prompts of all sessions, or of a folder's, that hold a text; oldest first, each once."""
         ...
 
     def half_reply(self, session_id: str) -> "Sequence[str]":

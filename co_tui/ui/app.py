@@ -22,6 +22,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import command_table
 from co_tui.ui.appearance import Appearance, look_of, style_sheets
+from co_tui.ui.clipboard import copy
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
@@ -46,6 +47,10 @@ FIRST_KEYS_S = 0.03
 """After the first paint: what was typed by then is shown before the rest of the screen is brought."""
 
 
+QUIT_AGAIN_S = 3.0
+"""A second Ctrl+C within this time quits."""
+
+
 class CoTui(App[None]):
     """co-tui's full screen."""
 
@@ -53,7 +58,7 @@ class CoTui(App[None]):
     COMMANDS = {_palette_provider}
     ENABLE_COMMAND_PALETTE = True
     _has_theme = False
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_hint", show=False, priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_leave", show=False, priority=True)]
 
     def __init__(self, launch: Launch, *, dark: bool = True, typed_ahead: str = "") -> None:
         """`dark` is what is known of the terminal, `typed_ahead` what came from it so far."""
@@ -72,6 +77,7 @@ class CoTui(App[None]):
         if typed_ahead:
             self._take_in(typed_ahead)
         self.last_typed_at = 0.0
+        self._asked_to_quit_at = 0.0
 
     @property
     def launch(self) -> Launch:
@@ -197,6 +203,11 @@ class CoTui(App[None]):
     async def load_back_to(self, seq: int) -> None:
         await self.controller.load_back_to(seq)
 
+    async def open_address(self, address: str) -> bool:
+        from co_tui.ui.browser import open_address
+
+        return await open_address(self, address, self.launch.environ)
+
     # Leaving
 
     async def action_quit(self) -> None:
@@ -231,15 +242,23 @@ class CoTui(App[None]):
             failed = bool(self.controller.parting_words)
             self.exit(message="\n".join(words) or None, return_code=1 if failed else code)
 
-    def action_copy_or_hint(self) -> None:
-        selected = self.screen.get_selected_text()
-        if selected:
-            self.copy_to_clipboard(selected)
-            self.notify("Copied.", timeout=2)
+    async def action_copy_or_leave(self) -> None:
+        """Copy what is selected; else clear what is being written; else stop the turn; else leave, when asked twice."""
+        now = time.monotonic()
+        asked_before = now - self._asked_to_quit_at < QUIT_AGAIN_S
+        self._asked_to_quit_at = 0.0
+        if selected := self.screen.get_selected_text() or self.chat.prompt.selected_text:
+            copy(self, selected, "selection")
+        elif self.screen is self.chat and self.chat.prompt.text:
+            self.chat.prompt.clear_draft()
+            self.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=3)
         elif self.controller.busy:
             self.controller.interrupt()
+        elif asked_before:
+            await self.action_quit()
         else:
-            self.notify("Ctrl+Q quits; everything is kept.", timeout=3)
+            self._asked_to_quit_at = now
+            self.notify("Ctrl+C again quits; everything is kept.", timeout=QUIT_AGAIN_S)
 
     # Looks
 

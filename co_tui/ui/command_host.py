@@ -94,6 +94,12 @@ class AppCommandHost:
     def is_dark(self) -> bool:
         return self._app.current_theme.dark
 
+    async def edit_elsewhere(self, text: str) -> str:
+        from co_tui.ui.external_editor import edited_elsewhere
+
+        launch = self.settings.launch
+        return await edited_elsewhere(self._app, text, launch.environ, launch.cwd)
+
     async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
         if self._app.screen is not self.view:
             return None  # a key was pressed twice

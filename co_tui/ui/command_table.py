@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from textual.binding import Binding
 
 CommandGroup: TypeAlias = Literal[
-    "agents", "conversation", "memory", "models", "reports", "sessions", "settings", "view", "work"
+    "agents", "conversation", "memory", "models", "prompt", "reports", "sessions", "settings", "view", "work"
 ]
 
 
@@ -49,12 +49,24 @@ COMMANDS = (
     Command("new", "sessions", "Start a new session", key="f7"),
     Command("clear", "conversation", "Empty what the model sees; the transcript stays", key="f8", label="Clear"),
     Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f"),
+    Command("prompts", "prompt", "Search earlier prompts, of this folder or of all sessions", key="ctrl+r"),
+    Command("editor", "prompt", "Write the prompt in your own editor ($VISUAL or $EDITOR)", key="ctrl+g"),
     Command("folds", "view", "Open or close all tool calls and thoughts", key="ctrl+o"),
     Command("continue", "conversation", "Go on with the work where the turn stopped", key="f9"),
     Command("undo", "conversation", "Take back the latest compaction, clearing or rewind"),
     Command("rewind", "conversation", "Go back to before a turn; its prompt returns for editing", "[TURN]"),
-    Command("pin", "conversation", "Pin a message, so that it always stays in the context, or unpin it", "[last]"),
-    Command("fork", "conversation", "Go on in a copy of this session; the original stays as it is"),
+    Command(
+        "pin",
+        "conversation",
+        "Pin a message, so that it always stays in the context, or unpin it; an event's number names one",
+        "[last | EVENT]",
+    ),
+    Command(
+        "fork",
+        "conversation",
+        "Go on in a copy of this session, whole or from an event; the original stays as it is",
+        "[EVENT]",
+    ),
     Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints"),
     Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait"),
     Command("commands", "work", "The commands that run in the background: what they say, and how to end one"),

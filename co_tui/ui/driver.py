@@ -105,7 +105,8 @@ class QuietDriver(linux_driver.LinuxDriver):
                     self._writer_thread._queue.get_nowait()
 
     def write(self, data: str) -> None:
-        if not self._deaf:
+        # While an editor has the screen, nobody writes; it is drawn whole afterwards.
+        if not self._deaf and self._writer_thread is not None:
             super().write(data)
 
     def start_application_mode(self) -> None:

@@ -178,7 +178,7 @@ class Feed:
         whole.add(event)
         if [(b.kind, b.text.strip()) for b in whole.blocks] == [(b.kind, b.text.strip()) for b in streamed]:
             for block in streamed:
-                block.seq = event.seq or 0
+                block.seq, block.turn = event.seq or 0, fact.turn
             if streamed:
                 streamed[-1].interrupted = fact.interrupted
             for block in streamed:

@@ -269,6 +269,8 @@ def test_prompts_come_oldest_first_each_once(store: Store, reading: Reading) -> 
         store.writing().append(name, [said(text), told(f"answer to {text}")]).result()
     assert reading.prompts(100) == ["one", "three", "two", "four"]
     assert reading.prompts(2) == ["two", "four"]
+    assert reading.prompts(9, search="O") == ["one", "two", "four"] and reading.prompts(9, search="%") == []
+    assert reading.prompts(9, cwd="/nowhere") == []
 
 
 # A reply in the making

@@ -92,7 +92,7 @@ async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider)
 
 
 async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider), size=(120, 80)) as (app, pilot):
+    async with running(launch_for(home, provider), size=(120, 120)) as (app, pilot):
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.pause()
@@ -151,9 +151,9 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         dark = app.current_theme.dark
         await type_text(pilot, "/theme \n")
         await until(pilot, lambda: app.current_theme.dark != dark)
-        assert "Timeline" in screen_text(app)
+        assert "─ Timeline" in screen_text(app)
         await pilot.press("f4")
-        await until(pilot, lambda: "Timeline" not in screen_text(app))
+        await until(pilot, lambda: "─ Timeline" not in screen_text(app))
         first = app.controller.session_id
         await pilot.press("f7")
         await until(pilot, lambda: app.controller.session_id != first)
@@ -266,14 +266,13 @@ async def test_find_and_folds_work_from_the_prompt_and_by_key(home: Path, provid
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "where is the needle")
         await type_text(pilot, "/find needle\n")
-        await until(pilot, lambda: app.chat.transcript.needle == "needle")
+        await until(pilot, lambda: app.chat.transcript.search.needle == "needle")
         await pilot.press("escape")
-        await until(pilot, lambda: app.chat.transcript.needle == "")
+        await until(pilot, lambda: app.chat.transcript.search.needle == "")
         await pilot.press("ctrl+f")
         await until(pilot, lambda: "Search in this conversation" in screen_text(app))
         await type_text(pilot, "haystack\n")
-        # Pilot shows no toasts; that one was raised is what can be seen.
-        await until(pilot, lambda: any("does not occur" in note.message for note in app._notifications))
+        await until(pilot, lambda: "nothing found" in screen_text(app))
         await pilot.press("escape")
         app.chat.transcript.append(Block("thinking", "first line\nthe second line of a thought", folded=True))
         await until(pilot, lambda: "▸ thinking" in screen_text(app))

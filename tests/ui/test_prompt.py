@@ -79,12 +79,12 @@ def at_once(app: CoTui, keys: Sequence[str]) -> None:
 async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
     """The prompt's text after a burst."""
     seen: list[str] = []
-    at_once(app, [*keys, "ctrl+g"])  # bound to nothing: it only comes last
+    at_once(app, [*keys, "ctrl+b"])  # bound to nothing: it only comes last
     arrived = asyncio.Event()
     original = app.chat.prompt._took
 
     async def took(key: str) -> bool:
-        if key == "ctrl+g":
+        if key == "ctrl+b":
             seen.append(app.chat.prompt.text)
             arrived.set()
             return True

@@ -135,7 +135,7 @@ async def test_folding_opens_in_place_and_all_at_once() -> None:
     async with shell(builder.blocks) as (_, transcript, pilot):
         closed = "\n".join(lines(transcript))
         assert "▸ shell  ls" in closed and "3 lines" in closed and "three" not in closed and "▸ thinking" in closed
-        await pilot.press("left_square_bracket", "left_square_bracket", "enter")
+        await pilot.press("left_square_bracket", "enter")
         opened = "\n".join(lines(transcript))
         assert "▾ shell" in opened and "three" in opened and "▸ thinking" in opened
         transcript.toggle_all()
@@ -156,7 +156,16 @@ async def test_clicking_a_fold_opens_it() -> None:
 
 
 async def test_searching_goes_up_wraps_and_marks() -> None:
-    async with shell([*talk(30), Block("user", "the Needle here"), *talk(30)]) as (_, transcript, pilot):
+    needles = [Block("user", "the Needle here"), Block("tool", "{}", folded=True, result="漢字 needle, needle")]
+    async with shell([needles[0], *talk(30), needles[1], *talk(30)]) as (_, transcript, pilot):
+        seen = []
+        for _ in range(5):
+            assert transcript.find("needle")
+            seen.append((transcript.search.match.block, transcript.search.match.nth))
+        assert seen == [(needles[1], 1), (needles[1], 0), (needles[0], 0), (needles[1], 1), (needles[1], 0)]
+        assert not needles[1].folded, "opened, for it holds it"
+        transcript.search.count(transcript.blocks)
+        assert (transcript.search.position(transcript.layout_of_blocks), transcript.search.total) == (2, 3)
         assert transcript.find("needle")
         await pilot.pause()
         row = next(line for line in range(20) if "Needle" in transcript.render_line(line).text)

@@ -175,13 +175,16 @@ class Reader:
         fact = stored(session_id, None, UsageInfo.TYPE, "", UsageInfo.VERSION, rows[0][0]).fact
         return fact if isinstance(fact, UsageInfo) else None
 
-    def prompts(self, limit: int) -> list[str]:
-        """The user's latest prompts of all sessions, oldest first, each once."""
-        rows = self._rows(
-            "SELECT text FROM message_texts WHERE role = 'user'"
-            " AND session_id NOT IN (SELECT id FROM sessions WHERE trashed <> '') ORDER BY id DESC LIMIT ?",
-            (limit,),
-        )
+    def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
+        """The user's latest prompts of all sessions, or of a folder's, that hold a text; oldest first, each once."""
+        wanted = "role = 'user' AND session_id NOT IN (SELECT id FROM sessions WHERE trashed <> '')"
+        values: list[str] = []
+        if search:
+            wanted, values = f"{wanted} AND text LIKE ? ESCAPE '\\'", [f"%{_like(search)}%"]
+        if cwd:
+            wanted, values = f"{wanted} AND session_id IN (SELECT id FROM sessions WHERE cwd = ?)", [*values, cwd]
+        sql = f"SELECT text FROM message_texts WHERE {wanted} ORDER BY id DESC LIMIT ?"
+        rows = self._rows(sql, (*values, limit))
         return list(dict.fromkeys(row[0] for row in rows))[::-1]
 
     def half_reply(self, session_id: str) -> list[str]:

@@ -10,6 +10,7 @@ from co_tui.ui.commands.registry import command
 if TYPE_CHECKING:
     from co_tui.events import Ref
     from co_tui.session.session import Session
+    from co_tui.session.state.session_state import Entry
 
 
 @command("compact")
@@ -105,12 +106,26 @@ async def pin(host: CommandHost, which: str) -> None:
     session = host.session
     if session is None or not session.state.history:
         host.say(NO_SESSION)
-    elif which not in ("", "last"):
-        host.fail(f"/pin takes nothing or `last`, not {one_line(which, 40)!r}.")
+    elif which not in ("", "last") and not which.isdecimal():
+        host.fail(f"/pin takes nothing, `last` or the number of an event, not {one_line(which, 40)!r}.")
+    elif which.isdecimal():
+        await _pin_event(host, session, int(which))
     else:
         chosen = session.state.history[-1].ref if which else await _chosen_message(host, session)
         if chosen is not None:
             await _toggle_pin(host, session, chosen)
+
+
+async def _pin_event(host: CommandHost, session: "Session", seq: int) -> None:
+    entry = _said_at(session, seq)
+    if entry is None:
+        host.fail(f"Event {seq} is no message of this session.")
+    else:
+        await _toggle_pin(host, session, entry.ref)
+
+
+def _said_at(session: "Session", seq: int) -> "Entry | None":
+    return next((entry for entry in reversed(session.state.transcript) if entry.seq == seq), None)
 
 
 async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None":
@@ -128,12 +143,22 @@ async def _toggle_pin(host: CommandHost, session: "Session", ref: "Ref") -> None
 
 
 @command("fork")
-async def fork(host: CommandHost, _: str) -> None:
-    if host.session is None:
+async def fork(host: CommandHost, seq: str) -> None:
+    """From a prompt on, the copy ends before it and the prompt is back for editing."""
+    session = host.session
+    if session is None:
         host.say(NO_SESSION)
-        return
-    await host.sessions.switch_session(await host.session.fork())
-    host.say("This is a copy now; the session it came from stays as it was.")
+    elif not seq:
+        await host.sessions.switch_session(await session.fork())
+        host.say("This is a copy now; the session it came from stays as it was.")
+    elif not seq.isdecimal() or (entry := _said_at(session, int(seq))) is None:
+        host.fail(f"/fork takes nothing or the number of a message's event, not {one_line(seq, 40)!r}.")
+    else:
+        prompt = prompt_of(entry.message)
+        await host.sessions.switch_session(await session.fork(entry.seq - (prompt is not None)))
+        if prompt is not None:
+            host.give_back(prompt)
+        host.say("This is a copy from there on; the session it came from stays as it was.")
 
 
 @command("queue")

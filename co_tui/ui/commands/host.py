@@ -86,6 +86,13 @@ class ChatView(Protocol):
 
     async def find(self, text: str) -> None: ...
 
+    @property
+    def draft(self) -> str:
+        """What is being written."""
+
+    def set_draft(self, text: str) -> None:
+        """Put a text in place of what is being written, which stays among the earlier prompts."""
+
 
 class AppearanceChanges(Protocol):
     """What can be changed about the app's looks."""
@@ -134,6 +141,9 @@ class CommandHost(Protocol):
 
     def give_back(self, prompt: str) -> None:
         """Put a prompt back where it can be edited."""
+
+    async def edit_elsewhere(self, text: str) -> str:
+        """The text as the user's editor left it. Raises `EditorTrouble`."""
 
     async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
         """Open a screen and wait for its answer. None, and nothing made, when one is open already: they never stack."""

@@ -4,23 +4,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import Key, Paste
 from textual.geometry import Size
-from textual.getters import query_one
-from textual.screen import Screen
-from textual.widgets import Input
 
 from co_tui.events import Event, UsageInfo
-from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui import command_table
 from co_tui.ui.launch import Launch
+from co_tui.ui.screens.chat_requests import ChatRequests
 from co_tui.ui.screens.prompt_status import PromptStatus
 from co_tui.ui.screens.questions import Questions
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
@@ -37,7 +33,6 @@ from co_tui.ui.widgets.transcript import Transcript
 if TYPE_CHECKING:
     from co_tui.ui.screens.chat_host import ChatHost
     from co_tui.ui.screens.late_widgets import LateWidgets
-    from co_tui.ui.widgets.timeline import Timeline
 
 MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
@@ -55,7 +50,7 @@ WELCOME = (
 )
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(ChatRequests):
     """Shows one session. Does no engine work itself: it asks its host."""
 
     AUTO_FOCUS = "#prompt"
@@ -70,21 +65,17 @@ class ChatScreen(Screen[None]):
         Binding("ctrl+up", "line(-1)", "Line up", show=False, priority=True),
         Binding("ctrl+down", "line(1)", "Line down", show=False, priority=True),
         Binding("ctrl+end", "end", "To the end", show=False, priority=True),
+        Binding("alt+up", "turn(-1)", "Earlier turn", show=False, priority=True, id="chat.earlier_turn"),
+        Binding("alt+down", "turn(1)", "Later turn", show=False, priority=True, id="chat.later_turn"),
     ]
 
-    transcript = query_one(Transcript)
-    prompt = query_one(Prompt)
-
     def __init__(self, host: "ChatHost", launch: Launch, branch: str) -> None:
-        super().__init__()
-        self._host = host
+        super().__init__(host)
         self._launch = launch
         self.branch = branch
         """Checked out where the app was started."""
         self._muted = Style()
         self._welcome: Block | None = None
-        self._late: LateWidgets | None = None
-        self._state = SessionState()
 
     def compose(self) -> ComposeResult:
         """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
@@ -240,7 +231,7 @@ class ChatScreen(Screen[None]):
     @property
     def _has_list_or_search(self) -> bool:
         """What is closed before anything is stopped."""
-        return self._is_offering or bool(self.query("FindBar"))
+        return self._is_offering or self._finding is not None
 
     @property
     def _is_compacting(self) -> bool:
@@ -256,71 +247,6 @@ class ChatScreen(Screen[None]):
         """Whether a question took the key."""
         return self._questions.took(event)
 
-    @on(Prompt.Submitted)
-    def _submitted(self, event: Prompt.Submitted) -> None:
-        called = command_table.called(event.text)
-        if called is not None:
-            self._host.run_command(called.name, called.arguments)
-        else:
-            self.transcript.follow_end()
-            self._host.send(event.text, event.files, steers=event.steers)
-
-    @on(Prompt.Commanded)
-    def _commanded(self, event: Prompt.Commanded) -> None:
-        self._host.run_command(event.name, "")
-
-    @on(Prompt.Unknown)
-    def _unknown(self, event: Prompt.Unknown) -> None:
-        self._host.run_command(event.name, "")
-
-    @on(Prompt.Refused)
-    def _refused(self, event: Prompt.Refused) -> None:
-        self.transcript.follow_end()
-        self.feed.note(event.why, "error")
-
-    @on(Prompt.Edited)
-    def _edited(self, event: Prompt.Edited) -> None:
-        if self._late is not None:
-            self._late.follow(self.prompt)
-        self._host.draft_changed(event.text)
-
-    @on(Prompt.SentNothing)
-    def _sent_nothing(self) -> None:
-        self._host.send_held()
-
-    @on(Prompt.WentUp)
-    def _went_up(self) -> None:
-        self._host.run_command("queue", "")
-
-    @on(Prompt.PastedOpened)
-    def _pasted_opened(self, event: Prompt.PastedOpened) -> None:
-        """What a marker in the prompt stands for, to be read or changed."""
-        from co_tui.ui.screens.edit import EditScreen
-
-        def edited(changed: str | None) -> None:
-            if changed is not None and changed != event.text:
-                self.prompt.replace_pasted(event.marker, changed)
-
-        self.app.push_screen(EditScreen(f"Pasted: {event.marker}", event.text), edited)
-
-    @on(Transcript.NearTop)
-    def _near_top(self) -> None:
-        self._host.load_older()
-
-    # Found by its name: the timeline's module is imported after the first paint.
-    def on_timeline_opened(self, event: "Timeline.Opened") -> None:
-        self._host.open_entry(event.event)
-
-    async def on_timeline_wanted_in_chat(self, event: "Timeline.WantedInChat") -> None:
-        await self._host.load_back_to(event.event.seq or 0)
-        self.remove_class("-drawer")
-        self.transcript.show_event(event.event.seq or 0)
-        self.transcript.focus()
-
-    @on(Transcript.WantedInTimeline)
-    def _wanted_in_timeline(self, event: Transcript.WantedInTimeline) -> None:
-        self.go_to_timeline(event.seq)
-
     def action_stop(self) -> None:
         if self._is_compacting:
             self._host.cancel_compaction()
@@ -331,22 +257,13 @@ class ChatScreen(Screen[None]):
         if self._late is not None and self._late.is_offering:
             self.prompt.offer.dismiss()
             self._late.offer(self.prompt.offer)
-        elif find_bars := self.query("FindBar"):
-            await find_bars.remove()
-            self.transcript.find("")
+        elif self._finding is not None:
+            finding, self._finding = self._finding, None
+            await finding.close()
             self.prompt.focus()
         else:
             self.remove_class("-drawer")
             self.prompt.focus()
-
-    def action_page(self, direction: int) -> None:
-        self.transcript.scroll_relative(y=direction * max(1, self.transcript.size.height - 2), animate=False)
-
-    def action_line(self, direction: int) -> None:
-        self.transcript.scroll_relative(y=direction, animate=False)
-
-    def action_end(self) -> None:
-        self.transcript.follow_end()
 
     def show_question(self, panel: QuestionPanel, *, turn_waits: bool = True) -> None:
         self._questions.show(panel)
@@ -367,29 +284,15 @@ class ChatScreen(Screen[None]):
         if self._late is not None:
             self.call_after_refresh(self._late.see_newest)
 
-    def go_to_timeline(self, seq: int | None = None) -> None:
-        """To its newest entry, or to the one that tells of an event."""
-        self.remove_class("-folded")
-        self.set_class(self.has_class("-narrow"), "-drawer")
-        if self._late is not None:
-            self._late.go_to_timeline(self._state.seq if seq is None else seq)
-
     def toggle_folds(self) -> None:
         self.transcript.toggle_all()
 
-    async def find(self, text: str) -> None:
-        if not self.query("FindBar"):
-            from co_tui.ui.widgets.find import FindBar
+    @property
+    def draft(self) -> str:
+        """What is being written."""
+        return self.prompt.whole
 
-            await self.mount(FindBar(text), before="#prompt")
-        self.query("FindBar").focus()
-        self._find(text)
-
-    @on(Input.Submitted, "FindBar")
-    def _find_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._find(event.value)
-
-    def _find(self, text: str) -> None:
-        if text and not self.transcript.find(text):
-            self.notify(f"{one_line(text, 40)!r} does not occur in what is loaded.", severity="warning", markup=False)
+    def set_draft(self, text: str) -> None:
+        """Put a text in place of what is being written, which stays among the earlier prompts."""
+        self.prompt.exchange(text)
+        self.prompt.focus()

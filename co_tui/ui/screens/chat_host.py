@@ -45,5 +45,8 @@ class ChatHost(Protocol):
     async def load_back_to(self, seq: int) -> None:
         """Show everything from an event on."""
 
+    async def open_address(self, address: str) -> bool:
+        """In the user's browser; False where there is none."""
+
     def open_entry(self, event: Event) -> None:
         """Open an entry of the timeline."""

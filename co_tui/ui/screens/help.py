@@ -20,11 +20,16 @@ _KEYS = (
     ("!", "run a command of your own: !git status; the model sees it with your next prompt, esc stops it"),
     ("@", "name a file: it goes with the prompt"),
     ("up, down", "earlier prompts, at the first and last line; up in an empty prompt shows what waits"),
+    ("ctrl+c", "copy the selection; else clear what is written (up brings it back); in an empty prompt, twice quits"),
     ("ctrl+t", "open a pasted text that was folded; it is sent whole"),
     ("esc", "stop the turn; what waits stays on hold until enter; close what is open"),
     ("pgup, pgdn", "scroll the conversation; ctrl+end goes back to its end"),
     ("tab", "move between prompt, chat, timeline and a question; typing goes to the prompt"),
-    ("[ ] enter", "in the chat: previous and next fold, open or close it; c copies"),
+    ("tab, then ↑ ↓", "in the chat: mark a message; shift+↑ ↓ marks several, home and end go to the first and last"),
+    ("c y", "in the chat: copy what is marked, or only its code"),
+    ("e f p", "in the chat: edit a prompt and send it again, fork from here, pin"),
+    ("v o enter", "in the chat: view it whole, its links, open or close a fold; [ ] go from fold to fold"),
+    ("alt+up, alt+down", "to the turn before, or after"),
     ("ctrl+p", "all commands"),
 )
 _GAUGE = (

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from co_tui.inert import one_line
-from co_tui.session.tool_wording import GIST_CHARS, told_call
+from co_tui.session.tool_wording import GIST_CHARS, told_arguments, told_call
 
 Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error"]
 
@@ -32,6 +32,7 @@ class Block:
     outcome: str = ""
     """How a delegate ended; stands where the length of the result would."""
     seq: int = 0
+    turn: int = 0
 
     @property
     def foldable(self) -> bool:
@@ -43,6 +44,14 @@ class Block:
         if self.kind == "tool":
             return told_call(self.tool_name, self.text)
         return one_line(self.text, GIST_CHARS)
+
+    @property
+    def whole(self) -> str:
+        """All that was said, as it was written: for copying, and for reading at length."""
+        if self.kind != "tool":
+            return f"{self.text}\n{self.result}" if self.result else self.text
+        asked = told_arguments(self.text)
+        return "\n\n".join(filter(None, (asked, self.result)))
 
     @property
     def plain(self) -> str:

@@ -53,7 +53,10 @@ class BlockBuilder:
             case _ if self.delegated(event) is not None or agent_of(fact):
                 pass  # told in the fold of the call that delegates
             case Message():
+                before = len(self.blocks)
                 self._message(fact.message, clock(event.timestamp), fact.interrupted, event.seq or 0)
+                for block in self.blocks[before:]:
+                    block.turn = fact.turn
             case SessionError() if fact.retry_in_s is None:
                 way_on = " F9 goes on." if fact.kind == "steps" else ""
                 self.note(fact.what + way_on, "error", event.seq or 0)

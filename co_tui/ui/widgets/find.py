@@ -1,14 +1,47 @@
 """The line in which one searches the conversation."""
 
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import Input
+
+KEYS = "enter ↑ earlier · ↓ later · esc closes"
 
 
 class FindBar(Input):
-    """Enter finds upwards, Esc closes."""
+    """Finds while one types; its border tells how many there are, and the keys."""
 
     DEFAULT_CSS = """
-    FindBar, FindBar:focus { height: 3; border: round $warning; }
+    FindBar, FindBar:focus { height: 3; border: round $warning; border-title-color: $warning; background: $background; }
     """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "step(-1)", "Earlier", key_display="↑", id="find.earlier"),
+        Binding("enter", "step(-1)", "Earlier", show=False),
+        Binding("down", "step(1)", "Later", key_display="↓", id="find.later"),
+    ]
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text, placeholder="Search in this conversation: Enter finds upwards, Esc closes")
+    class Stepped(Message):
+        """To the next match, upwards (−1) or downwards."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="Search in this conversation")
+        self.border_title = "Find"
+        self.border_subtitle = KEYS
+
+    def action_step(self, step: int) -> None:
+        self.post_message(self.Stepped(step))
+
+    def show_count(self, needle: str, position: int, total: int, *, done: bool) -> None:
+        """Which match of how many; while not everything was looked through, that there may be more."""
+        if not needle:
+            told = "Find"
+        elif not total:
+            told = "Find · nothing found" if done else "Find · …"
+        else:
+            told = f"Find · {position or '–'} of {total:,}{'' if done else '…'}"
+        self.border_title = told

@@ -8,10 +8,14 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
+from textual.color import Color
 from textual.strip import Strip
 
 PROSE_COLUMNS = 100
 """Longer lines are hard to read; code, tables and what tools say may be wider."""
+
+MARKED_SHARE = 0.15
+"""Of the accent in the background of what is marked."""
 
 
 def prose_width(width: int) -> int:
@@ -43,6 +47,8 @@ class Look:
         self.me = Style.parse(f"bold {palette.reply}")
         self.error = Style.parse(palette.error)
         self.warning = Style.parse(palette.warning)
+        tint = Color.parse(palette.surface).blend(Color.parse(palette.accent), MARKED_SHARE)
+        self.marked = Style(bgcolor=tint.rich_color)
 
     @cached_property
     def console(self) -> Console:

@@ -57,7 +57,7 @@ class _Table(TableElement):
     prose_width = wide = 0
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, border_style="markdown.table.border")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="markdown.table.border")
         if self.header is not None and self.header.row is not None:
             for column in self.header.row.cells:
                 table.add_column(column.content, header_style="markdown.table.header", overflow="fold")

@@ -123,3 +123,19 @@ class Cutter:
             start = end + 1
         self._scanned = start
         return None
+
+
+def code_blocks(text: str) -> list[str]:
+    """The code between fences, each block as one text."""
+    cutter = Cutter()
+    pieces = cutter.feed(text)
+    tail = cutter.tail
+    blocks: list[str] = []
+    for piece in [*pieces, *([tail] if tail is not None else [])]:
+        if piece.language is None:
+            continue
+        if piece.joined and blocks:
+            blocks[-1] += piece.text
+        else:
+            blocks.append(piece.text)
+    return [block.rstrip("\n") for block in blocks]

@@ -1,66 +1,121 @@
-"""Finding a text among blocks, and marking it in a line."""
+"""Finding a text among blocks: how often it is there, which one is looked at, and how it is marked in a line."""
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.layout import LinePlace, TranscriptLayout
+
+FOUND = Style(reverse=True)
+LOOKED_AT = Style(reverse=True, bold=True, underline=True)
+
+
+class Match(NamedTuple):
+    """One of the places where the text is: the how manieth of its block."""
+
+    block: Block
+    nth: int
 
 
 class Search:
-    """What is being searched for, and where it was found last."""
+    """What is being searched for, how often each block has it, and which match is looked at."""
 
     def __init__(self) -> None:
-        self._needle = ""
-        self._found: LinePlace | None = None
-
-    @property
-    def needle(self) -> str:
+        self.needle = ""
         """In small letters; empty while nothing is searched for."""
-        return self._needle
+        self.match: Match | None = None
+        self.line: LinePlace | None = None
+        """Where the match that is looked at stands."""
+        self._counts: dict[Block, int] = {}
 
     def set_needle(self, text: str) -> None:
-        if text.lower() != self._needle:
-            self._needle, self._found = text.lower(), None
+        if text.lower() != self.needle:
+            self.needle, self.match, self.line = text.lower(), None, None
+            self._counts.clear()
 
-    def next(self, layout: TranscriptLayout, below: LinePlace, *, back: bool = False) -> LinePlace | None:
-        """The next line that holds it, upwards unless told otherwise; the first search begins at `below`."""
-        found = find_line(layout, self._needle, self._found or below, 1 if back else -1)
-        if found is not None:
-            self._found = found
-        return found
+    def count(self, blocks: Iterable[Block]) -> None:
+        """Look through more blocks."""
+        for block in blocks:
+            if block not in self._counts:
+                self._counts[block] = self._in(block)
 
+    def forget(self, block: Block) -> None:
+        """Its text changed."""
+        self._counts.pop(block, None)
 
-def find_line(layout: TranscriptLayout, needle: str, start: LinePlace, step: int) -> LinePlace | None:
-    """The next line above (`step` −1) or below `start` that holds the text (in small letters), around the ends.
+    def _in(self, block: Block) -> int:
+        return block.plain.lower().count(self.needle) if self.needle else 0
 
-    Blocks that are folded are opened when they hold it.
-    """
-    count = len(layout.blocks)
-    for distance in range(count + 1 if needle else 0):
-        index = (start.block + step * distance) % count
+    @property
+    def total(self) -> int:
+        """In all blocks that were looked through."""
+        return sum(self._counts.values())
+
+    def position(self, layout: TranscriptLayout) -> int:
+        """Which of all matches is looked at, from the beginning; 0 for none."""
+        if self.match is None:
+            return 0
+        before = 0
+        for block in layout.blocks:
+            if block is self.match.block:
+                return before + self.match.nth + 1
+            before += self._counts.get(block, 0)
+        return 0
+
+    def step(self, layout: TranscriptLayout, start: LinePlace, step: int) -> LinePlace | None:
+        """Look at the next match above (`step` −1) or below, around the ends; the first one from `start` on.
+
+        A block that is folded is opened when it holds it.
+        """
+        found = self._next(layout, start, step)
+        if found is None:
+            self.match = self.line = None
+            return None
+        index, nth = found
         block = layout.blocks[index]
-        if needle not in block.plain.lower():
-            continue
         if block.folded:
             block.folded = False
             layout.refresh(block)
-        lines = layout.lay_out(index).lines_with(needle) or [0]
-        if distance == 0:
-            lines = [line for line in lines if (line - start.line) * step > 0]
-        if lines:
-            return LinePlace(index, lines[-1] if step < 0 else lines[0])
-    return None
+        self.match, self.line = Match(block, nth), LinePlace(index, self._line_of(layout, index, nth))
+        return self.line
+
+    def _next(self, layout: TranscriptLayout, start: LinePlace, step: int) -> tuple[int, int] | None:
+        index = layout.index_of(self.match.block) if self.match is not None else None
+        if index is not None and self.match is not None:
+            nth = self.match.nth + step
+            if 0 <= nth < self._in(layout.blocks[index]):
+                return index, nth
+            first = index + step
+        else:
+            first = start.block
+        count = len(layout.blocks)
+        for distance in range(count if self.needle else 0):
+            at = (first + step * distance) % count
+            if found := self._in(layout.blocks[at]):
+                return at, found - 1 if step < 0 else 0
+        return None
+
+    def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> int:
+        """Where it is drawn; what a line's end parts, or Markdown hides, is near the others of its block."""
+        laid = layout.lay_out(index)
+        lines = [n for n in laid.lines_with(self.needle) for _ in range(laid.text_of(n).lower().count(self.needle))]
+        return lines[min(nth, len(lines) - 1)] if lines else min(laid.title_line, max(0, laid.height - 1))
 
 
-def marked(strip: Strip, needle: str) -> Strip:
-    """The strip with every occurrence of the needle reversed."""
-    text = strip.text.lower()
-    at = text.find(needle)
-    if at < 0 or len(text) != strip.cell_length:  # wide characters: cells and characters differ
-        return strip.apply_style(Style(reverse=True)) if at >= 0 else strip
-    parts, done = [], 0
+def marked(strip: Strip, needle: str, style: Style = FOUND) -> Strip:
+    """The strip with every occurrence of the needle in this style."""
+    text = strip.text
+    small = text.lower()
+    if len(small) != len(text):  # a few letters have no small form of the same length
+        small = text
+    parts, done, at = [], 0, small.find(needle)
     while at >= 0:
-        parts += [strip.crop(done, at), strip.crop(at, at + len(needle)).apply_style(Style(reverse=True, bold=True))]
-        done = at + len(needle)
-        at = text.find(needle, done)
-    return Strip.join([*parts, strip.crop(done)])
+        start = cell_len(text[:at])
+        end = start + cell_len(text[at : at + len(needle)])
+        parts += [strip.crop(done, start), strip.crop(start, end).apply_style(style)]
+        done, at = end, small.find(needle, at + len(needle))
+    return Strip.join([*parts, strip.crop(done)]) if parts else strip

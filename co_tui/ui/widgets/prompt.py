@@ -123,6 +123,17 @@ class Prompt(TextArea):
         """Put a text that was not sent below what is being written."""
         self._put("\n".join(filter(None, (self.text, self._pasted.fold_if_slow(text)))))
 
+    def exchange(self, text: str) -> None:
+        """Put a text in place of what is being written, which can be brought back."""
+        if self.text.strip():
+            self._leave(self.whole)
+        self.set_text(text)
+
+    def clear_draft(self) -> None:
+        """Begin afresh; Up brings back what was written, and so does undoing."""
+        self._remember(self.whole)
+        self.clear()
+
     def replace_pasted(self, marker: str, text: str) -> None:
         """Let another text stand where a paste stood."""
         self._put(self.text.replace(marker, self._pasted.fold(text)))
@@ -267,10 +278,13 @@ class Prompt(TextArea):
 
     def _leave(self, text: str) -> None:
         """Begin an empty prompt; what was written can be brought back."""
+        self._remember(text)
+        self.text = ""
+
+    def _remember(self, text: str) -> None:
         if not self._past or self._past[-1] != text:
             self._past.append(text)
         self._place = None
-        self.text = ""
 
     def _step(self, step: int) -> bool:
         """Go through earlier prompts; what was being written waits at the end."""

@@ -1,0 +1,74 @@
+"""The prompt in the user's own editor, while everything else goes on."""
+
+import asyncio
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from textual.app import App, SuspendNotSupported
+
+from co_tui.agent.redact import without_secrets
+from co_tui.inert import one_line
+
+MOST_BYTES = 5_000_000
+_NONE_NAMED = "No editor is named: set $VISUAL or $EDITOR, as in `export EDITOR=nano`."
+
+
+class EditorTrouble(Exception):
+    """Why nothing was edited, as a sentence."""
+
+
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """What $VISUAL, else $EDITOR names, with its arguments. Raises `EditorTrouble`."""
+    name = next((key for key in ("VISUAL", "EDITOR") if environ.get(key, "").strip()), "")
+    if not name:
+        raise EditorTrouble(_NONE_NAMED)
+    try:
+        words = shlex.split(environ[name])
+    except ValueError:
+        raise EditorTrouble(f"${name} cannot be read: {one_line(environ[name], 80)!r} has an open quote.") from None
+    found = shutil.which(words[0], path=environ.get("PATH")) if words else None
+    if found is None:
+        raise EditorTrouble(f"${name} names {one_line(environ[name], 80)!r}, which is not there or cannot be run.")
+    return [found, *words[1:]]
+
+
+async def edited_elsewhere(app: App[Any], text: str, environ: Mapping[str, str], cwd: Path) -> str:
+    """The text as the editor left it. The screen is the editor's meanwhile. Raises `EditorTrouble`."""
+    command = editor_command(environ)
+    handle, name = tempfile.mkstemp(prefix="co-tui-", suffix=".md")  # readable by its owner only
+    file = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        with app.suspend():
+            code = await _run([*command, str(file)], without_secrets(environ), cwd)
+        if code:
+            raise EditorTrouble(f"The editor ended with exit code {code}; the prompt is as it was.")
+        return _read(file)
+    except SuspendNotSupported:
+        raise EditorTrouble("An editor cannot take over the screen here.") from None
+    except OSError as error:
+        raise EditorTrouble(f"The editor cannot be used: {error.strerror or error}.") from None
+    finally:
+        _remove(file)
+
+
+async def _run(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> int:
+    child = await asyncio.create_subprocess_exec(*command, env=dict(environ), cwd=cwd)
+    return await child.wait()
+
+
+def _remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> str:
+    if file.stat().st_size > MOST_BYTES:
+        raise EditorTrouble("What the editor left is too long for a prompt; the prompt is as it was.")
+    text = file.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
+    return text.removesuffix("\n")  # editors end the last line

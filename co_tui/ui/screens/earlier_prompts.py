@@ -1,0 +1,100 @@
+"""Earlier prompts, searched as one types: of this folder, or of all sessions."""
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from co_tui.inert import one_line
+from co_tui.store.errors import StoreError
+from co_tui.ui.screens.filtering import FilteringDialog
+
+if TYPE_CHECKING:
+    from co_tui.store.port import Store
+
+MOST_SHOWN = 200
+LINE_CHARS = 200
+PAUSE_S = 0.05
+"""Keys that come faster are searched for together."""
+
+
+class EarlierPromptsScreen(FilteringDialog[str | None]):
+    """Answers with the prompt that was chosen. The newest come first; the store is read beside the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Back"),
+        Binding("ctrl+r", "widen", "This folder or all", priority=True),
+    ]
+
+    def __init__(self, store: "Store", cwd: str) -> None:
+        super().__init__(tall=True)
+        self._store, self._cwd = store, cwd
+        self._here = True
+        self._shown: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Earlier prompts"
+            yield Input(placeholder="Type to search")
+            yield OptionList(classes="-filling")
+            yield Static(id="told", classes="keys", markup=False)
+            yield Static("enter take   ctrl+r this folder or all   esc back", classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self._look()
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._look()
+
+    def action_widen(self) -> None:
+        self._here = not self._here
+        self._look()
+
+    def _look(self) -> None:
+        self.run_worker(self._search(self.query_one(Input).value), exclusive=True, exit_on_error=False)
+
+    async def _search(self, text: str) -> None:
+        await asyncio.sleep(PAUSE_S)
+        cwd = self._cwd if self._here else ""
+        try:
+            found = await asyncio.to_thread(self._found, text, cwd)
+        except StoreError as error:
+            self.query_one("#told", Static).update(Text(one_line(str(error), 200)))
+            return
+        self._show(found)
+
+    def _found(self, text: str, cwd: str) -> list[str]:
+        with self._store.reading() as reading:
+            return reading.prompts(MOST_SHOWN, search=text.strip(), cwd=cwd)[::-1]
+
+    def _show(self, found: list[str]) -> None:
+        self._shown = found
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(Option(Text(one_line(each, LINE_CHARS), no_wrap=True)) for each in found)
+        options.highlighted = 0 if found else None
+        where = "of this folder" if self._here else "of all sessions"
+        count = f"the newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else f"{len(found)}" if found else "none"
+        self.query_one("#told", Static).update(f"{count} {where}, newest first")
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self._choose(self.query_one(OptionList).highlighted)
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        self._choose(event.option_index)
+
+    def _choose(self, index: int | None) -> None:
+        if index is not None and index < len(self._shown):
+            self.answer(self._shown[index])
+
+    def action_cancel(self) -> None:
+        self.answer(None)

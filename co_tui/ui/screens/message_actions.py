@@ -1,0 +1,53 @@
+"""What is done with a message of the chat: changed and sent again, forked from, pinned, read whole, followed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from textual.screen import Screen
+
+from co_tui.inert import one_line
+from co_tui.ui.clipboard import copy
+from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.links import addresses_in
+from co_tui.ui.widgets.transcript import Wish
+
+if TYPE_CHECKING:
+    from co_tui.ui.screens.chat_host import ChatHost
+
+_NAMES = {"user": "Your prompt", "reply": "The reply", "thinking": "A thought", "plan": "The plan", "note": "A note"}
+
+
+class MessageActions:
+    """Answers the wishes of a transcript; what changes the session is a command's."""
+
+    def __init__(self, screen: Screen[Any], host: "ChatHost") -> None:
+        self._screen = screen
+        self._host = host
+
+    def do(self, wish: Wish, block: Block) -> None:
+        match wish:
+            case "edit":
+                self._host.run_command("rewind", str(block.turn))
+            case "fork" | "pin":
+                self._host.run_command(wish, str(block.seq))
+            case "view":
+                self._view(block)
+            case "links":
+                self.show_links(addresses_in(block.plain))
+
+    def copied(self, text: str, what: str) -> None:
+        copy(self._screen.app, text, what)
+
+    def show_links(self, addresses: Sequence[str]) -> None:
+        """Where they go; only from there is one opened."""
+        from co_tui.ui.screens.links import LinksScreen
+
+        if addresses:
+            self._screen.app.push_screen(LinksScreen(addresses, self._host.open_address))
+
+    def _view(self, block: Block) -> None:
+        from co_tui.ui.screens.pager import PagerScreen
+
+        name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
+        when = f" · {block.time}" if block.time else ""
+        self._screen.app.push_screen(PagerScreen(f"{name or 'Message'}{when}", block.whole))

@@ -1,0 +1,127 @@
+"""A message of the chat is marked, copied, changed and sent again, forked from, pinned, read whole; by keys alone."""
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from co_tui.ui.app import CoTui
+from co_tui.ui.screens.links import LinksScreen
+from co_tui.ui.screens.pager import PagerScreen
+from co_tui.ui.widgets.find import FindBar
+from co_tui.ui.widgets.pager import Pager
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+
+CODE = "Look at https://example.com/a:\n\n```python\nx = 1\n```\n\nand\n\n```\ny\n```"
+
+
+async def marked(app: CoTui, pilot: Pilot[None], *keys: str) -> str:
+    """Go to the chat and press keys there; returns what is marked then."""
+    if not app.chat.transcript.has_focus:
+        await pilot.press("tab")
+        await until(pilot, lambda: app.chat.transcript.has_focus)
+    await pilot.press(*keys)
+    block = app.chat.transcript.marked_block
+    return block.text.strip() if block is not None else ""
+
+
+async def test_a_message_is_marked_and_copied_whole_or_its_code(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text=CODE), Reply(text="second answer")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "first question")
+        await ask(app, pilot, "second question")
+        assert await marked(app, pilot) == "second answer"
+        await pilot.press("c")
+        await until(pilot, lambda: app.clipboard == "second answer")
+        assert any("OSC 52" in note.message for note in app._notifications), "said where it went"
+        assert await marked(app, pilot, "up", "up") == CODE
+        await pilot.press("y")
+        await until(pilot, lambda: app.clipboard == "x = 1")
+        await pilot.press("y")
+        await until(pilot, lambda: app.clipboard == "y")
+        await marked(app, pilot, "shift+down", "shift+down", "c")
+        await until(pilot, lambda: app.clipboard.count("\n\n") >= 2)
+        assert app.clipboard == f"co-tui:\n{CODE}\n\nYou:\nsecond question\n\nco-tui:\nsecond answer"
+        assert await marked(app, pilot, "home") == "first question"
+        await pilot.press("escape")
+        assert app.chat.prompt.has_focus and app.chat.transcript.marked_block is None
+        await pilot.press("alt+up")
+        assert app.chat.transcript.top.block <= 2, "from the prompt, to the turn before"
+
+
+async def test_a_prompt_is_changed_and_sent_again_and_nothing_is_lost(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "first question")
+        await ask(app, pilot, "second question")
+        assert await marked(app, pilot, "home") == "first question"
+        await pilot.press("e")
+        await until(pilot, lambda: app.chat.prompt.text == "first question")
+        assert not app.controller.state.history and len(app.controller.state.transcript) == 4
+        await until(pilot, lambda: "/undo returns" in transcript_text(app))
+        await pilot.press("escape", "!", "enter")
+        await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
+        said = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "user"]
+        assert said == ["first question!"], "what followed is not sent"
+        assert "second question" in transcript_text(app), "and is still there"
+
+
+async def test_a_fork_begins_at_the_message_and_a_pin_holds_it(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "first question")
+        await ask(app, pilot, "second question")
+        source = app.controller.session_id
+        await marked(app, pilot, "home", "p")
+        await until(pilot, lambda: len(app.controller.state.pins) == 1)
+        assert await marked(app, pilot, "home", "down", "down") == "second question"
+        await pilot.press("f")
+        await until(pilot, lambda: app.controller.session_id != source and app.controller.idle)
+        await until(pilot, lambda: app.chat.prompt.text == "second question")
+        assert len(app.controller.state.transcript) == 2
+        await pilot.press("enter")
+        await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
+        await app.controller.switch_session(source)
+        await until(pilot, lambda: app.controller.idle and len(app.controller.state.transcript) == 4)
+
+
+async def test_links_tell_where_they_go_and_long_outputs_open_whole(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text=CODE + "\n[here](https://evil.example/?q=[bold]x) " + "word " * 50_000)]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "talk")
+        opened: list[str] = []
+
+        async def open_address(address: str) -> bool:
+            opened.append(address)
+            return True
+
+        app.open_address = open_address
+        await marked(app, pilot, "o")
+        await until(pilot, lambda: isinstance(app.screen, LinksScreen))
+        assert "https://example.com/a" in screen_text(app) and not opened
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert opened == ["https://example.com/a"]
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, PagerScreen) and app.screen.query(Pager))
+        assert "1. word" not in screen_text(app) and "Look at https" in screen_text(app)
+        await pilot.press("end")
+        await until(pilot, lambda: screen_text(app).count("word word word") > 10)
+        await pilot.press("escape")
+        assert app.chat.transcript.marked_block is not None, "back where one was"
+
+
+async def test_finding_counts_marks_and_goes_both_ways_while_typing(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="apple apple pie"), Reply(text="an Apple")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "one")
+        await ask(app, pilot, "two")
+        await pilot.press("ctrl+f", *"apple")
+        await until(pilot, lambda: "Find · 3 of 3" in screen_text(app))
+        assert "esc closes" in screen_text(app)
+        await pilot.press("up")
+        await until(pilot, lambda: "Find · 2 of 3" in screen_text(app))
+        await pilot.press("enter", "down", "down", "down")
+        await until(pilot, lambda: "Find · 1 of 3" in screen_text(app))
+        await pilot.press("z")
+        await until(pilot, lambda: "nothing found" in screen_text(app))
+        await pilot.press("escape")
+        assert not app.chat.query(FindBar) and app.chat.prompt.has_focus and not app.chat.transcript.search.needle
