@@ -8,11 +8,11 @@ from co_tui.settings import Loaded, SettingsError
 def config(context: CommandContext, key: str | None, value: str | None) -> int:
     """Without a key, all settings; with one, its value; with a value, write the user's file."""
     origins = context.loaded.origins
-    if key is not None and key not in origins:
+    if key is not None and settings.setting_of(key) not in origins:
         say(settings.unknown_key(key))
         return WRONG_USAGE
     if key is None or value is None:
-        names = origins if key is None else [key]
+        names = origins if key is None else [settings.setting_of(key)]
         put(table(("SETTING", "VALUE", "FROM"), (_row(name, context.loaded) for name in names)))
         return DONE
     try:

@@ -18,7 +18,7 @@ from co_tui.settings.layers import (
 )
 from co_tui.settings.rules import shown, told
 from co_tui.settings.values import Governing, Settings, SettingsError, check, rules, unknown_key
-from co_tui.settings.writing import caveat, write
+from co_tui.settings.writing import caveat, remove, setting_of, write
 
 __all__ = [
     "COMMAND_LINE",
@@ -38,7 +38,9 @@ __all__ = [
     "policy_names",
     "project_wish",
     "read_text",
+    "remove",
     "rules",
+    "setting_of",
     "shown",
     "told",
     "told_agents",

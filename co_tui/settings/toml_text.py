@@ -22,6 +22,16 @@ def with_key(text: str, key: str, value: object) -> str:
     return changed if ended else changed.removesuffix(newline)
 
 
+def without_key(text: str, key: str) -> str:
+    """The text with a top-level key gone. Raises ValueError for what only its user can change."""
+    try:
+        document = tomlkit.parse(text)
+        document.remove(key)
+    except (TOMLKitError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    return document.as_string()
+
+
 def _with_key(text: str, key: str, value: object, newline: str) -> str:
     document = tomlkit.parse(text)
     top = _above_tables(document)

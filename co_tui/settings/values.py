@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from co_tui.inert import one_line
 from co_tui.record import Record
 from co_tui.settings.by_window import ByWindow
+from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
 from co_tui.settings.rules import (
     SANDBOX_OFF,
@@ -29,6 +30,7 @@ from co_tui.settings.rules import (
     whole_number,
 )
 
+NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {}
 MOST_TOKENS: Final = 1_000_000_000
 MOST_CHARS: Final = 1_000_000_000
@@ -129,6 +131,8 @@ class Settings(Governing):
     """Colours of the app; auto follows the terminal."""
     reduced_motion: Annotated[str, one_of("on", "off")] = "off"
     """Whether spinners, moving marks and cursors stand still."""
+    keys: Annotated[Mapping[str, str], key_table()] = NO_KEYS
+    """Other keys for actions, by the names that help gives them; `none` takes a key away."""
     summarization_model: Annotated[str, model_string("the model that answers")] = ""
     """Who writes the summaries of automatic compaction."""
     compaction_timeout_s: Annotated[float, number(1, 86_400)] = 120.0

@@ -58,7 +58,10 @@ class CoTui(App[None]):
     COMMANDS = {_palette_provider}
     ENABLE_COMMAND_PALETTE = True
     _has_theme = False
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "copy_or_leave", show=False, priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
+        Binding("f1", "help", show=False),
+    ]
 
     def __init__(self, launch: Launch, *, dark: bool = True, typed_ahead: str = "") -> None:
         """`dark` is what is known of the terminal, `typed_ahead` what came from it so far."""
@@ -109,7 +112,7 @@ class CoTui(App[None]):
         self.chat.set_focus(self.chat.prompt)
         early, self._early = self._early or [], None
         for event in early:
-            if isinstance(event, events.Key) and command_table.is_key(event.key):
+            if isinstance(event, events.Key) and command_table.is_key(event.key, self.launch.settings.keys):
                 self.call_later(self.on_event, event)
             else:
                 self.chat.prompt._forward_event(event)
@@ -175,6 +178,13 @@ class CoTui(App[None]):
 
     def action_command(self, name: str) -> None:
         self.run_command(name, "")
+
+    def action_help(self) -> None:
+        """On any screen; in the chat it is a command, whose key can be another."""
+        from co_tui.ui.keys_in_force import keys_of_focus
+        from co_tui.ui.screens.help import HelpScreen
+
+        self.push_screen(HelpScreen(keys_of_focus(self.screen), self.launch.settings.keys))
 
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual.app import App
 from textual.screen import Screen
 
+from co_tui.actions import Command
 from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import StoreError
 from co_tui.ui import command_table
 from co_tui.ui.appearance import Appearance
-from co_tui.ui.command_table import Command
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.controller import SessionController
 from co_tui.ui.embedded_offer import EmbeddedOffer

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from textual.command import CommandPalette
 
+from co_tui.actions import COMMANDS
 from co_tui.settings import load
 from co_tui.ui.app import CoTui
-from co_tui.ui.command_table import COMMANDS
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.completions import Completions
@@ -92,7 +92,7 @@ async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider)
 
 
 async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider), size=(120, 120)) as (app, pilot):
+    async with running(launch_for(home, provider), size=(120, 160)) as (app, pilot):
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.pause()

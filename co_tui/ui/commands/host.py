@@ -1,11 +1,12 @@
 """What a command may ask of the app that runs it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.screen import Screen
 
 from co_tui.settings import Loaded, Settings
+from co_tui.ui.keys_in_force import KeyInForce
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ class EmbeddedModel(Protocol):
 
 class ChatView(Protocol):
     """What can be shown otherwise in the chat."""
+
+    def keys_here(self) -> Sequence[KeyInForce]:
+        """What the keys do where the focus is."""
 
     def toggle_side(self) -> None: ...
 

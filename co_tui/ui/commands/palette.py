@@ -5,7 +5,8 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from co_tui.ui.command_table import COMMANDS, Command
+from co_tui.actions import COMMANDS, Command
+from co_tui.ui.command_table import told_key
 
 
 class CommandProvider(Provider):
@@ -13,20 +14,19 @@ class CommandProvider(Provider):
 
     async def discover(self) -> Hits:
         for row in COMMANDS:
-            yield DiscoveryHit(_title(row), self._run(row), help=row.help)
+            yield DiscoveryHit(self._title(row), self._run(row), help=row.help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for row in COMMANDS:
-            title = _title(row)
+            title = self._title(row)
             score = max(matcher.match(title), matcher.match(row.help))
             if score > 0:
                 yield Hit(score, matcher.highlight(title), self._run(row), help=row.help)
 
+    def _title(self, row: Command) -> str:
+        bound = next((each for _, each in self.screen._bindings if each.id == f"command.{row.name}"), None)
+        return f"{row.slash}  {told_key(bound.key)}" if bound is not None else row.slash
+
     def _run(self, row: Command) -> Callable[[], Awaitable[bool]]:
         return partial(self.app.run_action, row.action)
-
-
-def _title(row: Command) -> str:
-    key = f"  {row.key}" if row.key else ""
-    return f"{row.slash}{key}"

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TypeAlias
 
-from co_tui.ui.command_table import Command
+from co_tui.actions import Command
 from co_tui.ui.commands.host import CommandHost
 
 CommandFunction: TypeAlias = Callable[[CommandHost, str], Awaitable[None]]

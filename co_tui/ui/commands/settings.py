@@ -16,10 +16,10 @@ async def config(host: CommandHost, arguments: str) -> None:
     key, _, value = arguments.partition(" ")
     if not key:
         host.say(_all(loaded, _idle(host)))
-    elif key not in loaded.origins:
+    elif settings.setting_of(key) not in loaded.origins:
         host.fail(settings.unknown_key(key))
     elif not value:
-        host.say(_one(loaded, key, _idle(host)))
+        host.say(_one(loaded, settings.setting_of(key), _idle(host)))
     else:
         await _set(host, key, value.strip())
 
@@ -66,7 +66,7 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
     changed = launch.reloaded(written=key)
     for problem in changed.problems:
         host.fail(problem)
-    holds = await host.settings.apply(key, changed)
+    holds = await host.settings.apply(settings.setting_of(key), changed)
     host.appearance.follow(changed.settings)
     caveat = settings.caveat(key, changed, launch.paths)
     if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):

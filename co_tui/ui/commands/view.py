@@ -8,7 +8,8 @@ from co_tui.ui.commands.registry import command
 async def show_help(host: CommandHost, _: str) -> None:
     from co_tui.ui.screens.help import HelpScreen
 
-    await host.ask(HelpScreen)
+    here, chosen = host.view.keys_here(), host.settings.launch.settings.keys
+    await host.ask(lambda: HelpScreen(here, chosen))
 
 
 @command("side")

@@ -1,6 +1,6 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -31,6 +31,7 @@ from co_tui.ui.widgets.title_line import TitleFacts, TitleLine
 from co_tui.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
+    from co_tui.ui.keys_in_force import KeyInForce
     from co_tui.ui.screens.chat_host import ChatHost
     from co_tui.ui.screens.late_widgets import LateWidgets
 
@@ -57,16 +58,10 @@ class ChatScreen(ChatRequests):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-tall"), (ROOMY_ROWS, "-roomy")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        *command_table.bindings(),
+        *command_table.command_bindings(),
         Binding("escape", "stop", "Stop", id="chat.stop"),
         Binding("escape", "back", "Back", id="chat.back"),
-        Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
-        Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
-        Binding("ctrl+up", "line(-1)", "Line up", show=False, priority=True),
-        Binding("ctrl+down", "line(1)", "Line down", show=False, priority=True),
-        Binding("ctrl+end", "end", "To the end", show=False, priority=True),
-        Binding("alt+up", "turn(-1)", "Earlier turn", show=False, priority=True, id="chat.earlier_turn"),
-        Binding("alt+down", "turn(1)", "Later turn", show=False, priority=True, id="chat.later_turn"),
+        *command_table.bindings("anywhere"),
     ]
 
     def __init__(self, host: "ChatHost", launch: Launch, branch: str) -> None:
@@ -100,6 +95,8 @@ class ChatScreen(ChatRequests):
         self.prompt.cwd = self._launch.cwd
         self._status = PromptStatus(self.prompt)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
+        if self._launch.settings.keys:
+            self._use_keys(self._launch.settings.keys)
         self._host.chat_mounted()
 
     async def complete(self) -> None:
@@ -110,6 +107,8 @@ class ChatScreen(ChatRequests):
         late = LateWidgets(FileFinder(self, self._launch.cwd, self._launch.environ))
         await late.mount(self)
         self._late = late
+        if self._launch.settings.keys:
+            self._use_keys(self._launch.settings.keys)  # the timeline has some, too
         late.show_timeline(self._state)
         self.show_state(self._state)
 
@@ -170,6 +169,8 @@ class ChatScreen(ChatRequests):
 
     def show_launch(self, launch: Launch) -> None:
         """What holds where no session says otherwise."""
+        if launch.settings.keys != self._launch.settings.keys:
+            self._use_keys(launch.settings.keys)
         self._launch = launch
         self.show_state(self._state)
 
@@ -181,6 +182,11 @@ class ChatScreen(ChatRequests):
             self._late.look_in(launch.cwd)
         self.show_launch(launch)
         self._host.folder_changed()
+
+    def _use_keys(self, chosen: Mapping[str, str]) -> None:
+        from co_tui.ui.rebinding import rebind
+
+        rebind(self, chosen)
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
@@ -275,6 +281,11 @@ class ChatScreen(ChatRequests):
         self._status.show_asking(False)
 
     # What commands ask for
+
+    def keys_here(self) -> "Sequence[KeyInForce]":
+        from co_tui.ui.keys_in_force import keys_of_focus
+
+        return keys_of_focus(self)
 
     def toggle_side(self) -> None:
         if self.has_class("-wide"):

@@ -1,75 +1,133 @@
-"""All keys and commands, made from the tables that define them."""
+"""All keys and commands, made from the tables that define them: first those of what has the focus, all searchable."""
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final, NamedTuple
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
-from co_tui.ui.command_table import COMMANDS
+from co_tui.actions import COMMANDS, KEYS, PLACES
+from co_tui.ui.command_table import told_key
+from co_tui.ui.keys_in_force import KeyInForce
 from co_tui.ui.screens.dialog import Dialog
 
-_KEYS = (
+NO_CHOICE: Final[Mapping[str, str]] = {}
+_TYPED: Final = (
     ("enter", "send"),
-    ("ctrl+j", "new line (also shift+enter where the terminal tells, or \\ at the end)"),
-    ("alt+enter", "send to the turn that runs: the model hears it with its next step; else the next prompt"),
-    ("!", "run a command of your own: !git status; the model sees it with your next prompt, esc stops it"),
     ("@", "name a file: it goes with the prompt"),
+    ("!", "run a command of your own: !git status; the model sees it with your next prompt, esc stops it"),
     ("up, down", "earlier prompts, at the first and last line; up in an empty prompt shows what waits"),
     ("ctrl+c", "copy the selection; else clear what is written (up brings it back); in an empty prompt, twice quits"),
-    ("ctrl+t", "open a pasted text that was folded; it is sent whole"),
     ("esc", "stop the turn; what waits stays on hold until enter; close what is open"),
-    ("pgup, pgdn", "scroll the conversation; ctrl+end goes back to its end"),
     ("tab", "move between prompt, chat, timeline and a question; typing goes to the prompt"),
-    ("tab, then ↑ ↓", "in the chat: mark a message; shift+↑ ↓ marks several, home and end go to the first and last"),
-    ("c y", "in the chat: copy what is marked, or only its code"),
-    ("e f p", "in the chat: edit a prompt and send it again, fork from here, pin"),
-    ("v o enter", "in the chat: view it whole, its links, open or close a fold; [ ] go from fold to fold"),
-    ("alt+up, alt+down", "to the turn before, or after"),
-    ("ctrl+p", "all commands"),
+    ("ctrl+p", "all commands, in the palette"),
 )
-_GAUGE = (
+_GAUGE: Final = (
     ("62 %", "share of the model's window that the next request takes"),
     ("~", "estimated; without it, counted by the provider"),
     ("?", "the window is assumed: nobody told it"),
     ("┆ ┆", "where compaction starts beside the turn, and where it must come first"),
 )
+NOTHING: Final = "Nothing here has that word."
+
+
+class Section(NamedTuple):
+    title: str
+    rows: Sequence[tuple[str, str]]
+
+    def matching(self, words: str) -> "Section":
+        return Section(self.title, [row for row in self.rows if words in " ".join(row).lower()])
+
+
+def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Section]:
+    """Everything that help tells; `chosen` are the keys that the user chose."""
+
+    def key_of(name: str, default: str) -> str:
+        return told_key(chosen.get(name, default))
+
+    commands = [
+        (f"{row.slash} {row.arguments}".rstrip(), row.help + (f"  ({key})" if key else ""))
+        for row in COMMANDS
+        for key in [key_of(row.name, row.key)]
+    ]
+    keys = [
+        (key, f"{row.help}{'' if row.where == 'anywhere' else f' ({PLACES[row.where]})'}")
+        for row in KEYS
+        if (key := key_of(row.name, row.key))
+    ]
+    named = [(row.name, row.help) for row in (*COMMANDS, *KEYS)]
+    return [
+        Section("Here", here),
+        Section("Keys", [*_TYPED, *keys]),
+        Section("Commands", commands),
+        Section("The gauge", _GAUGE),
+        Section('Names for the setting keys, as in keys.compact = "f7"', named),
+    ]
 
 
 class HelpScreen(Dialog[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "close", "Back")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1", "close", "Back", key_display="esc"),
+        Binding("down", "scroll(1)", show=False, priority=True),
+        Binding("up", "scroll(-1)", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False, priority=True),
+    ]
 
-    def __init__(self) -> None:
+    def __init__(self, here: Sequence[KeyInForce] = (), chosen: Mapping[str, str] = NO_CHOICE) -> None:
         super().__init__(tall=True)
+        self._sections = sections(here, chosen)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Help"
-            with VerticalScroll():
-                yield Static(_section("Keys", _KEYS))
-                rows = [
-                    (f"{c.slash} {c.arguments}".rstrip(), f"{c.help}{f'  ({c.key})' if c.key else ''}")
-                    for c in COMMANDS
-                ]
-                yield Static(_section("Commands", rows))
-                yield Static(_section("The gauge", _GAUGE))
+            yield Input(placeholder="Type to search")
+            with VerticalScroll(can_focus=False):
+                yield Static(id="told")
             yield Static("up, down scroll   esc back", classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
+        self.query_one(Input).focus()
+        self._show()
+
+    @on(Input.Changed)
+    def _show(self) -> None:
+        words = self.query_one(Input).value.strip().lower()
+        found = [section for each in self._sections if (section := each.matching(words)).rows]
+        self.query_one("#told", Static).update(_told(found, self.size.width) if found else Text(NOTHING, "italic"))
+        self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    def action_scroll(self, lines: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def action_page(self, direction: int) -> None:
+        scroll = self.query_one(VerticalScroll)
+        scroll.scroll_relative(y=direction * max(1, scroll.size.height - 1), animate=False)
 
     def action_close(self) -> None:
         self.answer(None)
 
 
-def _section(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+def _told(found: Sequence[Section], width: int) -> Group:
+    """Sections below each other, their columns in line."""
+    longest = max(len(name) for section in found for name, _ in section.rows)
+    column = min(longest, max(12, width // 3))
+    return Group(*(part for section in found for part in _of_section(section, column)))
+
+
+def _of_section(section: Section, column: int) -> Iterator[RenderableType]:
+    yield Text(section.title, style="bold underline")
     table = Table.grid(padding=(0, 2))
-    table.add_row(Text(title, style="bold"), "")
-    for name, meaning in rows:
-        table.add_row(Text(f"  {name}"), Text(meaning))
-    table.add_row("", "")
-    return table
+    table.add_column(width=column)
+    table.add_column()
+    for name, meaning in section.rows:
+        table.add_row(Text(name, style="bold"), Text(meaning))
+    yield table
+    yield Text()

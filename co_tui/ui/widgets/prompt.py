@@ -31,10 +31,8 @@ class Prompt(TextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # Ordinary terminals send Enter and Ctrl+J as different bytes; Shift+Enter only where the terminal tells.
-        Binding("ctrl+j", "newline", "Newline", key_display="^j", id="prompt.newline"),
+        *command_table.bindings("prompt"),
         Binding("shift+enter", "newline", "Newline", show=False),
-        Binding("alt+enter", "steer", "Steer the turn", show=False, id="prompt.steer"),
-        Binding("ctrl+t", "open_pasted", "Open pasted text", show=False, id="prompt.open_pasted"),
     ]
 
     class Submitted(Message):

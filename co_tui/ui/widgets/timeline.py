@@ -6,13 +6,14 @@ from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.events import Event
 from co_tui.events.signs import EntryKind, EntryWeight
+from co_tui.ui import command_table
 from co_tui.ui.widgets.timeline_entry import timeline_row
 from co_tui.ui.widgets.timeline_log import EVERYTHING, TimelineLog
 
@@ -25,9 +26,7 @@ class Timeline(OptionList):
     """Newest in view; Enter opens an entry. Only the newest pages are drawn, whatever the session's length."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Open", id="timeline.open"),
-        Binding("g", "show_in_chat", "Show in chat", id="timeline.show_in_chat"),
-        Binding("f", "filter", "Filter", id="timeline.filter"),
+        *command_table.bindings("timeline"),
     ]
     COMPONENT_CLASSES = {f"timeline--{weight}" for weight in EntryWeight}
     DEFAULT_CSS = """

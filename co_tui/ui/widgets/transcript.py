@@ -6,11 +6,12 @@ from typing import ClassVar, Literal, TypeAlias
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from co_tui.ui import command_table
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.event_places import event_at, place_of_event
 from co_tui.ui.widgets.layout import LinePlace
@@ -29,23 +30,7 @@ class Transcript(TranscriptView, can_focus=True):
     FOCUS_ON_CLICK = False
     """Who clicks in the chat goes on typing in the prompt."""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "mark(-1)", "Earlier", show=False, id="transcript.up"),
-        Binding("down,j", "mark(1)", "Later", show=False, id="transcript.down"),
-        Binding("shift+up", "mark(-1, True)", "Select upwards", show=False, id="transcript.select_up"),
-        Binding("shift+down", "mark(1, True)", "Select downwards", show=False, id="transcript.select_down"),
-        Binding("home", "mark_end(-1)", "First", show=False, id="transcript.first"),
-        Binding("end", "mark_end(1)", "Last", show=False, id="transcript.last"),
-        Binding("enter", "open", "Open/close", id="transcript.toggle"),
-        Binding("c", "copy", "Copy", id="transcript.copy"),
-        Binding("y", "copy_code", "Copy code", id="transcript.copy_code"),
-        Binding("e", "wish('edit')", "Edit, resend", id="transcript.edit"),
-        Binding("f", "wish('fork')", "Fork here", id="transcript.fork"),
-        Binding("p", "wish('pin')", "Pin", id="transcript.pin"),
-        Binding("v", "wish('view')", "View whole", id="transcript.view"),
-        Binding("o", "wish('links')", "Links", id="transcript.links"),
-        Binding("g", "show_in_timeline", "Show in timeline", id="transcript.show_in_timeline"),
-        Binding("left_square_bracket", "fold(-1)", "Previous fold", show=False, id="transcript.previous"),
-        Binding("right_square_bracket", "fold(1)", "Next fold", show=False, id="transcript.next"),
+        *command_table.bindings("chat"),
     ]
 
     class Wished(Message):

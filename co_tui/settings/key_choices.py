@@ -1,0 +1,85 @@
+"""Which keys can be chosen for which actions, and what speaks against a choice."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from co_tui.actions import COMMANDS, KEYS, Place
+from co_tui.settings.rules import PartRefused, Rule, shown
+
+NO_KEY: Final = "none"
+_NAMED: Final = "up|down|left|right|home|end|pageup|pagedown|insert|delete|enter|space|backspace|tab|escape"
+_KEY: Final = re.compile(rf"(?:(?:ctrl|alt|shift)\+){{0,3}}(?:f(?:[1-9]|1\d|2[0-4])|{_NAMED}|[a-z0-9]|[^\w\s])")
+_SAME_BYTE: Final = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+[": "escape"}
+_TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "escape": "stopping and going back"}
+_OF_EVERYBODY: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
+"""Keys of the prompt, of lists and of moving the focus."""
+_NO_LETTERS: Final[tuple[Place, ...]] = ("anywhere", "prompt")
+ALLOWED: Final = "a table of keys by action, such as compact = 'f7', a key being f1 to f24, ctrl+g, alt+x, …, or none"
+
+
+def default_keys() -> dict[str, str]:
+    """The key of every action that can have one; empty for those without."""
+    return {row.name: row.key for row in (*COMMANDS, *KEYS)}
+
+
+def place_of(name: str) -> Place:
+    return next((row.where for row in KEYS if row.name == name), "anywhere")
+
+
+def key_table() -> Rule:
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            value = json.loads(value)
+        if not isinstance(value, Mapping):
+            raise ValueError
+        chosen = {str(name): _read_key(str(name), key) for name, key in value.items()}
+        for name, told in _clashes(chosen):
+            raise PartRefused(name, shown(chosen[name]), told)
+        return chosen
+
+    return Rule(ALLOWED, read)
+
+
+def _read_key(name: str, key: object) -> str:
+    """Raises `PartRefused`. A key that is switched off is empty."""
+    known = default_keys()
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else "; /help lists them"
+        raise PartRefused(name, shown(key), f"the key of an action that exists{hint}")
+    text = key.strip().lower() if isinstance(key, str) else ""
+    if text == NO_KEY:
+        return ""
+    trouble = _trouble(text, place_of(name))
+    if trouble:
+        raise PartRefused(name, shown(key), trouble)
+    return text
+
+
+def _trouble(key: str, place: Place) -> str:
+    """What the key would have to be; empty when it will do."""
+    if not _KEY.fullmatch(key):
+        return "a key such as f7, ctrl+g or alt+x, or none"
+    if key in _SAME_BYTE:
+        return f"another key: terminals send {key} as {_SAME_BYTE[key]}"
+    if key in _TAKEN:
+        return f"another key: {key} is for {_TAKEN[key]}"
+    if place in _NO_LETTERS and (len(key.removeprefix("shift+")) == 1 or key in _OF_EVERYBODY):
+        return f"a key that is not needed for writing: {key} is"
+    return ""
+
+
+def _clashes(chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Choices whose key is another action's where both count, each with what to do."""
+    keys = {**default_keys(), **chosen}
+    for name, key in chosen.items():
+        for other, its_key in keys.items():
+            if other != name and key in its_key.split(",") and key and _meet(place_of(name), place_of(other)):
+                yield name, f"a key of its own: {key} is that of {other}"
+
+
+def _meet(one: Place, other: Place) -> bool:
+    return one == other or "anywhere" in (one, other)

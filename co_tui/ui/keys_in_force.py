@@ -1,0 +1,31 @@
+"""The keys that count where the focus is, with what each does."""
+
+from typing import Any, NamedTuple
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+
+class KeyInForce(NamedTuple):
+    key: str
+    """As people read it."""
+    help: str
+
+
+def keys_of_focus(screen: Screen[Any]) -> list[KeyInForce]:
+    """Of what has the focus, and of a screen other than the conversation's; what a library binds is not told."""
+    told = []
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        is_here = active.node is screen.focused or (active.node is screen and screen.app.screen_stack[0] is not screen)
+        words = binding.tooltip or binding.description
+        if is_here and active.enabled and words and binding.action in _own_actions(active.node):
+            told.append(KeyInForce(screen.app.get_key_display(binding), words))
+    return told
+
+
+def _own_actions(node: DOMNode) -> set[str]:
+    ours = (cls for cls in type(node).__mro__ if cls.__module__.startswith("co_tui."))
+    bound = (binding for cls in ours for binding in cls.__dict__.get("BINDINGS", ()))
+    return {binding.action for binding in bound if isinstance(binding, Binding)}

@@ -1,0 +1,102 @@
+"""Keys: one table for footer, palette, help and slash commands; others where the user wants others."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from co_tui.actions import COMMANDS, KEYS
+from co_tui.settings import SettingsError, check
+from tests.support.here import Here
+from tests.support.provider import Provider
+from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
+
+
+def test_names_are_unique_and_no_two_keys_meet() -> None:
+    names = [row.name for row in (*COMMANDS, *KEYS)]
+    assert len(names) == len(set(names))
+    keys = {row.name: row.key.partition(",")[0] for row in (*COMMANDS, *KEYS) if row.key}
+    assert check("keys", keys) == keys
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed: it must be a key of its own: f2 is that of sessions"),
+        ({"compact": "x"}, "keys.compact = 'x' is not allowed: it must be a key that is not needed for writing: x is"),
+        (
+            {"compact": "hyper+7"},
+            "keys.compact = 'hyper+7' is not allowed: it must be a key such as f7, ctrl+g or alt+x",
+        ),
+        ({"compact": "ctrl+m"}, "terminals send ctrl+m as enter"),
+        ({"compact": "ctrl+p"}, "ctrl+p is for the palette"),
+        ({"compct": "f12"}, "an action that exists (did you mean compact?)"),
+        ({"newline": "f5"}, "f5 is that of compact"),
+        ({"copy": "]"}, "] is that of next_fold"),
+        ("f7", "it must be a table of keys by action"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_told_in_a_sentence(chosen: object, told: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        check("keys", chosen)
+
+
+def test_keys_may_change_places_and_be_taken_away() -> None:
+    assert check("keys", {"compact": "F7", "new": "f5"}) == {"compact": "f7", "new": "f5"}
+    assert check("keys", {"sessions": "none", "compact": "f2"}) == {"sessions": "", "compact": "f2"}
+    assert check("keys", {"copy": "y", "filter": "c"}) == {"copy": "y", "filter": "c"}, "letters where none are typed"
+
+
+async def test_another_key_does_it_and_is_told_everywhere(home: Path, provider: Provider) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "config.toml").write_text('[keys]\nhistory = "f12"\nsessions = "none"\nnewline = "alt+n"\n')
+    async with running(launch_for(home, provider), size=(120, 40)) as (app, pilot):
+        await pilot.press("f12")
+        await until(pilot, lambda: "0 turns" in transcript_text(app))
+        await pilot.press("f2")
+        await pilot.press("a", "alt+n", "b")
+        assert app.screen is app.chat and app.chat.prompt.text == "a\nb"
+        footer = screen_text(app).splitlines()[-1]
+        assert "Sessions" not in footer and "alt+n Newline" in footer
+        words = {word for row in (*COMMANDS, *KEYS) for word in (row.label, row.key) if word} | {"more"}
+        for width in range(60, 120, 7):
+            await pilot.resize_terminal(width, 20)
+            footer = screen_text(app).splitlines()[-1]
+            assert footer.endswith("^p more") and "…" not in footer
+            shown = [item.strip() for item in footer.split("  ") if item.strip()]
+            assert all(item.split(" ", 1)[1] in words for item in shown), "no word is cut"
+        await pilot.resize_terminal(120, 40)
+        await pilot.press("f1")
+        await until(pilot, lambda: "Type to search" in screen_text(app))
+        assert "Here" in screen_text(app) and "alt+n" in screen_text(app)
+        await type_text(pilot, "how many turns")
+        await until(pilot, lambda: "(f12)" in screen_text(app) and "/compact" not in screen_text(app))
+        await pilot.press("escape")
+        app.chat.prompt.text = ""
+        await type_text(pilot, "/config keys.history f11\n")
+        await until(pilot, lambda: "It holds from now on" in transcript_text(app))
+        await pilot.press("f12")
+        await pilot.press("f11")
+        await until(pilot, lambda: transcript_text(app).count("0 turns") == 2)
+        await type_text(pilot, "/config keys.history f5\n")
+        await until(pilot, lambda: "f5 is that of compact" in transcript_text(app))
+
+
+async def test_help_opens_on_other_screens_with_their_keys(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(120, 60)) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: type(app.screen).__name__ == "SessionsScreen")
+        await pilot.press("f1")
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
+        await pilot.press("escape")
+        await until(pilot, lambda: type(app.screen).__name__ == "SessionsScreen")
+
+
+def test_the_command_line_sets_one_key_and_the_doctor_tells_a_bad_one(here: Here) -> None:
+    done = here("config", "keys.compact", "f7")
+    assert done.code == 2 and "f7 is that of new" in done.err
+    assert here("config", "keys.compact", "f12").code == 0
+    assert '"f12"' in (here.home / "config" / "config.toml").read_text()
+    assert here("config", "keys.compact", "default").code == 0
+    (here.home / "config" / "config.toml").write_text('keys.compact = "f2"\n')
+    assert "f2 is that of sessions" in here("doctor").err
