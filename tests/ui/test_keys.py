@@ -44,7 +44,7 @@ def test_a_key_that_cannot_be_used_is_told_in_a_sentence(chosen: object, told: s
 def test_keys_may_change_places_and_be_taken_away() -> None:
     assert check("keys", {"compact": "F7", "new": "f5"}) == {"compact": "f7", "new": "f5"}
     assert check("keys", {"sessions": "none", "compact": "f2"}) == {"sessions": "", "compact": "f2"}
-    assert check("keys", {"copy": "y", "filter": "c"}) == {"copy": "y", "filter": "c"}, "letters where none are typed"
+    assert check("keys", {"copy": "x", "filter": "c"}) == {"copy": "x", "filter": "c"}, "letters where none are typed"
 
 
 async def test_another_key_does_it_and_is_told_everywhere(home: Path, provider: Provider) -> None:

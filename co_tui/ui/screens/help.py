@@ -116,16 +116,14 @@ class HelpScreen(Dialog[None]):
 
 
 def _told(found: Sequence[Section], width: int) -> Group:
-    """Sections below each other, their columns in line."""
-    longest = max(len(name) for section in found for name, _ in section.rows)
-    column = min(longest, max(12, width // 3))
-    return Group(*(part for section in found for part in _of_section(section, column)))
+    """Sections below each other, none with a first column of more than a third."""
+    return Group(*(part for section in found for part in _of_section(section, max(12, width // 3))))
 
 
-def _of_section(section: Section, column: int) -> Iterator[RenderableType]:
+def _of_section(section: Section, most_columns: int) -> Iterator[RenderableType]:
     yield Text(section.title, style="bold underline")
     table = Table.grid(padding=(0, 2))
-    table.add_column(width=column)
+    table.add_column(width=min(most_columns, max(len(name) for name, _ in section.rows)))
     table.add_column()
     for name, meaning in section.rows:
         table.add_row(Text(name, style="bold"), Text(meaning))
