@@ -32,7 +32,18 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Mistakes end the process with a sentence."""
     parser = _parser()
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if getattr(options, "private", False):
+        _check_private(parser, options)
+    return options
+
+
+def _check_private(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.command not in (None, "run", "serve"):
+        parser.error(f"--private is about a new session, which `{options.command}` does not begin")
+    resumes = (options.resume_latest, getattr(options, "resume", None) is not None, getattr(options, "session", None))
+    if any(resumes):
+        parser.error("A private session is always a new one: --private goes with no --continue, --resume or --session")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     session.add_argument("--session", type=shell_text, metavar="ID", help="go on with that session")
     session.add_argument("--continue", dest="resume_latest", action="store_true", help="go on with the latest session")
     _model_options(prompt)
+    _private_option(prompt)
     approvals = prompt.add_mutually_exclusive_group()
     approvals.add_argument("--yes", action="store_true", help="approve what tools ask for")
     approvals.add_argument("--read-only", action="store_true", help="refuse whatever would change something")
@@ -150,6 +162,13 @@ def _resume_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--continue", dest="resume_latest", action="store_true", help="open the latest session")
     which.add_argument(
         "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
+    )
+    _private_option(parser)
+
+
+def _private_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--private", action="store_true", default=argparse.SUPPRESS, help="a new session of which nothing is kept"
     )
 
 

@@ -19,10 +19,11 @@ from co_tui.headless.output import (
     discard,
     finish,
     say,
+    told_os_error,
 )
 from co_tui.headless.stopping import leave_signals_to_the_app
 from co_tui.inert import one_line
-from co_tui.paths import locate, path_text
+from co_tui.paths import Paths, locate, path_text
 from co_tui.settings import DEBUG_VARIABLE, load
 from co_tui.store.errors import SessionNotFound, StoreError
 from co_tui.store.sqlite.store import SqliteStore
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from co_tui.headless.opening import SessionOpening
+    from co_tui.store.port import Store
     from co_tui.store.values import SessionRow
 
     Options = Namespace | SimpleNamespace
@@ -65,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
     except OutputLost as lost:
         return _lost(lost)
     except OSError as error:
-        return _failed(_told(error))
+        return _failed(told_os_error(error))
     except KeyboardInterrupt:
         discard(sys.stdout)
         say("Interrupted.")
@@ -101,17 +103,6 @@ def _lost(lost: OutputLost, code: int = DONE) -> int:
     return FAILED
 
 
-def _told(error: OSError) -> str:
-    where = (
-        one_line(path_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""
-    )
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return (
-            f"The disk{f' that holds {where}' if where else ''} is full: nothing more can be saved until there is room."
-        )
-    return f"{where or 'A file'}: {error.strerror or error}."
-
-
 def _options(arguments: Sequence[str]) -> "Options":
     """What was asked for. Opening the app, the usual case, does without the parser: it takes as long as all of this."""
     if not arguments or list(arguments) == ["--continue"]:
@@ -135,8 +126,18 @@ def _run(arguments: Sequence[str]) -> int:
             for problem in loaded.problems:
                 say(problem)
             return WRONG_USAGE
-    with SqliteStore(paths) as store:
-        return _run_command(options, CommandContext(paths, loaded, store), environ, cwd)
+    private = getattr(options, "private", False)
+    with _store(paths, private=private) as store:
+        return _run_command(options, CommandContext(paths, loaded, store, private), environ, cwd)
+
+
+def _store(paths: Paths, *, private: bool) -> "Store":
+    """What keeps the sessions; of private ones nothing ever reaches the disk."""
+    if not private:
+        return SqliteStore(paths)
+    from co_tui.store.in_memory import InMemoryStore
+
+    return InMemoryStore()
 
 
 def _run_command(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
@@ -234,6 +235,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
             session_id=session_id,
             browse=options.resume == "",
             model=getattr(options, "model", ""),
+            private=context.private,
         )
     )
 
@@ -247,6 +249,7 @@ def _serve(options: "Options", environ: Mapping[str, str]) -> int:
         arguments += ["--resume", *filter(None, [options.resume])]
     elif options.resume_latest:
         arguments.append("--continue")
+    arguments += ["--private"] if getattr(options, "private", False) else []
     kept = {name: value for name, value in environ.items() if name not in OF_A_TERMINAL}
     given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     return serve(Address(options.host, options.port), arguments, given, allow_remote=options.allow_remote)

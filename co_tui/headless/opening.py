@@ -81,7 +81,8 @@ async def _worked(session: Session, listener: Listener, work: Work, show: Show, 
         read = await stop.spares(printing)
     if stop.asked:
         given_up = "" if read else " Nobody read the output; the rest of it was given up."
-        say(f"Interrupted; what came is kept in session {session.id}.{given_up}")
+        kept = f"what came is kept in session {session.id}" if session.is_kept else "the session was private"
+        say(f"Interrupted; {kept}.{given_up}")
         return INTERRUPTED
     if (lost := printing.result()) is not None:
         raise lost
@@ -160,6 +161,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
             open_model=open_,
             cwd=opening.cwd,
             environ=opening.environ,
+            private=context.private,
             questions=opening.questions,
             works_in_folder=opening.works_in_folder,
             read_only=opening.read_only,

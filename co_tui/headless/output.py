@@ -1,16 +1,18 @@
 """Writing for scripts and for people."""
 
 import contextlib
+import errno
 import os
 import select
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from co_tui.events.event import dump
 from co_tui.headless.stopping import asked
-from co_tui.inert import inert, inert_json
-from co_tui.paths import Paths
+from co_tui.inert import inert, inert_json, one_line
+from co_tui.paths import Paths, path_text
 from co_tui.settings import Loaded
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ class CommandContext(NamedTuple):
     paths: Paths
     loaded: Loaded
     store: "Store"
+    private: bool = False
+    """Whether what is said is kept nowhere."""
 
 
 class OutputLost(Exception):
@@ -101,3 +105,15 @@ def discard(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+def told_os_error(error: OSError) -> str:
+    """What happened to which file, in a sentence."""
+    where = (
+        one_line(path_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""
+    )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"The disk{f' that holds {where}' if where else ''} is full: nothing more can be saved until there is room."
+        )
+    return f"{where or 'A file'}: {error.strerror or error}."

@@ -25,7 +25,9 @@ from co_tui.session.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
+from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.context_board import ContextBoard
+from co_tui.store.in_memory_checkpoints import InMemoryCheckpoints, Shelf
 from co_tui.store.port import Store
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
@@ -58,6 +60,8 @@ class Environment:
     """Who answers what sessions ask."""
     private: bool = False
     """Whether sessions leave nothing behind: no memory, no board, no file."""
+    checkpoint_shelf: Shelf = field(default_factory=dict)
+    """Of private sessions."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """What the user's own commands get, but for keys."""
     mcp_servers: McpServers = field(default_factory=McpServers)
@@ -80,6 +84,11 @@ class Environment:
     def limits(self) -> Limits:
         return Limits(self.paths.state / "learnt-limits.json")
 
+    def checkpoints(self, session_id: str) -> Checkpoints:
+        """Those of a session, in files unless it is private."""
+        folder = self.paths.session(session_id)
+        return InMemoryCheckpoints(self.checkpoint_shelf, folder) if self.private else Checkpoints(folder)
+
     @property
     def board(self) -> ContextBoard:
         """Of the repository and branch around the working directory, as they are now."""
@@ -88,7 +97,7 @@ class Environment:
     @property
     def kept_approvals(self) -> KeptApprovals:
         """What the user allowed for the project around the working directory."""
-        return kept_for(self.paths, self.cwd)
+        return kept_for(self.paths, self.cwd, keeps_more=not self.private)
 
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:
         """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""

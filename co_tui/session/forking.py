@@ -9,7 +9,6 @@ from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.recorder import Recorder
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.checkpoints import Checkpoints
 
 
 async def fork_session(
@@ -24,7 +23,7 @@ async def fork_session(
     renamed = SessionRename(title=history_edits.fork_title(state.title), **place)
     await asyncio.wrap_future(writing.append(target, [renamed]))
     forked = await environment.stored_state(target)
-    keeping = Keeping(Recorder(target, writing, forked), Checkpoints(environment.paths.session(source)), None)
+    keeping = Keeping(Recorder(target, writing, forked), environment.checkpoints(source), None)
     await keeping.carry(environment.paths.session(target), forked)
     return target
 

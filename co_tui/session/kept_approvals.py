@@ -17,7 +17,9 @@ MOST_RULES: Final = 200
 class KeptApprovals:
     """The patterns of one project. Read anew each time: other processes write them, too, and people take them back."""
 
-    def __init__(self, file: Path, project: Path) -> None:
+    def __init__(self, file: Path, project: Path, *, keeps_more: bool = True) -> None:
+        """Without `keeps_more` nothing is added to them."""
+        self._keeps_more = keeps_more
         self._file = file
         self._project = path_text(project.resolve())
 
@@ -31,6 +33,8 @@ class KeptApprovals:
 
     def add(self, rule: AllowedCalls) -> None:
         """Keep it from now on; one that cannot be written holds for its session only."""
+        if not self._keeps_more:
+            return
         others = [each for each in self.rules() if each != rule]
         entries = [each._asdict() for each in (*others, rule)][-MOST_RULES:]
         with contextlib.suppress(OSError):
@@ -55,10 +59,10 @@ class KeptApprovals:
         return known if isinstance(known, dict) else {}
 
 
-def kept_for(paths: Paths, cwd: Path) -> KeptApprovals:
+def kept_for(paths: Paths, cwd: Path, *, keeps_more: bool = True) -> KeptApprovals:
     """Those of the project around a folder."""
     repository, _ = repository_of(cwd)
-    return KeptApprovals(paths.state / "approvals.json", Path(repository) if repository else cwd)
+    return KeptApprovals(paths.state / "approvals.json", Path(repository) if repository else cwd, keeps_more=keeps_more)
 
 
 def _rules(kept: object) -> list[AllowedCalls]:

@@ -45,7 +45,6 @@ from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.settings import Settings
 from co_tui.settings.rules import SANDBOX_OFF
-from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.daily_memory import DailyMemory
 
 PRE_COMPACT = "preCompact"
@@ -66,7 +65,8 @@ class RuntimeFactory:
         self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
         memory = DailyMemory(paths.memory)
         keys = keys_in(environment.environ)
-        self.keeping = Keeping(recorder, Checkpoints(paths.session(recorder.session_id)), memory, keys)
+        remembered = None if environment.private else memory
+        self.keeping = Keeping(recorder, environment.checkpoints(recorder.session_id), remembered, keys)
         self.compactor = Compactor(Applier(self.keeping), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
         search = MemorySearch(memory)

@@ -39,6 +39,7 @@ from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turn import Outcome
 from co_tui.session.user_messages import content_of, prompt_message
 from co_tui.settings import Settings
+from co_tui.store.checkpoints import Checkpoint
 from co_tui.store.port import SessionLock
 
 
@@ -128,6 +129,11 @@ class Session:
         return self._recorder.session_id
 
     @property
+    def is_kept(self) -> bool:
+        """False for a private one, of which nothing is left once its process ends."""
+        return not self._environment.private
+
+    @property
     def state(self) -> SessionState:
         """What all events so far add up to."""
         return self._recorder.state
@@ -150,6 +156,11 @@ class Session:
     def commands(self) -> RunningCommands:
         """Those of the model, while they run."""
         return self._factory.commands
+
+    @property
+    def checkpoints(self) -> Sequence[Checkpoint]:
+        """What compactions wrote, by number."""
+        return self._factory.keeping.listed()
 
     @property
     def approvals(self) -> StandingApprovals:

@@ -56,8 +56,8 @@ class Checkpoints:
 
         `facts` head the file, those without a value left out. `workspace` says where the session is at home.
         """
-        title = one_line(title, TITLE_CHARS) or "Checkpoint"
-        path = self._folder / f"{number:03d}-{_slug(title)}.md"
+        title = heading(title)
+        path = self._folder / file_name(number, title)
         try:
             write_atomically(path, _text(title, body, facts))
             self._drop_left_overs(number, path)
@@ -143,6 +143,15 @@ class Checkpoints:
 def _reason(error: OSError) -> str:
     where = error.filename2 or error.filename
     return f"{error.strerror or error}" + (f" ({Path(where).name})" if where else "")
+
+
+def heading(title: str) -> str:
+    """What a checkpoint is called."""
+    return one_line(title, TITLE_CHARS) or "Checkpoint"
+
+
+def file_name(number: int, title: str) -> str:
+    return f"{number:03d}-{_slug(title)}.md"
 
 
 def _slug(title: str) -> str:

@@ -239,7 +239,7 @@ class CoTui(App[None]):
     def _fatal_error(self) -> None:
         """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""
         error = self._exception
-        words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. What was said is kept."
+        words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._told_kept}"
         told = [words, self.controller.way_back_now, "CO_TUI_DEBUG=1 shows where it happened."]
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
             told = traceback.format_exception(error)
@@ -251,6 +251,10 @@ class CoTui(App[None]):
             words = [*filter(None, (self.controller.parting_words, self.controller.way_back))]
             failed = bool(self.controller.parting_words)
             self.exit(message="\n".join(words) or None, return_code=1 if failed else code)
+
+    @property
+    def _told_kept(self) -> str:
+        return "Nothing is kept: this window is private." if self.launch.private else "What was said is kept."
 
     async def action_copy_or_leave(self) -> None:
         """Copy what is selected; else clear what is being written; else stop the turn; else leave, when asked twice."""
@@ -268,7 +272,7 @@ class CoTui(App[None]):
             await self.action_quit()
         else:
             self._asked_to_quit_at = now
-            self.notify("Ctrl+C again quits; everything is kept.", timeout=QUIT_AGAIN_S)
+            self.notify(f"Ctrl+C again quits. {self._told_kept}", timeout=QUIT_AGAIN_S)
 
     # Looks
 

@@ -60,6 +60,7 @@ class Backend:
                 store=launch.store,
                 open_model=self._take_warm,
                 cwd=launch.cwd,
+                private=launch.private,
                 questions=self._questions,
                 environ=launch.environ,
                 works_in_folder=True,

@@ -414,7 +414,7 @@ class SessionController:
     @property
     def way_back_now(self) -> str:
         """How to go on with the session that is open."""
-        if not self._session_id or not self.bridge.state.turn:
+        if not self._session_id or not self.bridge.state.turn or self.launch.private:
             return ""
         title = one_line(self.bridge.state.title, 60)
         return f"co-tui --resume {self._session_id}   goes on with “{title}”"

@@ -30,6 +30,8 @@ class Launch(Record):
     """Begin with the session browser."""
     model: str = ""
     """Named on the command line: replaces a resumed session's own."""
+    private: bool = False
+    """Whether nothing of its sessions is kept."""
 
     @property
     def settings(self) -> Settings:

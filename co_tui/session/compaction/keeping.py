@@ -12,7 +12,7 @@ from co_tui.events.triggers import Trigger
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.checkpoints import CheckpointFailed, Checkpoints
+from co_tui.store.checkpoints import Checkpoint, CheckpointFailed, Checkpoints
 from co_tui.store.daily_memory import DailyMemory, MemoryFailed
 
 
@@ -70,6 +70,9 @@ class Keeping:
         except CheckpointFailed as failed:
             return fact.but(note=" ".join(filter(None, (fact.note, str(failed)))))
         return fact.but(checkpoint_number=kept.number, checkpoint_path=str(kept.path))
+
+    def listed(self) -> Sequence[Checkpoint]:
+        return self._checkpoints.list() if self._checkpoints is not None else ()
 
     async def align(self) -> None:
         """Bring the checkpoint files in line with the history, after something was taken back."""

@@ -156,8 +156,11 @@ class _Editor:
     async def attempt(self, make: "Callable[[ContextBoard], BoardChange]") -> str:
         """Returns what went wrong, in a sentence."""
         from co_tui.session.board_update import BoardRefused
+        from co_tui.session.session_board import PRIVATE
         from co_tui.store.context_board import BoardFailed
 
+        if self._host.settings.launch.private:
+            return PRIVATE
         try:
             if (session := self._host.session) is not None:
                 self.latest = await session.board.change(make)

@@ -1,7 +1,7 @@
 """Commands that tell about the session."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from co_tui.inert import one_line
 from co_tui.session.state.context_report import context_report
@@ -9,6 +9,9 @@ from co_tui.ui.commands.conversation import clear
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
 from co_tui.ui.formatting import told_cost
+
+if TYPE_CHECKING:
+    from co_tui.store.checkpoints import Checkpoint
 
 
 @command("history")
@@ -71,14 +74,20 @@ async def session(host: CommandHost, arguments: str) -> None:
     if arguments not in ("", "checkpoints"):
         host.fail(f"/session takes `checkpoints`, not {one_line(arguments, 40)!r}.")
         return
-    from co_tui.store.checkpoints import Checkpoints
-
-    session_id = host.sessions.session_id
-    found = Checkpoints(host.settings.launch.paths.session(session_id)).list() if session_id else []
+    found = _checkpoints(host)
     if not found:
         host.say("No checkpoints yet: one is written whenever the conversation is compacted. F5 compacts now.")
         return
     host.say("\n".join(f"{each.number:>3}  {each.title}\n     {each.path}" for each in found))
+
+
+def _checkpoints(host: CommandHost) -> "Sequence[Checkpoint]":
+    if host.session is not None:
+        return host.session.checkpoints
+    from co_tui.store.checkpoints import Checkpoints
+
+    session_id = host.sessions.session_id
+    return Checkpoints(host.settings.launch.paths.session(session_id)).list() if session_id else ()
 
 
 @command("mcp")

@@ -206,9 +206,9 @@ class ChatScreen(ChatRequests):
         wanted = self._launch.settings.reasoning_effort
         effort = wanted if wanted and self._host.heeds_effort(self._model) else ""
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
-        facts = TitleFacts(
-            state.title, self._model, policy, state.branch or self.branch, effort, sandboxed, len(state.pending)
-        )
+        asked, private = len(state.pending), self._launch.private
+        branch = state.branch or self.branch
+        facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private)
         self.query_one(TitleLine).show(facts, self._muted)
 
     # What is being done

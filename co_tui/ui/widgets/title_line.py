@@ -23,6 +23,8 @@ class TitleFacts(NamedTuple):
     """Whether its commands are."""
     questions: int = 0
     """How many of its calls wait to be allowed."""
+    private: bool = False
+    """Whether nothing of it is kept."""
 
 
 class TitleLine(Static):
@@ -49,7 +51,8 @@ def _line(facts: TitleFacts, room: int) -> Text:
     effort = f"{facts.effort} effort" if facts.effort else ""
     asked = f"{facts.questions} to allow" if facts.questions else ""
     sandbox = "sandboxed" if facts.sandboxed else ""
-    told = (asked, one_line(model, 44), effort, facts.policy, sandbox, one_line(facts.branch, 24))
+    private = "private" if facts.private else ""
+    told = (asked, private, one_line(model, 44), effort, facts.policy, sandbox, one_line(facts.branch, 24))
     right = " · ".join(filter(None, told))
     line = Text(no_wrap=True)
     line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
