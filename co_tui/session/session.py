@@ -13,6 +13,7 @@ from co_tui.events import (
     QueueChanged,
     Ref,
     SessionEnd,
+    SessionPinned,
     SessionRename,
     SessionResume,
     SessionStart,
@@ -291,6 +292,10 @@ class Session:
         """Nothing may be under way while the history is rewritten."""
         await self._stop_turns()
         await self._compactor.discard(reason)
+
+    async def keep_first(self, pinned: bool = True) -> None:
+        """Let the session stand first in every list, or no longer."""
+        await self._recorder.record(SessionPinned(pinned=pinned))
 
     async def rename(self, title: str) -> None:
         await self._recorder.record(SessionRename(title=title, **self._place()))

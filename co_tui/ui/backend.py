@@ -18,6 +18,7 @@ from co_tui.ui.launch import Launch
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
     from co_tui.agent.models import ModelHandle
+    from co_tui.events import Fact
     from co_tui.session.environment import Environment
     from co_tui.session.recorder import Listener
     from co_tui.session.session import Session
@@ -148,13 +149,11 @@ class Backend:
         with store.claim(session_id):
             await asyncio.to_thread(store.delete, session_id)
 
-    async def rename(self, session_id: str, title: str) -> None:
-        """Rename a session that is not open here."""
-        from co_tui.events import SessionRename
-
+    async def log(self, session_id: str, fact: "Fact") -> None:
+        """Log something about a session that is not open here. Raises `SessionBusy` when it is elsewhere."""
         store = self.launch.store
         with store.claim(session_id):
-            await asyncio.wrap_future(store.writing().append(session_id, [SessionRename(title=title)]))
+            await asyncio.wrap_future(store.writing().append(session_id, [fact]))
 
     async def close(self) -> None:
         if self.fetching is not None:

@@ -23,6 +23,7 @@ from co_tui.ui.live_settings import LiveSettings
 from co_tui.ui.prompt_sender import PromptSender
 from co_tui.ui.resume_questions import ResumeQuestions
 from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.stored_sessions import StoredSessions
 from co_tui.ui.widgets.blocks import BlockBuilder
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class SessionController:
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.resume_questions = ResumeQuestions(questions.choose)
         self.hints = Hints(chat, launch.paths.hints)
+        self.stored = StoredSessions(self.backend, self)
         self.drafts = launch.store.prompt_drafts
         self._openings = 0
         self.parting_words = ""
@@ -369,20 +371,6 @@ class SessionController:
         if self._draft_timer is not None:
             self._draft_timer.stop()
 
-    async def rename_session(self, session_id: str, title: str) -> None:
-        self._require_engine()
-        if self.session is not None and self.session.id == session_id:
-            await self.session.rename(title)
-        else:
-            await self.backend.rename(session_id, title)
-
-    async def delete_session(self, session_id: str) -> None:
-        """For good. The open session is left first, and a new one begins."""
-        self._require_engine()
-        if session_id == self._session_id:
-            await self.switch_session("")
-        await self.backend.delete(session_id)
-
     def heeds_effort(self, model: str) -> bool:
         """Known once the engine is loaded."""
         if not self.backend.ready:
@@ -390,15 +378,6 @@ class SessionController:
         from co_tui.agent.reasoning import ignores_effort
 
         return not ignores_effort(model)
-
-    def _require_engine(self) -> None:
-        if not self.backend.ready:
-            raise StoreError("The engine is still loading; try again in a moment.")
-
-    def find_session(self, name: str) -> str:
-        """The id of a stored session, by a part of it. Raises `StoreError`."""
-        with self.launch.store.reading() as reading:
-            return reading.session(name).id
 
     async def close(self) -> bool:
         """Leave the session and the engine for good; False when that is under way already."""

@@ -195,7 +195,7 @@ async def test_a_deleted_session_leaves_no_checkpoint_behind(home: Path, provide
         done = await compacted(app, pilot)
         folder, session_id = app.launch.paths.session(app.controller.session_id), app.controller.session_id
         assert done.checkpoint_path.startswith(str(folder)) and folder.is_dir()
-        await app.controller.delete_session(session_id)
+        await app.controller.stored.delete(session_id)
         assert not folder.exists()
 
 

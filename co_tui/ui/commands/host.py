@@ -8,6 +8,7 @@ from textual.screen import Screen
 from co_tui.settings import Loaded, Settings
 from co_tui.ui.keys_in_force import KeyInForce
 from co_tui.ui.launch import Launch
+from co_tui.ui.stored_sessions import StoredSessions
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
@@ -25,9 +26,6 @@ class SessionChanges(Protocol):
     @property
     def session_id(self) -> str:
         """Of the session that is shown, open or not; empty before the first prompt."""
-
-    def find_session(self, name: str) -> str:
-        """The id of a stored session by its id or the beginning of it. Raises `StoreError`."""
 
     async def begin_session(self) -> None:
         """With the model and the policy of the session that is left."""
@@ -47,11 +45,9 @@ class SessionChanges(Protocol):
     async def choose_model(self, name: str) -> None:
         """For the session that the first prompt will start. Raises `ModelUnusable`."""
 
-    async def rename_session(self, session_id: str, title: str) -> None:
-        """Raises `StoreError`."""
-
-    async def delete_session(self, session_id: str) -> None:
-        """Raises `StoreError`."""
+    @property
+    def stored(self) -> StoredSessions:
+        """All of them, to be changed."""
 
 
 class SettingChanges(Protocol):

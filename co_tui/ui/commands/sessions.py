@@ -1,12 +1,12 @@
 """Commands that go from one session to another."""
 
-import asyncio
 from pathlib import Path
 
 from co_tui.inert import one_line
-from co_tui.paths import path_text, write_atomically
+from co_tui.paths import path_text
 from co_tui.ui.commands.host import NO_SESSION, CommandHost
 from co_tui.ui.commands.registry import command
+from co_tui.ui.exporting import export_file, write_export
 
 
 @command("sessions")
@@ -15,10 +15,17 @@ async def browse(host: CommandHost, _: str) -> None:
 
     launch, sessions = host.settings.launch, host.sessions
     chosen = await host.ask(
-        lambda: SessionsScreen(launch.store, path_text(launch.cwd), sessions.session_id, editor=sessions)
+        lambda: SessionsScreen(launch.store, path_text(launch.cwd), sessions.session_id, editor=sessions.stored)
     )
-    if chosen:
-        await resume(host, chosen)
+    if chosen is None:
+        return
+    if not chosen.forks:
+        await resume(host, chosen.session_id)
+        return
+    await sessions.stored.fork(chosen.session_id, chosen.upto)
+    if chosen.prompt:
+        host.give_back(chosen.prompt)
+    host.say("This is a copy; the session it came from stays as it was.")
 
 
 @command("resume")
@@ -26,7 +33,7 @@ async def resume(host: CommandHost, name: str) -> None:
     if not name:
         await browse(host, "")
         return
-    session_id = host.sessions.find_session(name)
+    session_id = host.sessions.stored.find(name)
     if session_id == host.sessions.session_id:
         host.say("That session is open already.")
     else:
@@ -54,31 +61,17 @@ async def export(host: CommandHost, arguments: str) -> None:
 
 def _export_to(arguments: str, cwd: Path, session_id: str) -> tuple[str, Path, bool]:
     """The format, the file, and whether the user named it."""
-    from co_tui.exchange.exporters import EXPORTERS, SUFFIXES, form_of
+    from co_tui.exchange.exporters import EXPORTERS, form_of
 
     word, _, rest = arguments.partition(" ")
     form, name = (word, rest.strip()) if word in EXPORTERS else ("", arguments.strip())
     form = form or (form_of(name) if name else "markdown")
-    return form, cwd / (Path(name).expanduser() if name else f"co-tui-{session_id}{SUFFIXES[form]}"), bool(name)
+    return form, cwd / Path(name).expanduser() if name else export_file(cwd, session_id, form), bool(name)
 
 
 async def _write(host: CommandHost, file: Path, session_id: str, form: str) -> None:
-    from co_tui.exchange.exporters import exported
-    from co_tui.exchange.exporters.hiding import keys_in
-
-    launch = host.settings.launch
-
-    def write() -> None:
-        with launch.store.reading() as reading:
-            text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))
-        write_atomically(file, text)
-
-    try:
-        await asyncio.to_thread(write)
-    except OSError as error:
-        host.fail(f"{one_line(path_text(file), 200)} cannot be written: {error.strerror or error}.")
-    else:
-        host.say(f"Written to {one_line(path_text(file), 200)}.")
+    await write_export(host.settings.launch, session_id, form, file)
+    host.say(f"Written to {one_line(path_text(file), 200)}.")
 
 
 @command("rename")

@@ -1,220 +1,373 @@
-"""The session browser: past sessions, filtered as one types, with a preview."""
+"""The session browser: past sessions, filtered as one types, searched as one pauses, with a preview."""
 
-from collections.abc import Awaitable
-from datetime import datetime
-from typing import ClassVar, Protocol
+import asyncio
+from collections.abc import Awaitable, Sequence
+from datetime import date, datetime
+from typing import ClassVar, Final, TypeVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Container, Vertical, VerticalScroll
 from textual.getters import query_one
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.timer import Timer
+from textual.widgets import Input, Static
 
-from co_tui.events import Message
-from co_tui.events.messages import pieces
-from co_tui.inert import inert, one_line
+from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
 from co_tui.store.port import Store
 from co_tui.store.values import SessionRow
-from co_tui.ui.formatting import money, tokens
+from co_tui.ui.formatting import folder
+from co_tui.ui.screens.session_choice import ChosenSession, SessionEditor
+from co_tui.ui.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
+from co_tui.ui.session_lines import SessionLine, lines_of, lines_under
+from co_tui.ui.session_preview import PreviewLook, preview_text
+from co_tui.ui.widgets.key_line import AllKeys
+from co_tui.ui.widgets.session_list import ListMarks, SessionList
 
-PREVIEW_EVENTS = 12
-PREVIEW_CHARS = 600
+T = TypeVar("T")
+PAUSE_S: Final = 0.25
+"""Whoever has not typed for so long wants to know what was said, too."""
+LOOK_S: Final = 0.04
+"""So long a session is highlighted before its preview is read: whoever runs through the list sees the heads."""
+TITLE_CHARS: Final = 200
+PUT_THERE: Final = "Deleted last"
 
 
-class SessionEditor(Protocol):
-    """Changes stored sessions. Both raise `StoreError`."""
-
-    async def rename_session(self, session_id: str, title: str) -> None: ...
-
-    async def delete_session(self, session_id: str) -> None: ...
-
-
-class SessionsScreen(Screen[str]):
-    """Gives the id of the session to open, or nothing."""
+class SessionsScreen(Screen[ChosenSession | None]):
+    """Typing filters; every action has a key."""
 
     CSS_PATH = "sessions.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "resume", "Resume", priority=True),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("pagedown", "move(10)", show=False, priority=True),
-        Binding("pageup", "move(-10)", show=False, priority=True),
-        Binding("ctrl+r", "rename", "Rename", priority=True),
-        Binding("ctrl+d", "delete", "Delete", priority=True),
-        Binding("escape,f2", "back", "Back", priority=True, key_display="esc"),
+        Binding("enter", "resume", "resume", priority=True, key_display="enter"),
+        Binding("enter", "restore", "restore", priority=True, key_display="enter"),
+        Binding("ctrl+f", "fork", "fork", priority=True),
+        Binding("ctrl+r", "rename", "rename", priority=True),
+        Binding("ctrl+k", "pin", "pin", priority=True),
+        Binding("ctrl+e", "export", "export", priority=True),
+        Binding("ctrl+d", "delete", "delete", priority=True),
+        Binding("ctrl+t", "trash", "trash", priority=True),
+        Binding("ctrl+t", "sessions", "sessions", priority=True),
+        Binding("ctrl+s", "sort", "order", priority=True),
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False, priority=True),
+        Binding("ctrl+home", "move(-1_000_000)", show=False, priority=True),
+        Binding("ctrl+end", "move(1_000_000)", show=False, priority=True),
+        Binding("escape", "clear", "clear", priority=True, key_display="esc"),
+        Binding("escape", "back", "back", priority=True, key_display="esc"),
+        Binding("f2", "leave", show=False, priority=True),
     ]
 
     filter = query_one("#filter", Input)
-    options = query_one(OptionList)
+    sessions = query_one(SessionList)
 
     def __init__(self, store: Store, cwd: str, present: str, editor: SessionEditor) -> None:
         super().__init__()
         self._editor = editor
-        self._reading = store.reading()
-        self._cwd = cwd
+        self._finder = SessionFinder(store, cwd)
         self._present = present
-        self._rows: dict[str, SessionRow] = {}
+        self._listed = Listed([], 0, 0)
+        self._found: Found | None = None
+        """What the search over all messages told for the present filter; None while it has not answered."""
+        self._in_trash = self._by_relevance = False
+        self._limit = FIRST_PAGE
+        self._pause: Timer | None = None
+        self._looking: Timer | None = None
+        self._looked_at: tuple[SessionRow | None, str] = (None, "")
         self._closed_already = False
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="columns"):
+        with Container(id="columns"):
             with Vertical(id="left"):
-                yield Input(id="filter", placeholder="Type to filter")
-                yield OptionList()
+                yield Input(id="filter", placeholder="Type to filter; pause to search all that was said")
+                yield Static(id="empty", markup=False)
+                yield SessionList()
             with VerticalScroll(id="preview", can_focus=False):
                 yield Static(id="preview-text", markup=False)
-        yield Footer(show_command_palette=False)
+        yield AllKeys()
 
     def on_mount(self) -> None:
         self.query_one("#preview").border_title = "Preview"
-        self._fill()
+        self._list()
         self.filter.focus()
 
     def on_unmount(self) -> None:
-        self._reading.close()
+        self._finder.close()
+
+    # What is listed
+
+    @property
+    def _typed(self) -> str:
+        return self.filter.value.strip()
 
     @on(Input.Changed, "#filter")
-    def _fill(self) -> None:
-        """List what fits; instant also among ten thousand."""
-        kept = self._highlighted()
+    def _filter(self) -> None:
+        """Titles and folders at once; what was said as soon as nobody types."""
+        self._limit, self._found = FIRST_PAGE, None
+        self._list()
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self.set_timer(PAUSE_S, self._search)
+        self.refresh_bindings()
+
+    def _list(self) -> None:
         try:
-            rows = self._reading.browse(self.filter.value.strip(), self._cwd)
+            self._listed = self._finder.listed(self._typed, in_trash=self._in_trash, limit=self._limit)
         except StoreError as error:
             self.notify(str(error), severity="error", markup=False)
-            rows = []
-        self._rows = {row.id: row for row in rows}
-        self.query_one("#left").border_title = f"Sessions · {self._count():,}"
-        self.options.clear_options()
-        group = ""
-        entries: list[Option] = []
-        for row in rows:
-            if (name := self._group(row)) != group:
-                group = name
-                entries.append(Option(Text(name, style="dim"), disabled=True))
-            entries.append(self._option(row))
-        if not entries:
-            text = "No session's title holds that." if self.filter.value else "No sessions yet."
-            entries.append(Option(Text(text, style="dim"), disabled=True))
-        self.options.add_options(entries)
-        ids = [option.id for option in entries]
-        wanted = kept.id if kept and kept.id in ids else next((name for name in ids if name), None)
-        self.options.highlighted = ids.index(wanted) if wanted else None
-        self._preview()
+            self._listed = Listed([], 0, 0)
+        self._show()
 
-    def _count(self) -> int:
+    def _search(self) -> None:
+        # The newest search takes the place of an older one, whose answer nobody hears then.
+        self.run_worker(self._find(self._typed), group="search", exclusive=True, exit_on_error=False)
+
+    async def _find(self, typed: str) -> None:
         try:
-            return self._reading.count()
-        except StoreError:
-            return 0
-
-    def _group(self, row: SessionRow) -> str:
-        where = "" if row.cwd == self._cwd else "Elsewhere · "
-        days = (datetime.now().astimezone().date() - datetime.fromisoformat(row.updated).astimezone().date()).days
-        when = "Today" if days <= 0 else "Yesterday" if days == 1 else "This week" if days < 7 else "Earlier"
-        return f"{where}{when}"
-
-    def _option(self, row: SessionRow) -> Option:
-        updated = datetime.fromisoformat(row.updated).astimezone()
-        today = updated.date() == datetime.now().astimezone().date()
-        when = f"{updated:%H:%M}" if today else f"{updated:%d %b}"
-        share = f"{row.share:.0%}" if row.share is not None else "–"
-        right = f"{when:>6} {share:>5} {row.messages:>5}m"
-        width = max(24, self.app.size.width // (1 if self.app.size.width < 90 else 2) - 6)
-        mark = "● " if row.id == self._present else ""
-        left = Text(f"{mark}{inert(row.title) or '(no prompt yet)'}", no_wrap=True)
-        left.truncate(width - len(right) - 1, overflow="ellipsis", pad=True)
-        return Option(Text.assemble(left, " ", (right, "dim")), id=row.id)
-
-    def _highlighted(self) -> SessionRow | None:
-        index = self.options.highlighted
-        if index is None or index >= self.options.option_count:
-            return None
-        return self._rows.get(self.options.get_option_at_index(index).id or "")
-
-    @on(OptionList.OptionHighlighted)
-    def _preview(self) -> None:
-        row = self._highlighted()
-        try:
-            text = self._preview_text(row) if row else Text()
+            by_relevance, in_trash = self._by_relevance, self._in_trash
+            found = await self._finder.found(typed, by_relevance=by_relevance, in_trash=in_trash)
         except StoreError as error:
-            text = Text(str(error))
-        self.query_one("#preview-text", Static).update(text)
+            self.notify(str(error), severity="error", markup=False)
+            found = Found()
+        if typed == self._typed:
+            self._found = found
+            self._show()
 
-    def _preview_text(self, row: SessionRow) -> Text:
-        text = Text.assemble((f"{inert(row.title)}\n", "bold"))
-        facts = (row.cwd, row.branch, row.model, row.policy)
-        text.append(" · ".join(inert(fact) for fact in facts if fact) + "\n", "dim")
-        counts = [f"{row.messages} messages", f"{tokens(row.tokens or 0)} tokens"]
-        counts += [f"cost {money(row.known_cost)}"] if row.tokens else []
-        counts += [f"{row.compactions} ◆"] if row.compactions else []
-        text.append(" · ".join(counts) + f"\n{row.id}\n", "dim")
-        for event in self._reading.last_events(row.id, PREVIEW_EVENTS):
-            if isinstance(event.fact, Message):
-                for role, said, _ in pieces(event.fact.message):
-                    if role in ("user", "assistant"):
-                        text.append("\nYou\n" if role == "user" else "\nco-tui\n", "bold")
-                        more = "…" if len(said) > PREVIEW_CHARS else ""
-                        text.append(f"{inert(said[:PREVIEW_CHARS])}{more}\n")
-        return text
+    def _show(self) -> None:
+        row, today = self.sessions.row, datetime.now().astimezone().date()
+        lines = self._lines(today)
+        self.sessions.show(lines, ListMarks(self._typed, self._present), keep=row.id if row is not None else "")
+        left, empty = self.query_one("#left"), self.query_one("#empty", Static)
+        left.border_title = self._told_count()
+        empty.update("" if lines else self._told_nothing())
+        empty.display = not lines
+        if not lines:
+            self._look()
+
+    def _lines(self, today: date) -> Sequence[SessionLine]:
+        rows, found = self._listed.rows, self._said_in
+        order = "by relevance" if self._by_relevance else "newest first"
+        heading = f"Said in {len(found):,}{self._more} {'others' if rows else 'sessions'}, {order}"
+        grouped = lines_under(PUT_THERE, rows, today) if self._in_trash else lines_of(rows, self._finder.cwd, today)
+        return [*grouped, *lines_under(heading, found, today)]
+
+    @property
+    def _said_in(self) -> list[SessionRow]:
+        """Sessions that hold what was typed, though not in their titles."""
+        known = {row.id for row in self._listed.rows}
+        return [hit.session for hit in self._found.hits if hit.session.id not in known] if self._found else []
+
+    @property
+    def _more(self) -> str:
+        """A sign that there are more than were looked for."""
+        return "+" if self._found is not None and self._found.is_more else ""
+
+    def _told_count(self) -> str:
+        name, listed = "Trash" if self._in_trash else "Sessions", self._listed
+        shown = f"{listed.matching + len(self._said_in):,}{self._more} of " if self._typed else ""
+        return f"{name} · {shown}{listed.of:,}"
+
+    def _told_nothing(self) -> str:
+        if self._typed and self._found is None:
+            return f"No title holds “{one_line(self._typed, 60)}”; looking through all that was said…"
+        if self._typed:
+            return f"Nothing found for “{one_line(self._typed, 60)}”; esc clears."
+        if self._in_trash:
+            return "The trash is empty. What you delete can be taken out of here again; esc goes back to the sessions."
+        return "No sessions yet: the first prompt in the chat starts one. esc goes back there."
+
+    @on(SessionList.NearEnd)
+    def _load_more(self) -> None:
+        if not self._listed.is_whole and len(self._listed.rows) >= self._limit:
+            self._limit *= 4
+            self._list()
+
+    # The preview
+
+    @on(SessionList.Highlighted)
+    def _look(self) -> None:
+        """The head at once, from what is known; what was said a moment later."""
+        row = self.sessions.row
+        if (row, self._typed) == self._looked_at:
+            return
+        self._looked_at = (row, self._typed)
+        self._show_preview(row, Previewed())
+        self.refresh_bindings()
+        if self._looking is not None:
+            self._looking.stop()
+        if row is not None:
+            self._looking = self.set_timer(LOOK_S, lambda: self._read_preview(row))
+
+    def _read_preview(self, row: SessionRow) -> None:
+        self.run_worker(self._preview(row), group="preview", exclusive=True, exit_on_error=False)
+
+    async def _preview(self, row: SessionRow) -> None:
+        try:
+            previewed = await self._finder.previewed(row.id, self._typed)
+        except StoreError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if row == self.sessions.row:
+            self._show_preview(row, previewed)
+
+    def _show_preview(self, row: SessionRow | None, previewed: Previewed) -> None:
+        text = Text()
+        if row is not None:
+            part = self.sessions.get_component_rich_style
+            look = PreviewLook(part("session-list--figures", partial=True), part("session-list--match", partial=True))
+            text = preview_text(row, previewed, look, note=self._noted(row))
+        self.query_one("#preview-text", Static).update(text)
+        self.query_one("#preview").scroll_home(animate=False)
+
+    def _noted(self, row: SessionRow) -> str:
+        if row.id == self._present:
+            return "● open in this chat"
+        return "open in another co-tui" if self._finder.is_open_elsewhere(row.id) else ""
+
+    # Keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys for what cannot be done now are not shown."""
+        if not self.is_mounted:
+            return True
+        if action in ("resume", "fork", "rename", "pin", "trash"):
+            return not self._in_trash
+        if action in ("restore", "sessions"):
+            return self._in_trash
+        if action in ("clear", "sort"):
+            return bool(self._typed)
+        return not self._typed if action == "back" else True
 
     def action_move(self, step: int) -> None:
-        for _ in range(abs(step)):
-            if step > 0:
-                self.options.action_cursor_down()
-            else:
-                self.options.action_cursor_up()
+        self.sessions.move(step)
 
-    def action_resume(self) -> None:
-        if (row := self._highlighted()) is not None:
-            self._close(row.id)
+    def action_page(self, direction: int) -> None:
+        self.sessions.move(direction * max(1, self.sessions.size.height - 2))
 
-    @on(OptionList.OptionSelected)
-    def _clicked(self, event: OptionList.OptionSelected) -> None:
-        self._close(event.option_id or "")
+    def action_sort(self) -> None:
+        self._by_relevance = not self._by_relevance
+        self._search()
 
-    def _close(self, session_id: str) -> None:
-        if not self._closed_already:
-            self._closed_already = True
-            self.dismiss(session_id)
+    def action_trash(self) -> None:
+        self._turn_to(in_trash=True)
+
+    def action_sessions(self) -> None:
+        self._turn_to(in_trash=False)
+
+    def _turn_to(self, *, in_trash: bool) -> None:
+        self._in_trash, self._limit, self._found = in_trash, FIRST_PAGE, None
+        self._list()
+        self._search()
+        self.refresh_bindings()
+
+    def action_clear(self) -> None:
+        self.filter.value = ""
 
     def action_back(self) -> None:
-        self._close("")
+        if self._in_trash:
+            self._turn_to(in_trash=False)
+        else:
+            self._close(None)
+
+    def action_leave(self) -> None:
+        self._close(None)
+
+    @on(SessionList.Chosen)
+    async def _clicked(self) -> None:
+        await self.run_action("restore" if self._in_trash else "resume")
+
+    def action_resume(self) -> None:
+        if (row := self.sessions.row) is not None:
+            self._close(ChosenSession(row.id))
+
+    def _close(self, chosen: ChosenSession | None) -> None:
+        if not self._closed_already:
+            self._closed_already = True
+            self.dismiss(chosen)
+
+    # What is done with the highlighted session
+
+    def action_fork(self) -> None:
+        if (row := self.sessions.row) is not None:
+            self._do(self._fork(row))
+
+    async def _fork(self, row: SessionRow) -> None:
+        """From its end, or from before any of its prompts, which comes back to be said otherwise."""
+        from co_tui.ui.screens.messages import ChooseMessageScreen, Row
+
+        prompts = {each.seq: each for each in await self._finder.prompts(row.id)}
+        end = (row.last_seq + 1, 0)
+        rows = [Row((each.seq, 0), each.turn, "you", one_line(each.text, TITLE_CHARS)) for each in prompts.values()]
+        rows.append(Row(end, 0, "the end", "all of it"))
+        title = "Go on in a copy from before…"
+        chosen = await self._ask(ChooseMessageScreen(title, rows, "go on in a copy from there"))
+        if chosen == end:
+            self._close(ChosenSession(row.id, forks=True))
+        elif chosen is not None:
+            seq, _ = chosen
+            self._close(ChosenSession(row.id, forks=True, upto=seq - 1, prompt=prompts[seq].text))
 
     def action_rename(self) -> None:
-        row = self._highlighted()
-        if row is not None:
-            from co_tui.ui.screens.question import AskScreen
+        if (row := self.sessions.row) is not None:
+            self._do(self._rename(row))
 
-            def renamed(title: str | None) -> None:
-                if title and title.strip():
-                    self.run_worker(self._rename(row, title.strip()), exit_on_error=False)
+    async def _rename(self, row: SessionRow) -> None:
+        from co_tui.ui.screens.question import AskScreen
 
-            self.app.push_screen(AskScreen("Rename", row.title), renamed)
+        title = await self._ask(AskScreen("Rename", row.title))
+        if title and title.strip():
+            await self._editor.rename(row.id, one_line(title, TITLE_CHARS))
 
-    async def _rename(self, row: SessionRow, title: str) -> None:
-        await self._changed(self._editor.rename_session(row.id, one_line(title, 200)))
+    def action_pin(self) -> None:
+        if (row := self.sessions.row) is not None:
+            self._do(self._editor.keep_first(row.id, not row.pinned))
+
+    def action_restore(self) -> None:
+        if (row := self.sessions.row) is not None:
+            self._do(self._editor.restore(row.id))
 
     def action_delete(self) -> None:
-        row = self._highlighted()
-        if row is not None:
-            from co_tui.ui.screens.question import ConfirmScreen
+        if (row := self.sessions.row) is not None:
+            self._do(self._delete(row))
 
-            def confirmed(yes: bool | None) -> None:
-                if yes:
-                    self.run_worker(self._changed(self._editor.delete_session(row.id)), exit_on_error=False)
+    async def _delete(self, row: SessionRow) -> None:
+        from co_tui.ui.screens.question import ConfirmScreen
 
-            question = f"Delete “{one_line(row.title, 50)}” with its {row.messages} messages for good?"
-            self.app.push_screen(ConfirmScreen(question), confirmed)
+        name = f"“{one_line(row.title, 50)}”" if row.title else "this session"
+        for_good = f"Delete {name} with its {row.messages:,} messages for good?"
+        to_trash = f"Put {name} into the trash? ctrl+t shows what is there, and takes it out again."
+        if await self._ask(ConfirmScreen(for_good if self._in_trash else to_trash)):
+            delete = self._editor.delete if self._in_trash else self._editor.trash
+            await delete(row.id)
 
-    async def _changed(self, change: Awaitable[None]) -> None:
+    def action_export(self) -> None:
+        if (row := self.sessions.row) is not None:
+            self._do(self._export(row))
+
+    async def _export(self, row: SessionRow) -> None:
+        from co_tui.ui.screens.export import ExportScreen
+
+        if form := await self._ask(ExportScreen()):
+            file = await self._editor.export(row.id, form)
+            self.notify(f"Written to {one_line(folder(file, 200), 200)}", timeout=10, markup=False)
+
+    def _do(self, work: Awaitable[None]) -> None:
+        self.run_worker(self._done(work), group="changes", exit_on_error=False)
+
+    async def _done(self, work: Awaitable[None]) -> None:
+        """What goes wrong is a sentence, and the list is as it is now."""
         try:
-            await change
-        except StoreError as error:
+            await work
+        except (StoreError, OSError) as error:
             self.notify(str(error), severity="error", markup=False)
-        self._fill()
+        if not self._closed_already:
+            self._list()
+
+    async def _ask(self, screen: Screen[T]) -> T | None:
+        return await asyncio.shield(self.app.push_screen(screen, wait_for_dismiss=True))

@@ -3,6 +3,7 @@
 from rich.style import Style
 from rich.text import Text
 from textual.app import RenderResult
+from textual.geometry import Size
 from textual.widget import Widget
 
 GAP = "  "
@@ -23,16 +24,20 @@ class KeyLine(Widget):
         self.auto_links = False  # keys are no links to read
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
-    def render(self) -> RenderResult:
-        shown = [
+    @property
+    def _shown(self) -> list[tuple[str, str, str, bool]]:
+        """Key, label, action, and whether it can be done now."""
+        return [
             (self.app.get_key_display(each.binding), each.binding.description, each.binding.action, each.enabled)
             for each in self.screen.active_bindings.values()
             if each.binding.show
         ]
+
+    def render(self) -> RenderResult:
         # What belongs to the place the focus is in comes first; the palette has everything.
         room = self.size.width - len(f"{GAP}{MORE[0]} {MORE[1]}")
         line = Text(no_wrap=True)
-        for key, label, action, enabled in shown:
+        for key, label, action, enabled in self._shown:
             item = self._item(key, label, action if enabled else "")
             gap = GAP if line else ""
             if line.cell_len + len(gap) + item.cell_len > room:
@@ -47,3 +52,33 @@ class KeyLine(Widget):
         text = Text.assemble((key, self.get_component_rich_style("key-line--key", partial=True)), f" {label}")
         text.stylize(Style.from_meta({"@click": action if "." in action else f"screen.{action}"}))
         return text
+
+
+class AllKeys(KeyLine):
+    """Every key that applies, on as many lines as it takes; none is broken in two."""
+
+    DEFAULT_CSS = "AllKeys { height: auto; max-height: 3; }"
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh(layout=True))
+
+    @property
+    def _shown(self) -> list[tuple[str, str, str, bool]]:
+        """In the order in which the screen names them, whoever has the focus."""
+        named = [binding.action for bindings in self.screen._bindings.key_to_bindings.values() for binding in bindings]
+        return sorted(super()._shown, key=lambda key: named.index(key[2]) if key[2] in named else len(named))
+
+    def render(self) -> RenderResult:
+        return Text("\n").join(self._rows(self.content_size.width))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._rows(width))
+
+    def _rows(self, width: int) -> list[Text]:
+        rows = [Text(no_wrap=True)]
+        for key, label, action, enabled in self._shown:
+            item = self._item(key, label, action if enabled else "")
+            if rows[-1] and rows[-1].cell_len + len(GAP) + item.cell_len > width:
+                rows.append(Text(no_wrap=True))
+            rows[-1].append(GAP if rows[-1] else "").append_text(item)
+        return rows

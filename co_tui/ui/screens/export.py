@@ -1,0 +1,33 @@
+"""As what a session is exported."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from co_tui.ui.screens.dialog import Dialog
+
+
+class ExportScreen(Dialog[str]):
+    """Answers with the name of a format; Esc gives none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "say('markdown')"),
+        Binding("h", "say('html')"),
+        Binding("j", "say('jsonl')"),
+        Binding("escape", "cancel"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Export into this folder"
+            yield Static("m  Markdown, to read\nh  HTML, one page to show\nj  JSONL, to import again", markup=False)
+            yield Static("esc back", classes="keys", markup=False)
+
+    def action_say(self, form: str) -> None:
+        self.answer(form)
+
+    def action_cancel(self) -> None:
+        self.withdraw()

@@ -1,0 +1,101 @@
+"""The stored sessions as a whole: found, renamed, pinned, copied, exported, deleted, whichever is open here."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from co_tui.paths import path_text
+from co_tui.store.errors import StoreError
+from co_tui.ui.backend import Backend
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+
+class OpenSession(Protocol):
+    """The session that is open here, and leaving it."""
+
+    @property
+    def session(self) -> "Session | None": ...
+
+    @property
+    def session_id(self) -> str:
+        """Of the session that is shown, open or not."""
+
+    async def switch_session(self, session_id: str) -> None:
+        """An empty id begins a new one."""
+
+
+class StoredSessions:
+    """One that is open here is changed by itself, one that is open elsewhere not at all. All raise `StoreError`."""
+
+    def __init__(self, backend: Backend, here: OpenSession) -> None:
+        self._backend, self._here = backend, here
+
+    def find(self, name: str) -> str:
+        """The id of a session, by a part of it."""
+        with self._backend.launch.store.reading() as reading:
+            return reading.session(name).id
+
+    async def rename(self, session_id: str, title: str) -> None:
+        from co_tui.events import SessionRename
+
+        if (session := self._open(session_id)) is not None:
+            await session.rename(title)
+        else:
+            await self._backend.log(session_id, SessionRename(title=title))
+
+    async def keep_first(self, session_id: str, pinned: bool) -> None:
+        """In every list, or no longer."""
+        from co_tui.events import SessionPinned
+
+        if (session := self._open(session_id)) is not None:
+            await session.keep_first(pinned)
+        else:
+            await self._backend.log(session_id, SessionPinned(pinned=pinned))
+
+    async def trash(self, session_id: str) -> None:
+        from co_tui.events import SessionTrashed
+
+        await self._leave(session_id)
+        await self._backend.log(session_id, SessionTrashed())
+
+    async def restore(self, session_id: str) -> None:
+        """Out of the trash."""
+        from co_tui.events import SessionTrashed
+
+        self._require_engine()
+        await self._backend.log(session_id, SessionTrashed(trashed=False))
+
+    async def delete(self, session_id: str) -> None:
+        """For good."""
+        await self._leave(session_id)
+        await self._backend.delete(session_id)
+
+    async def fork(self, session_id: str, upto: int | None = None) -> None:
+        """Go on in a copy, of all of it or up to a seq."""
+        self._require_engine()
+        await self._here.switch_session(await self._backend.fork(session_id, upto))
+
+    async def export(self, session_id: str, form: str) -> str:
+        """Write it into the present folder; returns the file."""
+        from co_tui.ui.exporting import export_file, write_export
+
+        launch = self._backend.launch
+        file = export_file(launch.cwd, session_id, form)
+        await write_export(launch, session_id, form, file)
+        return path_text(file)
+
+    def _open(self, session_id: str) -> "Session | None":
+        """The session, when it is open here."""
+        self._require_engine()
+        session = self._here.session
+        return session if session is not None and session.id == session_id else None
+
+    async def _leave(self, session_id: str) -> None:
+        """A new session begins where this one was shown."""
+        self._require_engine()
+        if session_id == self._here.session_id:
+            await self._here.switch_session("")
+
+    def _require_engine(self) -> None:
+        if not self._backend.ready:
+            raise StoreError("The engine is still loading; try again in a moment.")
