@@ -6,9 +6,11 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.support.command import Command
 from tests.support.here import Here
+from tests.support.pictures import Pictures
 from tests.support.provider import Provider
 
 if hasattr(signal, "SIGHUP"):
@@ -18,6 +20,16 @@ if hasattr(signal, "SIGHUP"):
 # Reading the machine's certificates takes as long as a turn, and no server of the tests has one.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pictures", metavar="FOLDER", type=Path, help="draw the screens that are compared there, as SVG")
+
+
+@pytest.fixture
+def pictures(snapshot: SnapshotAssertion, request: pytest.FixtureRequest) -> Pictures:
+    """Compares a screen with how it looked, at several sizes, dark and light."""
+    return Pictures(snapshot, request.config.getoption("--pictures"), request.node.name)
 
 
 @pytest.fixture

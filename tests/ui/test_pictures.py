@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from co_tui.events import (
     Clear,
@@ -23,6 +24,7 @@ from co_tui.ui.widgets import compacting, gauge
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.timeline import Timeline
+from tests.support.pictures import SIZES, Pictures
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
 
@@ -77,7 +79,7 @@ def conversation() -> list[Event]:
     ]
 
 
-async def shown(pilot) -> None:
+async def shown(pilot: Pilot[None]) -> None:
     """Until the conversation is on the screen."""
     await until(pilot, lambda: pilot.app.controller.state.turn)
 
@@ -96,10 +98,8 @@ class Frozen(CoTui):
         self.chat.prompt.cursor_blink = False
 
 
-@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40)], ids=str)
-@pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
-def test_chat(snap_compare, home: Path, provider: Provider, size: tuple[int, int], dark: bool) -> None:
-    assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=size, run_before=shown)
+async def test_chat(pictures: Pictures, home: Path, provider: Provider) -> None:
+    await pictures(Frozen(launch_for(home, provider)), shown, (*SIZES, (200, 60)))
 
 
 class Compacted(Frozen):
@@ -130,73 +130,77 @@ class Compacted(Frozen):
             self.chat.hear(event, self.controller.bridge.state)
 
 
-@pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
-def test_compaction_opened(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
-    async def before(pilot) -> None:
+async def test_compaction_opened(pictures: Pictures, home: Path, provider: Provider) -> None:
+    async def opened(pilot: Pilot[None]) -> None:
         await until(pilot, lambda: pilot.app.controller.state.compactions)
         pilot.app.chat.query_one(Timeline).focus()
         await pilot.press("end", "enter")
         await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
 
-    app = Compacted(launch_for(home, provider), dark=dark)
-    assert snap_compare(app, terminal_size=(120, 40), run_before=before)
+    await pictures(Compacted(launch_for(home, provider)), opened)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-def test_compacting(snap_compare, home: Path, provider: Provider, size: tuple[int, int], monkeypatch) -> None:
-    class Clock:
-        @staticmethod
-        def monotonic() -> float:
-            return 1_000.0
+class Clock:
+    """Stands still."""
 
+    @staticmethod
+    def monotonic() -> float:
+        return 1_000.0
+
+
+async def test_compacting(pictures: Pictures, home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compacting, "time", Clock)
     app = Compacted(launch_for(home, provider))
     app.running = CompactionStart(trigger="blocking", messages=32)
-    assert snap_compare(app, terminal_size=size, run_before=shown)
+    await pictures(app, shown)
 
 
-def test_in_the_background(snap_compare, home: Path, provider: Provider, monkeypatch) -> None:
+async def test_in_the_background(
+    pictures: Pictures, home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gauge, "MOVE_S", 1e9)
     app = Compacted(launch_for(home, provider))
     app.running = CompactionStart(trigger="background", messages=32, blocks=False)
-    assert snap_compare(app, terminal_size=(120, 40), run_before=shown)
+    await pictures(app, shown)
 
 
-@pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
-def test_help(snap_compare, home: Path, provider: Provider, dark: bool) -> None:
-    async def before(pilot) -> None:
+async def test_help(pictures: Pictures, home: Path, provider: Provider) -> None:
+    async def opened(pilot: Pilot[None]) -> None:
         await shown(pilot)
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen) and pilot.app.screen.focused)
 
-    assert snap_compare(Frozen(launch_for(home, provider), dark=dark), terminal_size=(80, 24), run_before=before)
+    await pictures(Frozen(launch_for(home, provider)), opened)
 
 
-def test_completions(snap_compare, home: Path, provider: Provider) -> None:
-    async def before(pilot) -> None:
+async def test_completions(pictures: Pictures, home: Path, provider: Provider) -> None:
+    async def offered(pilot: Pilot[None]) -> None:
         await shown(pilot)
         await pilot.press("slash", "c")
         await until(pilot, lambda: pilot.app.chat.query_one(Completions).display)
 
-    assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
+    await pictures(Frozen(launch_for(home, provider)), offered)
 
 
-def test_drawer(snap_compare, home: Path, provider: Provider) -> None:
-    async def before(pilot) -> None:
+async def test_drawer(pictures: Pictures, home: Path, provider: Provider) -> None:
+    async def opened(pilot: Pilot[None]) -> None:
         await shown(pilot)
+        await pilot.resize_terminal(80, 24)
         await pilot.press("f4")
-        await until(
-            pilot, lambda: pilot.app.chat.has_class("-drawer") and pilot.app.chat.query_one(Timeline).size.height
-        )
+        chat = pilot.app.chat
+        await until(pilot, lambda: chat.has_class("-drawer") and chat.query_one(Timeline).size.height)
 
-    assert snap_compare(Frozen(launch_for(home, provider)), terminal_size=(80, 24), run_before=before)
+    await pictures(Frozen(launch_for(home, provider)), opened, SIZES[:2])
 
 
-def test_first_start(snap_compare, home: Path) -> None:
+async def test_first_start(pictures: Pictures, home: Path) -> None:
     class Empty(CoTui):
         def load_engine(self) -> None:
             self.chat.branch = "main"
             self.chat.show_state(self.controller.bridge.state)
             self.chat.prompt.cursor_blink = False
 
-    assert snap_compare(Empty(launch_for(home)), terminal_size=(80, 24))
+    async def started(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+
+    await pictures(Empty(launch_for(home)), started)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from co_tui.ui.screens.models import ModelScreen, ModelsKnown
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.question import QuestionPanel
+from tests.support.pictures import Pictures, Scene
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
 
@@ -165,8 +165,6 @@ WHICH = ModelQuestion(
     options=("hello", "hallo", "both, chosen by the language of whoever is greeted"),
 )
 
-Scene = Callable[[Any], Awaitable[None]]
-
 
 def asked(question: ApprovalQuestion | ModelQuestion) -> Scene:
     async def scene(pilot: Any) -> None:
@@ -234,6 +232,5 @@ SCENES: dict[str, Scene] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-def test_at_work(snap_compare, home: Path, provider: Provider, scene: str, size: tuple[int, int]) -> None:
-    assert snap_compare(AtWork(launch_for(home, provider)), terminal_size=size, run_before=SCENES[scene])
+async def test_at_work(pictures: Pictures, home: Path, provider: Provider, scene: str) -> None:
+    await pictures(AtWork(launch_for(home, provider)), SCENES[scene])
