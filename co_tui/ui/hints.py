@@ -26,7 +26,7 @@ SIDE = Hint("side", "F4 shows how full the context is, and what has happened.", 
 FOLDS = Hint("folds", "Ctrl+O opens what the tools did; Tab, then ] and Enter, one of them.", frozenset({"folds"}))
 COMPACTED = Hint(
     "compacted",
-    "Nothing is lost: Enter on ◆ in the timeline opens what was replaced, /undo takes it back.",
+    "Nothing is lost: Ctrl+L, then Enter on ◆, opens what was replaced.",
     frozenset({"timeline", "undo"}),
 )
 

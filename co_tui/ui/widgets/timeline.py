@@ -41,6 +41,7 @@ class Timeline(OptionList):
         scrollbar-gutter: stable;
     }
     Timeline > .option-list--option { padding: 0; }
+    Timeline:focus > .option-list--option-highlighted { background: $primary 25%; }
     Timeline > .timeline--light { color: $muted; }
     Timeline > .timeline--normal { color: $foreground; }
     Timeline > .timeline--notable { color: $warning; }
