@@ -90,6 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     _model_options(compact)
     _json_option(compact)
 
+    learning = commands.add_parser(
+        "subconscious", help="note what a session taught, for later ones in its repository and branch"
+    )
+    learning.add_argument("id", type=shell_text, metavar="ID")
+    _model_options(learning)
+
     config = commands.add_parser("config", help="show settings and where they come from, or set one")
     config.add_argument("key", type=shell_text, nargs="?", metavar="KEY")
     config.add_argument("value", type=shell_text, nargs="?", metavar="VALUE")

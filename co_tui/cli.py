@@ -1,6 +1,5 @@
 """The command line. Reads the environment here and nowhere below; imports each command's code when it runs."""
 
-import errno
 import gc
 import os
 import sys
@@ -23,7 +22,7 @@ from co_tui.headless.output import (
 )
 from co_tui.headless.stopping import leave_signals_to_the_app
 from co_tui.inert import one_line
-from co_tui.paths import Paths, locate, path_text
+from co_tui.paths import Paths, locate, path_text, present_folder
 from co_tui.settings import DEBUG_VARIABLE, load
 from co_tui.store.errors import SessionNotFound, StoreError
 from co_tui.store.sqlite.store import SqliteStore
@@ -114,7 +113,7 @@ def _options(arguments: Sequence[str]) -> "Options":
 
 def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
-    environ, cwd = os.environ, _present_folder()
+    environ, cwd = os.environ, present_folder()
     paths = locate(environ)
     given = {"model": getattr(options, "model", None), "policy": getattr(options, "policy", None)}
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
@@ -158,6 +157,11 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
             return show_context(context, options.id, as_json=options.json)
         case "compact":
             return _run_compact(options, context, environ, cwd)
+        case "subconscious":
+            _hush_libraries(environ)
+            from co_tui.headless.subconscious import subconscious
+
+            return subconscious(context, options.id, environ=environ, cwd=cwd)
         case "lab":
             return _run_lab(options, context, environ, cwd)
         case "import":
@@ -201,13 +205,6 @@ def _run_sessions(options: "Options", context: CommandContext) -> int:
     from co_tui.headless.listing import sessions
 
     return sessions(context, search=options.search, limit=options.limit, as_json=options.json, in_trash=options.trash)
-
-
-def _present_folder() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise FileNotFoundError(errno.ENOENT, "it was deleted while you are in it", "The present folder") from None
 
 
 def _open_app(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:

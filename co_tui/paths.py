@@ -103,6 +103,14 @@ def locate(environ: Mapping[str, str]) -> Paths:
     )
 
 
+def present_folder() -> Path:
+    """Where the command was given. Raises OSError that says why there is none."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "it was deleted while you are in it", "The present folder") from None
+
+
 def ensure_dir(folder: Path) -> Path:
     """Create `folder` and its missing parents, owner-only."""
     missing = [folder, *folder.parents]

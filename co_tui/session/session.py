@@ -20,6 +20,7 @@ from co_tui.events import (
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
+from co_tui.session.board_process import update_beside
 from co_tui.session.board_update import UpdatedBoard
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
@@ -335,6 +336,7 @@ class Session:
             self._recorder.close()
             await self._runtime.model_handle.close()
             self._lock.release()
+        update_beside(self._environment, self.state)
         return unsaid
 
     async def _stop_turns(self, *, leaving: bool = False) -> list[str]:

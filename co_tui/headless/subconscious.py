@@ -1,0 +1,82 @@
+"""`co-tui subconscious`: what a session taught goes to the context board of its repository and branch."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from co_tui.agent.catalogue import choose
+from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.models import config_for, open_model
+from co_tui.exchange.exporters.hiding import keys_in
+from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
+from co_tui.inert import one_line
+from co_tui.session.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact, told_change
+from co_tui.session.checkout import repository_branch_of
+from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.state.replay import replay
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import COMMAND_LINE
+from co_tui.store.board_text import BoardChange
+from co_tui.store.context_board import ContextBoard
+from co_tui.store.errors import SessionBusy
+
+
+def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, str], cwd: Path) -> int:
+    """Only reads the session, so that it can go on meanwhile. Returns the exit code."""
+    with context.store.reading() as reading:
+        row = reading.session(name)
+        state = replay(reading.events(row.id))
+    # A session belongs to the repository it took place in, wherever the command is given.
+    here = Path(state.cwd) if state.cwd and Path(state.cwd).is_dir() else cwd
+    board = ContextBoard(context.paths.boards, *repository_branch_of(here))
+    try:
+        updated = asyncio.run(_updated(context, state, board, environ))
+    except (BoardRefused, ModelUnusable) as refused:
+        say(str(refused))
+        return FAILED
+    if updated is not None:
+        _log(context, state.session_id, board, updated)
+        _print(updated.change)
+    return DONE
+
+
+async def _updated(
+    context: CommandContext, state: SessionState, board: ContextBoard, environ: Mapping[str, str]
+) -> UpdatedBoard | None:
+    messages = ParsedMessages().messages(state.history)
+    if not messages:
+        raise BoardRefused("Nothing was said in that session that could be learnt from.")
+    settings = context.loaded.settings
+    named = context.loaded.origins["model"].source
+    usual = choose(settings.model, named, environ, settings.base_url).model
+    name = usual if named == COMMAND_LINE else settings.summarization_model or state.model or usual
+    model_handle = await open_model(name, config_for(settings, environ, context.paths.models))
+    update = BoardUpdate(
+        board,
+        model_handle,
+        messages,
+        state.session_id,
+        timeout_s=settings.compaction_timeout_s,
+        keys=keys_in(environ),
+    )
+    try:
+        return await update.run()
+    finally:
+        await model_handle.close()
+
+
+def _log(context: CommandContext, session_id: str, board: ContextBoard, updated: UpdatedBoard) -> None:
+    """In the session's log, unless it is open elsewhere by now: one session has one writer."""
+    try:
+        with context.store.claim(session_id):
+            fact = changed_fact(board, updated.change, updated.bill)
+            context.store.writing().append(session_id, [fact]).result()
+    except SessionBusy:
+        say("The session is open elsewhere: the change of the board is not in its log.")
+
+
+def _print(change: BoardChange) -> None:
+    for sign, entries in (("+", change.added), ("-", change.pruned)):
+        for entry in entries:
+            put(f"{sign} {one_line(entry.text, 500)}")
+    say(f"Context board: {told_change(change)}.")

@@ -1,0 +1,51 @@
+"""What a session taught goes to the board, by a command or by itself once the session is left."""
+
+import json
+import time
+
+from co_tui.session.checkout import repository_branch_of
+from co_tui.store.context_board import ContextBoard
+from tests.support.command import Command
+from tests.support.here import Here
+from tests.support.provider import Provider, Reply
+
+LEARNS = [
+    Reply(text="", tool=("context_board", json.dumps({"action": "add", "text": "Tests run with uv."}))),
+    Reply(text="That is all."),
+]
+
+
+def on_board(command: Command) -> list[str]:
+    board = ContextBoard(command.home / "data" / "boards", *repository_branch_of(command.cwd))
+    return [entry.text for entry in board.read().entries]
+
+
+def test_a_stored_session_is_learnt_from(served_here: Here, provider: Provider) -> None:
+    provider.window = 32_000
+    assert served_here("run", "-p", "We test with uv.").code == 0
+    (row,) = served_here("sessions", "--json").objects
+    provider.script = list(LEARNS)
+    done = served_here("subconscious", row["id"])
+    assert (done.code, done.out, on_board(served_here)) == (0, "+ Tests run with uv.\n", ["Tests run with uv."])
+    assert "1 added" in done.err and "We test with uv." in json.dumps(provider.requests[-1]["messages"])
+    provider.script = [Reply(status=500, body="{}")]
+    failed = served_here("subconscious", row["id"])
+    assert failed.code == 1 and "The board stays as it is" in failed.err
+    assert served_here("subconscious", "nobody").code == 1
+    assert served_here("run", "-p", "And now?").code == 0
+    assert "- Tests run with uv." in provider.requests[-1]["messages"][0]["content"]
+    figures = served_here("context", served_here("sessions", "--json").objects[0]["id"], "--json").objects[0]
+    assert figures["board_entries"] == 1 and figures["board_tokens"] > 10
+
+
+def test_a_session_that_is_left_teaches_by_itself_and_nobody_waits(served: Command, provider: Provider) -> None:
+    provider.window = 32_000
+    served.environ["CO_TUI_BOARD_UPDATES"] = "on"
+    assert served("run", "-p", "We test with uv.").code == 0
+    assert len(provider.requests) == 1, "too little was said to learn from"
+    provider.script = [Reply(), *LEARNS]
+    assert served("run", "--continue", "-p", "Always.").code == 0
+    until = time.monotonic() + 60
+    while not on_board(served) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert on_board(served) == ["Tests run with uv."]
