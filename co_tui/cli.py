@@ -279,10 +279,11 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
 
     code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
     if code == DONE:
-        from co_tui.headless.housekeeping import clean_up_after_command
+        from co_tui.session.clean_up import clean_up_now
 
         with SqliteStore(context.paths) as store:  # the session's own was closed with it
-            clean_up_after_command(context._replace(store=store))
+            if words := clean_up_now(store, context.loaded):
+                say(words)
     return code
 
 

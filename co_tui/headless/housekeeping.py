@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
 from co_tui.paths import PROJECT_FILE
+from co_tui.session.clean_up import policy_that_says_so
 from co_tui.session.wording import told_clean_up
-from co_tui.settings import Loaded
-from co_tui.store.errors import StoreError
 from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
 from co_tui.store.values import SessionRow
 
@@ -19,7 +18,7 @@ def prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
     what = due(
         context.store,
         retention_days=days,
-        policy=_policy_that_says_so(context.loaded) if named_by_folder else "",
+        policy=policy_that_says_so(context.loaded) if named_by_folder else "",
         now=datetime.now(UTC),
     )
     done = what if dry_run else clean_up(context.store, what)
@@ -29,26 +28,6 @@ def prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
             "that were not used for 30 days.")  # fmt: skip
     say(told_clean_up(done, days, dry_run=dry_run) or "Nothing to clean up.")
     return DONE
-
-
-def clean_up_after_command(context: CommandContext) -> None:
-    """The same beside an ordinary command: told when there was something, and no reason for it to fail."""
-    loaded = context.loaded
-    days = loaded.settings.retention_days
-    try:
-        what = due(context.store, retention_days=days, policy=_policy_that_says_so(loaded), now=datetime.now(UTC))
-        done = clean_up(context.store, what) if what else what
-    except (StoreError, OSError) as error:
-        say(f"Old sessions were not cleaned up: {error}")
-        return
-    if words := told_clean_up(done, days):
-        say(words)
-
-
-def _policy_that_says_so(loaded: Loaded) -> str:
-    """What a policy says about old sessions holds for its own; what the user says, for all (then empty)."""
-    is_of_policy = loaded.origins["retention_days"].source == f"policy {loaded.settings.policy}"
-    return loaded.settings.policy if is_of_policy else ""
 
 
 def restore(context: CommandContext, name: str) -> int:

@@ -194,6 +194,9 @@ class InMemoryWriter:
 
         return self._done(delete)
 
+    def upkeep_steps(self) -> Iterator[Future[bool]]:
+        return iter(())
+
     def _append(self, session_id: str, facts: Sequence[Fact], ends_draft: bool = False) -> tuple[Event, ...]:
         for fact in facts:
             if not is_durable(fact):
@@ -270,7 +273,7 @@ class InMemoryReader:
         asked = Search(SearchWords(typed), by_relevance, limit, page, once_a_session)
         before = asked.before
         found = self._candidates(session_id, in_trash=in_trash)
-        chosen, more = asked.chosen(each for each in found if before is None or each.place < before)
+        chosen, more = asked.chosen((each for each in found if before is None or each.place < before), asked.seen())
         rows = {each.session_id: self._sessions[each.session_id].row for each in chosen}
         times = {(each.session_id, each.seq): self._events(each.session_id)[each.seq - 1].timestamp for each in chosen}
         return SearchPage(told(asked, chosen, rows, times), more)

@@ -8,7 +8,7 @@ from co_tui.events.messages import Role
 from co_tui.store.search_words import SearchWords, Snippet
 from co_tui.store.values import SessionRow
 
-MOST_COMPARED = 2_000
+MOST_COMPARED = 1_000
 """By relevance, so many of the newest matches are compared: what is said every day cannot all be weighed."""
 MOST_COUNTED = 1_000
 
@@ -80,9 +80,12 @@ class Search(NamedTuple):
         """Below which place the candidates are wanted."""
         return self.page.before if self.page and not self.by_relevance else None
 
-    def chosen(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], NextPage | None]:
+    def seen(self) -> set[str]:
+        """The sessions that need no more candidates; `chosen` adds to them."""
+        return set(self.page.seen if self.page and not self.by_relevance else ())
+
+    def chosen(self, candidates: Iterable[Candidate], seen: set[str]) -> tuple[list[Candidate], NextPage | None]:
         """The hits among candidates, which come newest first; no more of them are looked at than needed."""
-        seen = set(self.page.seen if self.page and not self.by_relevance else ())
         hits = self._hits(candidates, seen)
         if self.by_relevance:
             return self._most_relevant(hits)

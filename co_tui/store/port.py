@@ -58,7 +58,7 @@ class Reading(Closable, Protocol):
     ) -> "SearchPage":
         """Messages that hold all words of what was typed (see `search_words`), also those compacted away.
 
-        The newest first; or by relevance, of the newest some thousands. The page tells where to go on. With
+        The newest first; or by relevance, of the newest thousand. The page tells where to go on. With
         `once_a_session` only the first of each session is told, with `session_id` only those of that session,
         wherever it is.
         """
@@ -155,6 +155,13 @@ class Writing(Protocol):
 
     def delete(self, session_id: str) -> "Future[None]":
         """Remove a session from all that is kept of it here, for good."""
+        ...
+
+    def upkeep_steps(self) -> "Iterator[Future[bool]]":
+        """Care for what is kept, for idle times: short steps, each begun when it is asked for and the last is done.
+
+        They may end at any step, and what is to be written comes between them.
+        """
         ...
 
 

@@ -30,20 +30,20 @@ _UNSPACED = (
 )
 """Scripts without spaces between words, and signs that are words by themselves."""
 _LETTER = f"[^\\W_{_UNSPACED}]"
-_UNITS = re.compile(f"(?P<word>{_LETTER}+)|(?P<unspaced>[{_UNSPACED}]+)")
+_SHORT = re.compile(f"(?<!{_LETTER}){_LETTER}{{1,2}}(?!{_LETTER})")
+_SHORT_ASCII = re.compile("(?<![a-z0-9])[a-z0-9]{1,2}(?![a-z0-9])")
+"""The same, and much quicker where it will do."""
+_STRETCH = re.compile(f"[{_UNSPACED}]+")
 
 
 def short_words(folded_text: str) -> set[str]:
     """What is found although it is shorter than three characters."""
-    found = set()
-    for unit in _UNITS.finditer(folded_text):
-        text = unit[0]
-        if unit["word"]:
-            if len(text) < GRAM_CHARS:
-                found.add(text)
-        else:
-            found.update(text)
-            found.update(map("".join, pairwise(text)))
+    if folded_text.isascii():
+        return set(_SHORT_ASCII.findall(folded_text))
+    found = set(_SHORT.findall(folded_text))
+    for stretch in _STRETCH.findall(folded_text):
+        found.update(stretch)
+        found.update(map("".join, pairwise(stretch)))
     return found
 
 
@@ -64,6 +64,8 @@ class SearchWords:
         plain = folded(storable_text(typed).replace("\0", " "))
         words = [word for word in dict.fromkeys(plain.split()) if len(word) >= GRAM_CHARS or short_words(word)]
         self.words = tuple(words[:MOST_WORDS])
+        self.long = tuple(word for word in self.words if len(word) >= GRAM_CHARS)
+        """Those that are found anywhere."""
 
     def __bool__(self) -> bool:
         return bool(self.words)
@@ -71,7 +73,11 @@ class SearchWords:
     def are_in(self, text: str) -> bool:
         """Whether the text holds every one of the words."""
         text = folded(text)
-        return bool(self.words) and all(pattern.search(text) for pattern in self._patterns)
+        return (
+            bool(self.words)
+            and all(word in text for word in self.long)
+            and all(pattern.search(text) for pattern in self._short_patterns)
+        )
 
     def places(self, text: str) -> tuple[tuple[int, int], ...]:
         """Where any of the words stands in the text, in order; what touches is one place."""
@@ -100,17 +106,20 @@ class SearchWords:
     def relevance(self, text: str, role: Role) -> float:
         """How much a text is about the words: how often they come, as whole words, in how short a text, by whom."""
         plain = folded(text)
-        often = 0.0
-        for anywhere, alone in zip(self._patterns, self._alone, strict=True):
-            often += min(_MOST_COUNTED, _count(anywhere, plain)) + 2 * min(_MOST_COUNTED, _count(alone, plain))
-        return often * _WEIGHTS.get(role, 1.0) / (1 + len(plain) / _USUAL_CHARS)
+        often = sum(min(_MOST_COUNTED, plain.count(word)) for word in self.words)
+        alone = sum(bool(pattern.search(plain)) for pattern in self._whole_word_patterns)
+        return (often + 3 * alone) * _WEIGHTS.get(role, 1.0) / (1 + len(plain) / _USUAL_CHARS)
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
-        return [re.compile(re.escape(word) if len(word) >= GRAM_CHARS else _bounded(word)) for word in self.words]
+        return [*(re.compile(re.escape(word)) for word in self.long), *self._short_patterns]
 
     @cached_property
-    def _alone(self) -> list[re.Pattern[str]]:
+    def _short_patterns(self) -> list[re.Pattern[str]]:
+        return [re.compile(_bounded(word)) for word in self.words if len(word) < GRAM_CHARS]
+
+    @cached_property
+    def _whole_word_patterns(self) -> list[re.Pattern[str]]:
         return [re.compile(_bounded(word)) for word in self.words]
 
 
@@ -118,12 +127,3 @@ def _bounded(word: str) -> str:
     before = f"(?<!{_LETTER})" if re.match(_LETTER, word[0]) else ""
     after = f"(?!{_LETTER})" if re.match(_LETTER, word[-1]) else ""
     return before + re.escape(word) + after
-
-
-def _count(pattern: re.Pattern[str], text: str) -> int:
-    count = 0
-    for _ in pattern.finditer(text):
-        count += 1
-        if count >= _MOST_COUNTED:
-            break
-    return count

@@ -114,6 +114,10 @@ class SessionController:
         self.backend.start_servers(model)
         self.settings.show()
         await self._remember_prompts()
+        from co_tui.ui.idle_care import care
+
+        caring = care(self.launch, lambda: not self.busy, self.chat.feed.note)
+        self._host.run_worker(caring, group="care", exclusive=True, exit_on_error=False)
         if self._session_id:
             await self._open_shown(self.launch.model)
         else:

@@ -2,7 +2,19 @@
 
 import sys
 
-from tests.benchmarks import app, compaction, counting, foundation, lab, latency, ledger, memory, pipeline, work
+from tests.benchmarks import (
+    app,
+    compaction,
+    counting,
+    foundation,
+    lab,
+    latency,
+    ledger,
+    memory,
+    pipeline,
+    sessions,
+    work,
+)
 
 BENCHMARKS = {
     "foundation": foundation.main,
@@ -15,6 +27,7 @@ BENCHMARKS = {
     "work": work.main,
     "ledger": ledger.main,
     "lab": lab.main,
+    "sessions": sessions.main,
 }
 
 

@@ -1,11 +1,15 @@
 """Several processes on one database."""
 
+import contextlib
 import multiprocessing
+import random
 import sqlite3
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from co_tui.events import Message, SessionStart
+from co_tui.events import Event, Message, SessionStart
+from co_tui.events.event import dump
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.writer import Writer
 from tests.support.long_run import drawn
@@ -13,43 +17,92 @@ from tests.support.long_run import drawn
 SECONDS = drawn(2)
 
 
-def _write(path: Path, session_id: str, seconds: float, count: "multiprocessing.Queue[tuple[str, int]]") -> None:
+def _said(text: str, kind: str) -> Message:
+    part = {"part_kind": "user-prompt" if kind == "request" else "text", "content": text}
+    return Message(turn=1, message={"kind": kind, "parts": [part]})
+
+
+def _talk(path: Path, session_id: str, acknowledged: "Connection") -> None:
+    """Turns as a session writes them, until killed or told to stop; each is told of once it is acknowledged."""
     writer = Writer(path)
-    writer.append(session_id, [SessionStart()]).result()
-    acknowledged = 0
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        message = {
-            "kind": "request",
-            "parts": [{"part_kind": "user-prompt", "content": f"{acknowledged} " + "x" * 200}],
-        }
-        writer.append(session_id, [Message(turn=1, message=message)]).result()
-        acknowledged += 1
-    writer.close()
-    count.put((session_id, acknowledged))
-
-
-def test_two_processes_write_for_seconds_and_nothing_is_lost(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "co-tui.db"
-    spawn = multiprocessing.get_context("spawn")
-    count = spawn.Queue()
-    writers = [spawn.Process(target=_write, args=(path, name, SECONDS, count)) for name in ("a", "b")]
-    for writer in writers:
-        writer.start()
-    acknowledged = dict(count.get(timeout=60) for _ in writers)
-    for writer in writers:
-        writer.join(30)
-        assert writer.exitcode == 0
+    writer.recover(session_id).result()
     with Reader(path) as reader:
-        for name, expected in acknowledged.items():
+        turn = sum(_prompt_in(event) is not None for event in reader.events(session_id))
+    while not acknowledged.poll():
+        writer.append(session_id, [_said(f"prompt {turn} " + "x" * 200, "request")]).result()
+        acknowledged.send(turn)
+        pieces = [(0, "text", f"reply {turn}", "", "")]
+        writer.save_reply(session_id, 0, dump({"turn": 1, "model": "m", "started": "", "pieces": pieces})).result()
+        writer.append(session_id, [_said(f"reply {turn}", "response")], ends_draft=True).result()
+        turn += 1
+    writer.close()
+
+
+def _prompt_in(event: Event) -> int | None:
+    text = event.fact.message["parts"][0]["content"] if isinstance(event.fact, Message) else ""
+    return int(text.split()[1]) if text.startswith("prompt") else None
+
+
+class _Talker:
+    """A process that talks, and what it was told is on disk."""
+
+    def __init__(self, path: Path, session_id: str) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self.told, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=_talk, args=(path, session_id, theirs))
+        self._process.start()
+        theirs.close()
+
+    def kill(self) -> int:
+        """Whatever it is doing; returns the last turn that it was told is on disk."""
+        self._process.kill()
+        return self._left()
+
+    def stop(self) -> int:
+        self.told.send("stop")
+        last = self._left()
+        assert self._process.exitcode == 0
+        return last
+
+    def _left(self) -> int:
+        last = -1
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                last = self.told.recv()
+        self._process.join(60)
+        return last
+
+
+def test_one_of_two_processes_is_killed_again_and_again_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "co-tui.db"
+    Writer(path).close()
+    steady, until = _Talker(path, "steady"), time.monotonic() + SECONDS
+    acknowledged, kills = -1, 0
+    while kills == 0 or time.monotonic() < until:
+        killed = _Talker(path, "killed")
+        assert killed.told.poll(60), "it never wrote"
+        time.sleep(random.uniform(0.0, 0.5))
+        acknowledged, kills = max(acknowledged, killed.kill()), kills + 1
+    last = {"steady": steady.stop(), "killed": acknowledged}
+    writer = Writer(path)
+    writer.recover("killed").result()
+    writer.close()
+    with Reader(path) as reader:
+        for name, turn in last.items():
             events = list(reader.events(name))
-            assert [event.seq for event in events] == list(range(1, expected + 2))
-            order = [int(event.fact.message["parts"][0]["content"].split()[0]) for event in events[1:]]
-            assert order == list(range(expected))
-            assert reader.session(name).messages == expected
-            assert expected > 50
+            assert [event.seq for event in events] == list(range(1, len(events) + 1))
+            prompts = [number for event in events if (number := _prompt_in(event)) is not None]
+            assert prompts == list(range(len(prompts))) and len(prompts) > turn >= 0, name
+            row = reader.session(name)
+            assert row.messages == sum(isinstance(event.fact, Message) for event in events)
+            newest = reader.search(f"prompt {turn}", session_id=name).hits
+            assert any(f"prompt {turn} " in hit.snippet.text for hit in newest), "what is on disk is found"
+            assert list(reader.half_reply(name)) == []
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        for index in ("message_grams", "message_short_words"):
+            connection.execute(f"INSERT INTO {index}({index}) VALUES('integrity-check')")
+    connection.close()
 
 
 def _open(path: Path, start: "multiprocessing.Barrier", failures: "multiprocessing.Queue[str]") -> None:

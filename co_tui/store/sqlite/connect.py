@@ -10,6 +10,8 @@ from co_tui.store.sqlite.message_index import register
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 15.0
+LARGEST_LOG_BYTES = 16_000_000
+"""What the write-ahead log may keep of the disk once its content is in the database."""
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
@@ -29,6 +31,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
             migrate(connection, path)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA journal_size_limit={LARGEST_LOG_BYTES}")
     except sqlite3.Error as error:
         connection.close()
         raise explained(error, path) from error

@@ -31,6 +31,14 @@ def _index_short_words(tool: str, text: str) -> str:
     return " ".join(sorted(short_words(index_text(tool, text))))
 
 
+def fill_indexes(connection: sqlite3.Connection) -> None:
+    """Fill empty indexes from all texts there are."""
+    for index, filled_by in (("message_grams", "index_text"), ("message_short_words", "index_short_words")):
+        connection.execute(
+            f"INSERT INTO {index}(rowid, text) SELECT id, {filled_by}(tool, text) FROM message_texts ORDER BY id"
+        )
+
+
 def free_id(connection: sqlite3.Connection, timestamp: str, after: int) -> int:
     """The id for a text of that time which follows the one with id `after` in its session: the next that is free."""
     wanted = max(seconds_of(timestamp), after + 1)

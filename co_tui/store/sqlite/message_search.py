@@ -1,7 +1,7 @@
 """Searching the messages of all sessions by their indexes, newest first."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from co_tui.events.storable import storable_text
@@ -15,13 +15,18 @@ from co_tui.store.values import SessionRow
 
 MOST_GRAMS = 64
 """More of them would find the same; each text that is found is looked at anyway."""
+MOST_COMPARED_CHARS = 1_000
+"""Of a word; SQLite refuses longer patterns at some point."""
 EVERYTHING = 1 << 31
 _SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
 
 
 def search(connection: sqlite3.Connection, asked: Search, session_id: str, in_trash: bool) -> SearchPage:
-    found = candidates(connection, asked.words, before=asked.before, session_id=session_id, in_trash=in_trash)
-    chosen, more = asked.chosen(found)
+    seen = asked.seen()
+    found = candidates(
+        connection, asked.words, before=asked.before, session_id=session_id, in_trash=in_trash, but_in=seen
+    )
+    chosen, more = asked.chosen(found, seen)
     rows = rows_of(connection, (each.session_id for each in chosen))
     time = "SELECT timestamp FROM events WHERE session_id = ? AND seq = ?"
     wanted = {(each.session_id, each.seq) for each in chosen}
@@ -40,8 +45,8 @@ def sessions_with(
         if text in folded(row.title) and (not cwd or row.cwd == cwd):
             rows[row.id] = row
     said_in: set[str] = set()
-    for each in candidates(connection, words, in_trash=in_trash):
-        if each.session_id not in said_in and each.holds(words):
+    for each in candidates(connection, words, in_trash=in_trash, but_in=said_in):
+        if each.holds(words):
             said_in.add(each.session_id)
             if len(said_in) >= limit and not cwd:
                 break
@@ -57,27 +62,47 @@ def candidates(
     before: int | None = None,
     session_id: str = "",
     in_trash: bool = False,
+    but_in: Container[str] = (),
 ) -> Iterator[Candidate]:
-    """Texts that the index finds for the words, newest first, each read when it is asked for."""
+    """Texts that the index finds for the words, newest first, each read when it is asked for.
+
+    Sessions that are in `but_in` at that moment are passed by.
+    """
     index, query = _query(words)
     if not query:
         return
     values: dict[str, Any] = {"query": query, "first": 0, "last": before - 1 if before is not None else ALL_SEQS}
-    of_session = ""
     if session_id:
         first, last = connection.execute(
             "SELECT min(id), max(id) FROM message_texts WHERE session_id = ?", (session_id,)
         ).fetchone()
-        values |= {"session_id": session_id, "first": first or 0, "last": min(values["last"], last or 0)}
-        of_session = "AND m.session_id = :session_id"
+        values |= {"first": first or 0, "last": min(values["last"], last or 0)}
     trashed = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE trashed <> ''")}
+
+    def wanted(of_session: str) -> bool:
+        told = of_session == session_id if session_id else (of_session in trashed) == in_trash
+        return told and of_session not in but_in
+
+    connection.create_function("wanted", 1, wanted)
+    likes = {f"like{n}": f"%{_escaped(word[:MOST_COMPARED_CHARS])}%" for n, word in enumerate(words.long)}
     found = connection.execute(
         f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {index} i CROSS JOIN message_texts m"
         f" ON m.id = i.rowid WHERE {index} MATCH :query AND i.rowid BETWEEN :first AND :last"
-        f" AND m.role IN ({_SAID}) {of_session} ORDER BY i.rowid DESC",
-        values,
+        f" AND m.role IN ({_SAID}) AND wanted(m.session_id) {_looked_at(list(likes))} ORDER BY i.rowid DESC",
+        {**values, **likes},
     )
-    yield from (Candidate(*row) for row in found if session_id or (row[1] in trashed) == in_trash)
+    yield from map(Candidate._make, found)
+
+
+def _looked_at(likes: list[str]) -> str:
+    """The first look at what an index found: SQLite is quick at it, where no letter can have an accent."""
+    texts = "(m.tool || char(10) || m.text)"
+    held = " AND ".join(f"{texts} LIKE :{name} ESCAPE '\\'" for name in likes)
+    return f"AND (length({texts}) <> length(CAST({texts} AS BLOB)) OR {held})" if likes else ""
+
+
+def _escaped(word: str) -> str:
+    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _query(words: SearchWords) -> tuple[str, str]:

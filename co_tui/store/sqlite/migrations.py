@@ -13,7 +13,7 @@ from co_tui.events.event import stored
 from co_tui.store.file_lock import file_lock
 from co_tui.store.searchable import SAID, searchable
 from co_tui.store.session_filter import filter_text
-from co_tui.store.sqlite.message_index import seconds_of
+from co_tui.store.sqlite.message_index import fill_indexes, seconds_of
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 steps = Migrations("co-tui")
@@ -133,14 +133,8 @@ def _finding_sessions(db: Database) -> None:
         ("message_grams", "trigram case_sensitive 1", "index_text"),
         ("message_short_words", "ascii", "index_short_words"),
     ):
-        db.execute(
-            f"CREATE VIRTUAL TABLE {index} USING fts5"
-            f"(text, content='', columnsize=0, tokenize='{tokenizer}', detail='none')"
-        )
+        db.execute(f"CREATE VIRTUAL TABLE {index} USING fts5(text, content='', tokenize='{tokenizer}', detail='none')")
         db.execute(f"INSERT INTO {index}({index}, rank) VALUES('automerge', 8)")
-        db.execute(
-            f"INSERT INTO {index}(rowid, text) SELECT id, {filled_by}(tool, text) FROM message_texts ORDER BY id"
-        )
         db.execute(
             f"CREATE TRIGGER {index}_ai AFTER INSERT ON message_texts BEGIN"
             f" INSERT INTO {index}(rowid, text) VALUES(new.id, {filled_by}(new.tool, new.text)); END"
@@ -150,6 +144,7 @@ def _finding_sessions(db: Database) -> None:
             f" INSERT INTO {index}({index}, rowid, text)"
             f" VALUES('delete', old.id, {filled_by}(old.tool, old.text)); END"
         )
+    fill_indexes(db.conn)
 
 
 def _add_marks(db: Database) -> None:

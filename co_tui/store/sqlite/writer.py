@@ -3,8 +3,9 @@
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,8 +21,10 @@ MAX_BATCH = 256
 
 
 class _Job(Generic[T]):
-    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
+    def __init__(self, work: Callable[[sqlite3.Connection], T], *, alone: bool = False) -> None:
         self.work = work
+        self.alone = alone
+        """Not in a transaction with others."""
         self.done: Future[T] = Future()
         self.result: T
         self.error: Exception | None = None
@@ -72,6 +75,17 @@ class Writer:
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(lambda connection: log.delete(connection, session_id))
 
+    def upkeep_steps(self) -> Iterator[Future[bool]]:
+        """Care for the database, a step at a time; each is asked for when the one before it is done."""
+        from co_tui.store.sqlite.upkeep import performed, steps
+
+        for step in steps():
+            is_more = True
+            while is_more:
+                done = self._submit(partial(performed, step), alone=True)
+                yield done
+                is_more = done.result()
+
     def close(self) -> None:
         """Finish what was asked for, then close the connection."""
         with self._gate:
@@ -81,8 +95,8 @@ class Writer:
             self._jobs.put(None)
         self._thread.join()
 
-    def _submit(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        job = _Job(work)
+    def _submit(self, work: Callable[[sqlite3.Connection], T], *, alone: bool = False) -> Future[T]:
+        job = _Job(work, alone=alone)
         with self._gate:
             if self._closed:
                 job.done.set_exception(StoreError(f"The database {self._path} is closed already."))
@@ -97,12 +111,15 @@ class Writer:
             item = self._jobs.get()
             while item is not None:
                 batch.append(item)
-                if len(batch) >= MAX_BATCH or self._jobs.empty():
+                if item.alone or len(batch) >= MAX_BATCH or self._jobs.empty():
                     break
                 item = self._jobs.get()
             open_ = item is not None
+            alone = batch.pop() if batch and batch[-1].alone else None
             if batch:
                 self._commit(batch)
+            if alone is not None:
+                self._perform_alone(alone)
         self._connection.close()
 
     def _commit(self, batch: list[_Job[Any]]) -> None:
@@ -126,6 +143,14 @@ class Writer:
                 job.done.set_exception(job.error)
             else:
                 job.done.set_result(job.result)
+
+    def _perform_alone(self, job: _Job[Any]) -> None:
+        if not job.done.set_running_or_notify_cancel():
+            return
+        try:
+            job.done.set_result(job.work(self._connection))
+        except sqlite3.Error as error:
+            job.done.set_exception(explained(error, self._path))
 
     def _perform(self, job: _Job[Any]) -> None:
         """Run one job of a batch; its own mistakes undo it alone, the database's undo the batch."""

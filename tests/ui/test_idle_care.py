@@ -1,0 +1,31 @@
+"""What the app does beside the work: old sessions are cleaned up, and that is told."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import Event, SessionPinned
+from co_tui.store.timestamps import written
+from co_tui.ui import idle_care
+from tests.store.test_contract import said
+from tests.support.provider import Provider
+from tests.support.screen import launch_for, running, transcript_text, until
+from tests.support.stores import listed, store_in
+
+
+async def test_old_sessions_go_into_the_trash_beside_the_work(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle_care, "FIRST_AFTER_S", 0.0)
+    long_ago = written(datetime.now(UTC) - timedelta(days=20))
+    with store_in(home) as store:
+        for name, *more in (("old",), ("pinned", SessionPinned()), ("shown",)):
+            facts = [said(f"about {name}"), *more]
+            log = [Event(session_id=name, seq=n, timestamp=long_ago, fact=fact) for n, fact in enumerate(facts, 1)]
+            store.writing().bring_in(log).result()
+    launch = launch_for(home, provider, session_id="shown", environ={"CO_TUI_RETENTION_DAYS": "10"})
+    async with running(launch) as (app, pilot):
+        told = "1 session not used for 10 days put into the trash."
+        await until(pilot, lambda: told in " ".join(transcript_text(app).split()))
+        assert {row.id for row in listed(home)} == {"pinned", "shown"}
