@@ -1,0 +1,41 @@
+"""The README names what there is, and nothing that is not."""
+
+import re
+from pathlib import Path
+
+from co_tui.arguments import _parser
+from co_tui.ui.command_table import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_two_commands_come_first() -> None:
+    block = "pip install uv && uv run co-tui          # start\npip install uv && uv run pytest          # test\n"
+    assert 0 < README.index(block) < 1_000
+
+
+def test_every_key_of_a_command_is_named() -> None:
+    keys = [command.key for command in COMMANDS if command.key]
+    written = {key: "+".join(part.capitalize() for part in key.split("+")) for key in keys}
+    assert [key for key in keys if f"`{written[key]}`" not in README] == []
+
+
+def test_every_command_that_is_named_exists() -> None:
+    named = set(re.findall(r"`/([a-z]+)[ `]", README))
+    assert named - {"tmp"} <= {command.name for command in COMMANDS}
+    (commands,) = [action for action in _parser()._actions if action.dest == "command"]
+    assert set(re.findall(r"co-tui ([a-z]+)(?![\w:-])", README)) - {"failed", "acts", "has"} <= set(
+        commands.choices or ()
+    )
+
+
+def test_pictures_are_ours_and_need_nothing_else() -> None:
+    pictures = re.findall(r"(?:src|srcset)=\"([^\"]+)\"|!\[[^\]]*\]\(([^)]+)\)", README)
+    files = {ROOT / (one or other) for one, other in pictures}
+    assert {file.name for file in files} == {"co-tui-dark.svg", "co-tui-light.svg", "demo.svg"}
+    for file in files:
+        drawing = file.read_text()
+        assert "<script" not in drawing and "/tmp" not in drawing and "/home" not in drawing
+        assert set(re.findall(r"https?://[^\"' <]+", drawing)) <= {"http://www.w3.org/2000/svg"}
+        assert not re.search(r"href=\"(?!#)|url\(", drawing)
