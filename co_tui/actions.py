@@ -117,6 +117,7 @@ COMMANDS: Final = (
         "run | undo",
     ),
     Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
+    Command("settings", "settings", "Change settings: what each does, what is allowed, where it comes from", "[WORDS]"),
     Command("config", "settings", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
     Command("policy", "settings", "Show what governs the context, or choose another policy", "[POLICY]"),
     Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),

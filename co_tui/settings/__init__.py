@@ -3,6 +3,7 @@
 from co_tui.settings.agent_files import AgentFile, AgentFiles
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import policy_names, read_text
+from co_tui.settings.governing import Governing
 from co_tui.settings.layers import (
     COMMAND_LINE,
     DEBUG_VARIABLE,
@@ -16,20 +17,24 @@ from co_tui.settings.layers import (
     told_wish,
     wished,
 )
-from co_tui.settings.rules import shown, told
-from co_tui.settings.values import Governing, Settings, SettingsError, check, rules, unknown_key
+from co_tui.settings.rules import GROUPS, About, SettingGroup, shown, told
+from co_tui.settings.values import Settings, SettingsError, about, check, rules, unknown_key
 from co_tui.settings.writing import caveat, remove, setting_of, write
 
 __all__ = [
     "COMMAND_LINE",
     "DEBUG_VARIABLE",
+    "GROUPS",
+    "About",
     "AgentFile",
     "AgentFiles",
     "Governing",
     "Loaded",
     "Origin",
+    "SettingGroup",
     "Settings",
     "SettingsError",
+    "about",
     "agents_in_force",
     "caveat",
     "check",

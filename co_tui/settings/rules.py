@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.inert import one_line
 from co_tui.settings.by_window import ByWindow
@@ -43,6 +43,19 @@ class Rule(NamedTuple):
     allowed: str
     read: Callable[[object], object]
     """Raises ValueError, TypeError, OverflowError or RecursionError for what is not allowed."""
+    choices: tuple[str, ...] = ()
+    """The words it can be, when these are few."""
+
+
+SettingGroup: TypeAlias = Literal["answering", "context", "tools", "looks", "files"]
+GROUPS: Final[tuple[SettingGroup, ...]] = ("answering", "context", "tools", "looks", "files")
+
+
+class About(NamedTuple):
+    """What a setting is for."""
+
+    group: SettingGroup
+    sentence: str
 
 
 class PartRefused(ValueError):
@@ -162,7 +175,7 @@ def one_of(*words: str) -> Rule:
             raise ValueError
         return value
 
-    return Rule("one of " + ", ".join(words), read)
+    return Rule("one of " + ", ".join(words), read, words)
 
 
 def some_of(*words: str) -> Rule:
@@ -186,7 +199,7 @@ def nothing_or(otherwise: str, *words: str) -> Rule:
             raise ValueError
         return value
 
-    return Rule(f"empty for {otherwise}, or one of {', '.join(words)}", read)
+    return Rule(f"empty for {otherwise}, or one of {', '.join(words)}", read, ("", *words))
 
 
 def hook_table() -> Rule:

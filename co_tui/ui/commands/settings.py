@@ -8,6 +8,7 @@ from co_tui.inert import one_line
 from co_tui.settings import Loaded
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
+from co_tui.ui.setting_rows import SettingRow, setting_rows
 
 
 @command("config")
@@ -57,23 +58,57 @@ def _one(loaded: Loaded, key: str, idle: Mapping[str, str]) -> str:
 
 
 async def _set(host: CommandHost, key: str, value: str) -> None:
-    launch = host.settings.launch
     try:
-        kept = settings.write(key, value, launch.paths, launch.settings)
+        host.say(await SettingChanger(host).change(key, value))
     except settings.SettingsError as error:
         host.fail(str(error))
-        return
-    changed = launch.reloaded(written=key)
-    for problem in changed.problems:
-        host.fail(problem)
-    holds = await host.settings.apply(settings.setting_of(key), changed)
-    host.appearance.follow(changed.settings)
-    caveat = settings.caveat(key, changed, launch.paths)
-    if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):
-        caveat = f" It is {ignored}."
-    host.say(
-        f"{key} = {settings.told(kept)} written to {launch.paths.config_file}." + (caveat or f" It holds {holds}.")
-    )
+
+
+class SettingChanger:
+    """Writes settings to the user's file and lets them hold; says from when on."""
+
+    def __init__(self, host: CommandHost) -> None:
+        self._host = host
+
+    def rows(self) -> list[SettingRow]:
+        launch = self._host.settings.launch
+        return setting_rows(launch.loaded, _idle(self._host), launch.paths)
+
+    async def change(self, key: str, value: str) -> str:
+        """Raises `SettingsError`, with nothing changed."""
+        launch = self._host.settings.launch
+        kept = settings.write(key, value, launch.paths, launch.settings)
+        return await self._applied(key, f"{key} = {settings.told(kept)} written to {launch.paths.config_file}.")
+
+    async def take_back(self, key: str) -> str:
+        """Let what is below the user's file count again. Raises `SettingsError`."""
+        launch = self._host.settings.launch
+        settings.remove(key, launch.paths)
+        return await self._applied(key, f"{key} is no longer set in {launch.paths.config_file}.")
+
+    def preview(self, theme: str) -> None:
+        """Show a theme that is not chosen yet; an empty one ends that."""
+        self._host.appearance.use(theme or self._host.settings.launch.settings.theme)
+
+    async def _applied(self, key: str, said: str) -> str:
+        host = self._host
+        launch, setting = host.settings.launch, settings.setting_of(key)
+        changed = launch.reloaded(written=setting)
+        for problem in changed.problems:
+            host.fail(problem)
+        holds = await host.settings.apply(setting, changed)
+        host.appearance.follow(changed.settings)
+        caveat = settings.caveat(key, changed, launch.paths)
+        if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):
+            caveat = f" It is {ignored}."
+        return said + (caveat or f" It holds {holds}.")
+
+
+@command("settings")
+async def settings_screen(host: CommandHost, words: str) -> None:
+    from co_tui.ui.screens.settings import SettingsScreen
+
+    await host.ask(lambda: SettingsScreen(SettingChanger(host), words))
 
 
 @command("policy")

@@ -8,6 +8,8 @@ from textual.widget import Widget
 
 GAP = "  "
 MORE = ("^p", "more", "app.command_palette")
+HELP = ("f1", "help", "app.help")
+"""What stands at the right end, however narrow it is."""
 
 
 class KeyLine(Widget):
@@ -19,6 +21,10 @@ class KeyLine(Widget):
     KeyLine > .key-line--key { color: $footer-key-foreground; text-style: bold; }
     KeyLine > .key-line--dim { color: $muted; }
     """
+
+    def __init__(self, last: tuple[str, str, str] = MORE) -> None:
+        super().__init__()
+        self._last = last
 
     def on_mount(self) -> None:
         self.auto_links = False  # keys are no links to read
@@ -35,7 +41,7 @@ class KeyLine(Widget):
 
     def render(self) -> RenderResult:
         # What belongs to the place the focus is in comes first; the palette has everything.
-        room = self.size.width - len(f"{GAP}{MORE[0]} {MORE[1]}")
+        room = self.size.width - len(f"{GAP}{self._last[0]} {self._last[1]}")
         line = Text(no_wrap=True)
         for key, label, action, enabled in self._shown:
             item = self._item(key, label, action if enabled else "")
@@ -43,8 +49,8 @@ class KeyLine(Widget):
             if line.cell_len + len(gap) + item.cell_len > room:
                 break
             line.append(gap).append_text(item)
-        line.append(" " * max(len(GAP), self.size.width - line.cell_len - len(f"{MORE[0]} {MORE[1]}")))
-        return line.append_text(self._item(*MORE))
+        line.append(" " * max(len(GAP), self.size.width - line.cell_len - len(f"{self._last[0]} {self._last[1]}")))
+        return line.append_text(self._item(*self._last))
 
     def _item(self, key: str, label: str, action: str) -> Text:
         if not action:

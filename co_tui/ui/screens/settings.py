@@ -1,0 +1,264 @@
+"""The settings: groups on the left, values on the right, changed in place and in force at once."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Protocol
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.getters import query_one
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from co_tui.inert import one_line
+from co_tui.settings import GROUPS, SettingsError
+from co_tui.ui.setting_rows import SettingRow
+from co_tui.ui.widgets.key_line import HELP, KeyLine
+
+TITLE: Final = "Settings · enter changes, / filters, backspace back to default"
+EMPTY: Final = "(empty)"
+SOURCE_COLUMNS: Final = 64
+"""From this width of the list on there is room to tell where a value comes from."""
+
+
+class SettingEditor(Protocol):
+    """Changes settings. What it refuses raises `SettingsError`; else it says from when on a change holds."""
+
+    def rows(self) -> Sequence[SettingRow]: ...
+
+    async def change(self, key: str, value: str) -> str: ...
+
+    async def take_back(self, key: str) -> str: ...
+
+    def preview(self, theme: str) -> None: ...
+
+
+class SettingsScreen(Screen[None]):
+    CSS_PATH = "settings.tcss"
+    AUTO_FOCUS = "#rows"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("backspace", "take_back", "Default", key_display="backspace"),
+        Binding("left", "groups", "Groups", show=False),
+        Binding("right", "rows", "Values", show=False),
+        Binding("escape", "back", "Back", priority=True, key_display="esc"),
+    ]
+
+    groups = query_one("#groups", OptionList)
+    values = query_one("#rows", OptionList)
+    choices = query_one("#choices", OptionList)
+    filter = query_one("#filter", Input)
+    text = query_one("#text", Input)
+
+    def __init__(self, editor: SettingEditor, words: str = "") -> None:
+        """`words` are filtered by from the beginning."""
+        super().__init__()
+        self._editor, self._words = editor, words
+        self._rows: Sequence[SettingRow] = ()
+        self._group = GROUPS[0]
+        self._edited = ""
+        """The setting that is being changed."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(TITLE, id="title", markup=False)
+        with Horizontal(id="columns"):
+            yield OptionList(*(Option(group, id=group) for group in GROUPS), id="groups")
+            with Vertical(id="right"):
+                yield Input(id="filter", placeholder="Filter by words")
+                yield OptionList(id="rows")
+                yield Static(id="about", markup=False)
+                yield OptionList(id="choices")
+                yield Input(id="text")
+        yield Static(id="said", markup=False)
+        yield KeyLine(HELP)
+
+    def on_mount(self) -> None:
+        self.groups.highlighted = 0
+        self._load()
+        if self._words:
+            self.filter.value = self._words
+            self.action_filter()
+            self.values.focus()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    # What is shown
+
+    def _load(self) -> None:
+        self._rows = self._editor.rows()
+        self._fill()
+
+    def _fill(self) -> None:
+        """Show what matches, or the group; what was highlighted stays so."""
+        before, words = self._highlighted(), self.filter.value.strip()
+        shown = [row for row in self._rows if (row.matches(words) if words else row.group == self._group)]
+        self.values.clear_options()
+        self.values.add_options([Option(self._line(row), id=row.name) for row in shown])
+        if not shown:
+            self.values.add_option(Option(Text("No setting has these words.", "italic"), disabled=True))
+        else:
+            names = [row.name for row in shown]
+            self.values.highlighted = names.index(before.name) if before and before.name in names else 0
+        self._tell()
+
+    def _line(self, row: SettingRow) -> Text:
+        width = max(30, self.values.size.width - 6)
+        source = row.source if width >= SOURCE_COLUMNS else ""
+        name_width = min(34, width // 2)
+        line = Text(no_wrap=True, style="dim" if row.unused else "")
+        line.append(f"{'●' if row.is_set else ' '} ")
+        line.append(one_line(row.name, name_width - 1).ljust(name_width), "bold" if row.is_set else "")
+        room = width - name_width - 2 - (24 if source else 0)
+        value = Text(f"{one_line(row.value, 200)}{' (unused)' if row.unused else ''}")
+        value.truncate(max(6, room), overflow="ellipsis", pad=bool(source))
+        line.append_text(value)
+        return line.append(f" {one_line(source, 23)}", "dim") if source else line
+
+    def _highlighted(self) -> SettingRow | None:
+        chosen = self.values.highlighted_option
+        return next((row for row in self._rows if chosen is not None and row.name == chosen.id), None)
+
+    @on(OptionList.OptionHighlighted, "#rows")
+    def _tell(self) -> None:
+        row = self._highlighted()
+        self.query_one("#about", Static).update(_about(row) if row is not None else Text())
+
+    def _say(self, sentence: str, *, bad: bool = False) -> None:
+        said = self.query_one("#said", Static)
+        said.update(Text(f"{'✗ ' if bad else ''}{sentence}"))
+        said.set_class(bad, "-bad")
+
+    @on(OptionList.OptionHighlighted, "#groups")
+    def _group_chosen(self, event: OptionList.OptionHighlighted) -> None:
+        self._group = next(group for group in GROUPS if group == event.option_id)
+        self.filter.value = ""
+        self.remove_class("-filtering")
+        self._fill()
+
+    @on(OptionList.OptionSelected, "#groups")
+    def action_rows(self) -> None:
+        if not self._edited:
+            self.values.focus()
+
+    def action_groups(self) -> None:
+        if not self._edited:
+            self.groups.focus()
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        if self._rows:
+            self._fill()
+
+    def action_filter(self) -> None:
+        self.add_class("-filtering")
+        self.filter.focus()
+
+    @on(Input.Submitted, "#filter")
+    def _filter_done(self) -> None:
+        self.values.focus()
+
+    # What is changed
+
+    @on(OptionList.OptionSelected, "#rows")
+    async def _edit(self) -> None:
+        row = self._highlighted()
+        if row is None:
+            return
+        if row.is_switch:
+            await self._change(row.name, "off" if row.value == "on" else "on")
+        elif row.choices:
+            self._choose(row)
+        else:
+            self._write(row)
+
+    def _choose(self, row: SettingRow) -> None:
+        self._edited = row.name
+        present = "" if row.value == EMPTY else row.value
+        self.choices.border_title = row.name
+        self.choices.clear_options()
+        self.choices.add_options([Option(choice or EMPTY, id=f"={choice}") for choice in row.choices])
+        self.add_class("-choosing")
+        self.choices.focus()
+        if present in row.choices:
+            self.choices.highlighted = [*row.choices].index(present)
+
+    def _write(self, row: SettingRow) -> None:
+        self._edited = row.name
+        self.text.border_title = row.name
+        self.text.value = "" if row.value in (EMPTY, "none") else row.value
+        self.add_class("-writing")
+        self.text.focus()
+        self._say(f"It must be {row.allowed}.")
+
+    @on(OptionList.OptionHighlighted, "#choices")
+    def _look(self, event: OptionList.OptionHighlighted) -> None:
+        if self._edited == "theme":
+            self._editor.preview(_choice(event))
+
+    @on(OptionList.OptionSelected, "#choices")
+    async def _chosen(self, event: OptionList.OptionSelected) -> None:
+        await self._change(self._edited, _choice(event))
+
+    @on(Input.Submitted, "#text")
+    async def _written(self, event: Input.Submitted) -> None:
+        await self._change(self._edited, event.value.strip())
+
+    async def _change(self, name: str, value: str) -> None:
+        """What is refused stays, to be mended."""
+        try:
+            said = await self._editor.change(name, value)
+        except SettingsError as error:
+            self._say(str(error), bad=True)
+            return
+        self._end_edit()
+        self._load()
+        self._say(said)
+
+    async def action_take_back(self) -> None:
+        row = self._highlighted()
+        if row is None or self._edited:
+            return
+        try:
+            said = await self._editor.take_back(row.name)
+        except SettingsError as error:
+            self._say(str(error), bad=True)
+            return
+        self._load()
+        self._say(said)
+
+    def _end_edit(self) -> None:
+        self._edited = ""
+        self.remove_class("-choosing", "-writing")
+        self.values.focus()
+
+    def action_back(self) -> None:
+        """Out of what was opened last."""
+        if self._edited:
+            if self._edited == "theme":
+                self._editor.preview("")
+            self._end_edit()
+            self._say("")
+        elif self.has_class("-filtering"):
+            self.filter.value = ""
+            self.remove_class("-filtering")
+            self.values.focus()
+        else:
+            self.dismiss()
+
+
+def _choice(event: OptionList.OptionMessage) -> str:
+    return (event.option_id or "=")[1:]
+
+
+def _about(row: SettingRow) -> Text:
+    told = Text(row.sentence)
+    told.append(f"\nAllowed: {row.allowed}.", "dim")
+    origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
+    told.append(f"\n{'This is the default.' if row.source == 'default' else origin}", "dim")
+    if row.unused:
+        told.append(f"\n{row.unused[0].upper()}{row.unused[1:]}.", "bold")
+    return told

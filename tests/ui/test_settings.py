@@ -1,0 +1,75 @@
+"""The settings screen: every value with its origin, changed in place and in force at once."""
+
+from pathlib import Path
+
+from textual.widgets import OptionList, Static
+
+from co_tui.settings import GROUPS, load, rules, unused
+from co_tui.ui.app import CoTui
+from co_tui.ui.screens.settings import SettingsScreen
+from co_tui.ui.setting_rows import setting_rows
+from tests.support.provider import Provider
+from tests.support.screen import launch_for, running, screen_text, type_text, until
+
+
+def said(app: CoTui) -> str:
+    return str(app.screen.query_one("#said", Static).content)
+
+
+def test_every_setting_has_its_row(home: Path) -> None:
+    launch = launch_for(home, environ={"CO_TUI_MAX_RETRIES": "2"})
+    rows = setting_rows(launch.loaded, unused(launch.settings), launch.paths)
+    assert {row.name for row in rows} == set(rules()) and {row.group for row in rows} == set(GROUPS)
+    by_name = {row.name: row for row in rows}
+    assert (by_name["max_retries"].value, by_name["max_retries"].source) == ("2", "the environment")
+    assert by_name["few_turns"].unused and not by_name["policy"].unused
+    assert by_name["reduced_motion"].is_switch and "balanced" in by_name["policy"].choices
+    assert next(row.name for row in rows if row.group == "context") == "policy"
+
+
+async def test_settings_are_found_changed_in_place_and_taken_back(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    async with running(launch, size=(100, 30)) as (app, pilot):
+        await type_text(pilot, "/settings\n")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        await until(pilot, lambda: "Who answers" in screen_text(app))
+        assert all(group in screen_text(app) for group in GROUPS) and "From the environment" in screen_text(app)
+
+        await pilot.press("slash")
+        await type_text(pilot, "retries")
+        await until(pilot, lambda: "max_retries" in screen_text(app) and "base_url" not in screen_text(app))
+        await pilot.press("enter", "enter")
+        await pilot.press("backspace")
+        await type_text(pilot, "99\n")
+        await until(pilot, lambda: "✗ max_retries = '99' is not allowed" in said(app))
+        await pilot.press("backspace", "backspace")
+        await type_text(pilot, "7\n")
+        await until(pilot, lambda: "It holds from now on" in said(app))
+        assert load(paths=launch.paths, cwd=launch.cwd, environ={}).settings.max_retries == 7
+        assert app.launch.settings.max_retries == 7 and "config.toml" in screen_text(app)
+        await pilot.press("backspace")
+        await until(pilot, lambda: app.launch.settings.max_retries == 4 and "no longer set" in said(app))
+        await pilot.press("escape")
+
+        await pilot.press("slash")
+        await type_text(pilot, "theme")
+        await pilot.press("enter", "enter", "down", "down")
+        await until(pilot, lambda: app.theme == "co-tui-light")  # seen before it is chosen
+        await pilot.press("escape")
+        await until(pilot, lambda: app.theme == "co-tui-dark")
+        await pilot.press("enter", "down", "down", "down", "enter")
+        await until(pilot, lambda: app.theme == "high-contrast" and app.launch.settings.theme == "high-contrast")
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: app.screen is app.chat)
+
+
+async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(60, 16)) as (app, pilot):
+        await type_text(pilot, "/settings\n")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and "answering" in screen_text(app))
+        await pilot.press("left", "down", "down", "down", "right", "down", "enter")
+        await until(pilot, lambda: app.launch.settings.reduced_motion == "on")
+        assert app.has_class("-still") and isinstance(app.focused, OptionList)
+        await pilot.press("left", "up", "up", "right")
+        await until(pilot, lambda: "policy" in screen_text(app))
+        assert "(unused)" in screen_text(app) or "balanced" in screen_text(app)
