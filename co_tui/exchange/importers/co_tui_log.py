@@ -11,6 +11,7 @@ from co_tui.agent.messages import read_messages
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    BoardShown,
     CompactionComplete,
     Event,
     Fact,
@@ -93,6 +94,8 @@ def _harmless(fact: Fact) -> Fact:
         return fact.but(to=_model(fact.to))
     if isinstance(fact, CompactionComplete):
         return fact.but(checkpoint_path="", checkpoint_number=None)
+    if isinstance(fact, BoardShown):
+        return fact.but(note="", tokens=0, entries=0, where="")  # nobody else writes the system part of a prompt
     return fact
 
 

@@ -11,9 +11,11 @@ from co_tui.ui.commands.registry import command
 if TYPE_CHECKING:
     from co_tui.store.board_text import Board, BoardChange, BoardEntry
     from co_tui.store.context_board import ContextBoard
+    from co_tui.store.daily_memory import DailyMemory
     from co_tui.store.memory_text import MemoryEntry
 
 BOARD = "board"
+MOST_CHARS = 5_000_000
 NO_CHANGE = "There is no change of the context board to take back."
 
 
@@ -26,7 +28,7 @@ async def memory(host: CommandHost, words: str) -> None:
     from co_tui.ui.screens.memory import MemoryScreen
 
     files = DailyMemory(host.settings.launch.paths.memory)
-    entries = await asyncio.to_thread(lambda: list(files.entries()))
+    entries = await asyncio.to_thread(_newest, files)
 
     async def attempt(change: "Callable[[MemoryEntry], object]", entry: "MemoryEntry") -> str:
         try:
@@ -43,6 +45,17 @@ async def memory(host: CommandHost, words: str) -> None:
             restore=lambda entry: attempt(files.restore, entry),
         )
     )
+
+
+def _newest(files: "DailyMemory") -> "list[MemoryEntry]":
+    """As much as can be looked through at every key; years of it."""
+    newest, chars = [], 0
+    for entry in files.entries():
+        chars += len(entry.text)
+        if chars > MOST_CHARS:
+            break
+        newest.append(entry)
+    return newest
 
 
 async def _show_board(host: CommandHost) -> None:

@@ -13,7 +13,6 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
-from co_tui.store.daily_memory import held_words
 from co_tui.store.memory_text import MemoryEntry
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.filtering import FilteringDialog
@@ -40,11 +39,11 @@ class MemoryScreen(FilteringDialog[None]):
 
     def __init__(self, entries: Sequence[MemoryEntry], words: str, *, delete: Change, restore: Change) -> None:
         super().__init__(tall=True)
-        self._entries = list(entries)
+        self._entries = [(entry, _searched(entry)) for entry in entries]
         self._words = words
         self._delete, self._restore = delete, restore
         self._shown: dict[str, MemoryEntry] = {}
-        self._deleted: list[tuple[int, MemoryEntry]] = []
+        self._deleted: list[tuple[int, tuple[MemoryEntry, str]]] = []
         """With the place each had."""
 
     def compose(self) -> ComposeResult:
@@ -61,7 +60,7 @@ class MemoryScreen(FilteringDialog[None]):
     @on(Input.Changed)
     def _fill(self, _: Input.Changed | None = None, *, at: int | None = None) -> None:
         words = self.query_one(Input).value.lower().split()
-        found = [entry for entry in self._entries if held_words(entry, words) == len(words)]
+        found = [entry for entry, searched in self._entries if all(word in searched for word in words)]
         self.query_one(Vertical).border_subtitle = _count(len(found), len(self._entries)) if words else ""
         shown = found[:MOST_SHOWN]
         self._shown = {entry.id: entry for entry in shown}
@@ -91,8 +90,8 @@ class MemoryScreen(FilteringDialog[None]):
         if trouble := await self._delete(entry):
             self._say(trouble)
             return
-        self._deleted.append((self._entries.index(entry), entry))
-        self._entries.remove(entry)
+        place = next(n for n, (each, _) in enumerate(self._entries) if each is entry)
+        self._deleted.append((place, self._entries.pop(place)))
         self._fill(at=at)
         self._say("Deleted; ctrl+z brings it back.")
 
@@ -100,12 +99,12 @@ class MemoryScreen(FilteringDialog[None]):
         if not self._deleted:
             self._say("Nothing was deleted here.")
             return
-        place, entry = self._deleted[-1]
-        if trouble := await self._restore(entry):
+        place, deleted = self._deleted[-1]
+        if trouble := await self._restore(deleted[0]):
             self._say(trouble)
             return
         self._deleted.pop()
-        self._entries.insert(place, entry)
+        self._entries.insert(place, deleted)
         self._fill()
         self._say("It is there again.")
 
@@ -114,6 +113,11 @@ class MemoryScreen(FilteringDialog[None]):
 
     def action_close(self) -> None:
         self.answer(None)
+
+
+def _searched(entry: MemoryEntry) -> str:
+    """In small letters once, so that a key typed costs no more than a look."""
+    return f"{entry.day} {entry.heading}\n{entry.text}".lower()
 
 
 def _nothing(has_entries: bool) -> Text:
