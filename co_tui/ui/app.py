@@ -148,6 +148,8 @@ class CoTui(App[None]):
         if self.launch.browse:
             self.run_command("sessions", "")
         self.folder_changed()
+        if self.launch.private:
+            self.notify("A private window: nothing said here is kept once you leave.", timeout=6)
         self.load_engine()
         if self.launch.choice.model == EMBEDDED:
             self._commands.embedded_model.ask_once()

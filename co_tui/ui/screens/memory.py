@@ -30,6 +30,7 @@ Change = Callable[[MemoryEntry], Awaitable[str]]
 class MemoryScreen(FilteringDialog[None]):
     """Lists the entries that hold all words of the filter, newest first."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back", priority=True),
         Binding("enter", "open", "Open", priority=True),
