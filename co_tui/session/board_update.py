@@ -14,6 +14,7 @@ from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.context.user_words import earlier_summary
 from co_tui.events import BoardChanged
 from co_tui.session.classify import classify
+from co_tui.session.to_the_end import to_the_end
 from co_tui.store.board_text import BoardChange, BoardEntry
 from co_tui.store.context_board import BoardFailed, ContextBoard, new_entry
 
@@ -56,7 +57,8 @@ class BoardUpdate:
         self._timeout_s = timeout_s
         self._keys = keys
         self._tell = tell
-        self._task: asyncio.Task[UpdatedBoard] | None = None
+        self._task: asyncio.Task[BoardDraft] | None = None
+        self._bill = Written(model=model_handle.name)
         self._stopped = False
 
     def interrupt(self, *, leaving: bool = False) -> None:
@@ -69,23 +71,24 @@ class BoardUpdate:
         """What it came to; None when it was stopped. Raises `BoardRefused`."""
         if self._stopped:
             return None
-        task = self._task = asyncio.create_task(self._run(), name="context board")
+        task = self._task = asyncio.create_task(self._decided(), name="context board")
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.wait([task])
             raise
-        return None if task.cancelled() else task.result()
+        # Whoever wants to stop it from here on comes too late: it is written, and can be taken back.
+        return None if task.cancelled() else UpdatedBoard(await to_the_end(self._written(task.result())), self._bill)
 
-    async def _run(self) -> UpdatedBoard:
-        bill = Written(model=self._model_handle.name)
+    async def _decided(self) -> BoardDraft:
+        """What shall become of the board. Raises `BoardRefused`."""
         try:
             present = await asyncio.to_thread(self._board.read)
             draft = BoardDraft({entry.id: entry.text for entry in present.entries}, self._keys)
             parts = await self._parts(draft.as_text())
             async with asyncio.timeout(self._timeout_s * max(1, len(parts))):
-                await consolidate(self._model_handle, parts, draft, bill, self._tell)
+                await consolidate(self._model_handle, parts, draft, self._bill, self._tell)
         except BoardFailed as failed:
             raise BoardRefused(str(failed)) from failed
         except TimeoutError:
@@ -95,7 +98,7 @@ class BoardUpdate:
         except Exception as error:
             sentence = classify(error, self._model_handle.asked)[0].sentence
             raise BoardRefused(f"{sentence} The board stays as it is.") from error
-        return UpdatedBoard(await self._written(draft), bill)
+        return draft
 
     async def _parts(self, board: str) -> list[str]:
         window = await self._model_handle.window_tokens() or FALLBACK_WINDOW_TOKENS

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
@@ -129,6 +131,29 @@ async def test_a_run_that_is_stopped_fails_or_finds_nothing_leaves_the_board(hom
     run = asyncio.create_task(session.update_board())
     await asyncio.sleep(0)
     assert session.interrupt() and await run is None, "also before it has begun"
+    await session.close()
+    env.store.close()
+
+
+async def test_who_stops_it_while_it_is_written_comes_too_late(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = environment(home, Model({"action": "add", "text": "Tests run with uv."}))
+    session = await talked(env)
+    writing, may_end = threading.Event(), threading.Event()
+    change = ContextBoard.change
+
+    def held(*arguments: Any) -> Any:
+        writing.set()
+        assert may_end.wait(30)
+        return change(*arguments)
+
+    monkeypatch.setattr(ContextBoard, "change", held)
+    run = asyncio.create_task(session.update_board())
+    await asyncio.to_thread(writing.wait)
+    assert session.interrupt()
+    may_end.set()
+    updated = await run
+    assert updated is not None and on(env.board) == ["Tests run with uv."], "what it says is what happened"
+    assert len(facts(list(session.state.timeline), BoardChanged)) == 1
     await session.close()
     env.store.close()
 
