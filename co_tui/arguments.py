@@ -82,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     context.add_argument("id", type=shell_text, metavar="ID")
     _json_option(context)
 
+    lens = commands.add_parser("lens", help="the next request of a session as it would be sent, message by message")
+    lens.add_argument("id", type=shell_text, metavar="ID")
+    lens.add_argument(
+        "--policy", type=shell_text, default=argparse.SUPPRESS, metavar="P", help="as if this one governed the context"
+    )
+    _json_option(lens)
+
     compact = commands.add_parser("compact", help="make a session's context smaller")
     compact.add_argument("id", type=shell_text, metavar="ID")
     compact.add_argument(

@@ -152,9 +152,12 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
 
             return show(context, options.id, history=options.history, as_json=options.json)
         case "context":
-            from co_tui.headless.listing import show_context
+            from co_tui.headless.context import show_context
 
-            return show_context(context, options.id, as_json=options.json)
+            row = _stored_row(options.id, context)
+            return show_context(_under_policy_of(row, options, context, environ, cwd), row.id, as_json=options.json)
+        case "lens":
+            return _run_lens(options, context, environ, cwd)
         case "compact":
             return _run_compact(options, context, environ, cwd)
         case "subconscious":
@@ -354,6 +357,15 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
     )
 
 
+def _run_lens(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    row = _stored_row(options.id, context)
+    context = _under_policy_of(row, options, context, environ, cwd)
+    _hush_libraries(environ)
+    from co_tui.headless.lens import show_lens
+
+    return show_lens(context, row.id, as_json=options.json)
+
+
 def _run_import(options: "Options", context: CommandContext, environ: Mapping[str, str]) -> int:
     if not options.files and not options.program:
         say("Name the files to import, or the program with --from.")
@@ -364,6 +376,12 @@ def _run_import(options: "Options", context: CommandContext, environ: Mapping[st
     return import_sessions(
         context, options.files, program=options.program, environ=environ, home=Path.home(), as_json=options.json
     )
+
+
+def _stored_row(name: str, context: CommandContext) -> "SessionRow":
+    """Raises `StoreError` when there is none."""
+    with context.store.reading() as reading:
+        return reading.session(name)
 
 
 def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":

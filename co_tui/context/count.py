@@ -205,10 +205,12 @@ class Scaffold:
     tools: Sequence[ToolDefinition] = ()
     tools_estimate: int = 0
     """What the tools took when they were last sent, for as long as they are not here."""
+    instructions_estimate: int = 0
+    """The same of the instructions, which are more than those that are known before a request."""
 
     @property
     def instructions_tokens(self) -> int:
-        return estimate_text(self.instructions)
+        return self.instructions_estimate or estimate_text(self.instructions)
 
     @property
     def tools_tokens(self) -> int:

@@ -35,6 +35,11 @@ def window_cut(messages: Sequence[ModelMessage], max_messages: int, pinned: Coll
     """Over `max_messages`: keep the first run and the newest half, replace what is between (G3a)."""
     if not max_messages or len(messages) <= max_messages:
         return None
+    return beyond_window(messages, max_messages, pinned)
+
+
+def beyond_window(messages: Sequence[ModelMessage], max_messages: int, pinned: Collection[int] = ()) -> Cut | None:
+    """What is between the first run and the newest half of the window."""
     tail = cut_before(messages, len(messages) - max(SMALLEST_TAIL, max_messages // 2))
     return _cut(messages, range(_first_run_end(messages), tail), Trigger.WINDOW, pinned)
 

@@ -79,6 +79,24 @@ def decide(situation: Situation) -> Plan | None:
             return None
 
 
+def next_cut(situation: Situation) -> Cut | None:
+    """What the policy would have replaced if it acted on the conversation as it is, whether or not that is due."""
+    history, policy, pinned = situation.history, situation.policy, situation.pinned
+    match policy.rule:
+        case CompactionRule.WINDOW:
+            return cuts.beyond_window(history, policy.max_history_messages, pinned)
+        case CompactionRule.TURNS:
+            return cuts.oldest_turns(history, len(turn_starts(history)) // 2, Trigger.TURNS, pinned)
+        case CompactionRule.COMPRESS:
+            return cuts.share_cut(history, Trigger.BLOCKING, pinned=pinned)
+        case CompactionRule.BACKGROUND:
+            return before_tail(situation, Trigger.BACKGROUND)
+        case CompactionRule.RUN:
+            return cuts.run_cut(history, Trigger.BLOCKING, pinned)
+        case CompactionRule.NONE:
+            return None
+
+
 def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
     return plan if plan and frees_enough(situation, plan.cut) else None
 

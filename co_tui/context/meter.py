@@ -1,6 +1,8 @@
 """Counting a growing conversation: each message once, corrected by what its provider reports."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from operator import is_
 from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -82,7 +84,7 @@ class Meter:
         self._sent_growth: _Growth | None = None
         self._missed = (0.0, 0.0)
         """By how much replies came back otherwise than their provider, and than we, had counted them."""
-        self._tools_estimate = 0
+        self._tools_estimate = self._instructions_estimate = 0
 
     # What is known of the model
 
@@ -105,7 +107,8 @@ class Meter:
         learnt: dict[str, Any] = dict(self._calibration.as_json())
         if learnt and self._last is not None:
             missed = [round(each) for each in self._missed]
-            learnt |= {"report": list(self._last), "tools": self._tools_estimate, "missed": missed}
+            fixed = {"tools": self._tools_estimate, "instructions": self._instructions_estimate}
+            learnt |= {"report": list(self._last), **fixed, "missed": missed}
         return learnt
 
     def restore(self, learnt: Mapping[str, Any]) -> Scaffold:
@@ -115,8 +118,16 @@ class Meter:
             self._remember(Report(*report))
         if missed := _numbers(learnt.get("missed"), 2):
             self._missed = (missed[0], missed[1])
-        tools = learnt.get("tools")
-        return Scaffold(tools_estimate=tools if isinstance(tools, int) and tools > 0 else 0)
+        (tools,), (instructions,) = (_numbers([learnt.get(key)], 1) or [0] for key in ("tools", "instructions"))
+        return Scaffold(tools_estimate=max(0, tools), instructions_estimate=max(0, instructions))
+
+    def copied(self) -> "Meter":
+        """Another one that knows the same; what is measured with it changes nothing here."""
+        other = copy(self)
+        other._counts, other._reports = dict(self._counts), dict(self._reports)
+        other._measured, other._levels = list(self._measured), list(self._levels)
+        other._reported_replies = list(self._reported_replies)
+        return other
 
     def release(self, messages: Sequence[ModelMessage]) -> None:
         """Let go of the counts of messages that are not among these; what was measured last is measured anew."""
@@ -163,7 +174,13 @@ class Meter:
         self._unanswered = self._level(messages, same).plus(fixed)
         self._sent_fixed = fixed.estimate
         self._sent_growth = self._growth(messages, fixed)
-        self._tools_estimate = scaffold.tools_tokens
+        self._tools_estimate, self._instructions_estimate = scaffold.tools_tokens, scaffold.instructions_tokens
+
+    def is_known(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether these are what was sent last, or that and its reply: then nothing has to be measured anew."""
+        sent = len(self._sent)
+        answered = len(messages) == sent + 1 and isinstance(messages[-1], ModelResponse)
+        return (answered or len(messages) == sent) and all(map(is_, messages, self._sent))
 
     def reported(self, response: ModelResponse) -> None:
         """Learn from what the provider counted for the request sent last; a reply cut short has no count to trust."""

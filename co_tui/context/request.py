@@ -107,13 +107,22 @@ class Governor:
 
     def fit(self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD) -> Prepared:
         """The last guard: what does not fit is left out of this request, and what is held out of it stays out."""
+        prepared = self.fitted(measured, scaffold, held)
+        is_known = prepared.truncation is None and self.meter.is_measured_last(measured.request)
+        self.meter.sent(prepared.messages, scaffold, same=len(prepared.messages) if is_known else 0)
+        return prepared
+
+    def fitted(
+        self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD, *, shortens: bool = True
+    ) -> Prepared:
+        """The same for a request that nobody sends; without `shortens`, no more is left out than was before."""
         limit = self.prompt_limit
         request = untouched = list(measured.request)
         reading = measured.reading
         if held and self.policy.truncates:
             request = hold(request, held, self._clipped, measured.pinned)
             reading = self.meter.read(request, scaffold, self._window)
-        if self.policy.truncates and reading.most_tokens > limit:
+        if shortens and self.policy.truncates and reading.most_tokens > limit:
             request, held = self._shorter(request, reading, measured, held)
             reading = self.meter.read(request, scaffold, self._window)
         truncation = None
@@ -122,8 +131,6 @@ class Governor:
             before, after = measured.reading.current_tokens, reading.current_tokens
             truncation = TruncationFigures(before, after, len(measured.request), len(request))
             self._stages.forget()
-        is_known = truncation is None and self.meter.is_measured_last(measured.request)
-        self.meter.sent(request, scaffold, same=len(request) if is_known else 0)
         return Prepared(request, reading, truncation, max(0, reading.current_tokens - limit), held)
 
     def _shorter(
@@ -139,6 +146,19 @@ class Governor:
         now = held_in(measured.request, done.messages, chars, self._clipped)
         # What is clipped no further is clipped up to where it was.
         return done.messages, now if done.held.clipped_chars else now._replace(clipped_upto=held.clipped_upto)
+
+    def places(self, request: Sequence[ModelMessage], measured: Measured) -> list[int | None]:
+        """Which message of what was measured each one of a request is; None for one that was added."""
+        known = {id(message): place for place, message in enumerate(measured.request)}
+        for chars in sorted(self._clipped, reverse=True):
+            for message, shorter in self._clipped[chars].values():
+                if id(message) in known:
+                    known.setdefault(id(shorter), known[id(message)])
+        return [known.get(id(message)) for message in request]
+
+    def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
+        """The stages that made a message of the history smaller."""
+        return self._stages.shortened_by(message)
 
     # Whether and what to compact
 

@@ -92,6 +92,16 @@ class Stages:
         self._settled = _after(settled, history, Repaired(tail.messages, origins), rest, lineage)
         return Staged(live, all_origins, request, kept, unchanged)
 
+    def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
+        """The stages that made a message of the history smaller: `archive`, `trim`, `ends`."""
+        found = []
+        for stage in ("archive", "trim", "ends"):
+            known = self._memos[stage].get(id(message))
+            if known is not None and known[0] is message and known[1] is not message:
+                found.append(stage)
+                message = known[1]
+        return tuple(found)
+
     def forget(self) -> None:
         """What was made last is not what the next request begins with."""
         self._settled = _Settled()

@@ -1,14 +1,13 @@
-"""`co-tui sessions`, `show` and `context`: reading what is stored, without loading any model."""
+"""`co-tui sessions` and `show`: reading what is stored, without loading any model."""
 
 from datetime import datetime
 
 from co_tui.events.messages import pieces
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
 from co_tui.inert import inert
-from co_tui.session.state.context_report import context_report
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState
-from co_tui.session.wording import money, told_cost
+from co_tui.session.wording import money
 from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.store.port import Reading
 from co_tui.store.values import SessionRow
@@ -80,32 +79,6 @@ def _prose(entry: Entry) -> str:
         mark = "  (interrupted)" if entry.interrupted else ""
         blocks.append(f"── {inert(heading)}{mark}\n{inert(text)}\n")
     return "\n".join(blocks)
-
-
-def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
-    """Tokens by kind and the limit, as last measured."""
-    state = load_state(context, name)
-    figures = context_report(state)
-    if as_json:
-        put_json({"session_id": state.session_id, **figures})
-        return DONE
-    limit = f"{figures['token_limit']:,}{'' if figures['limit_known'] else ' (assumed)'}"
-    mark = "" if figures["measured"] == "provider" else "~"
-    put(
-        table(
-            ("KIND", "TOKENS"),
-            (
-                ("system", f"{figures['system_tokens']:,}"),
-                ("tools", f"{figures['tool_definition_tokens']:,}"),
-                ("conversation", f"{figures['conversation_tokens']:,}"),
-                ("all", f"{mark}{figures['current_tokens']:,} of {limit} ({figures['share']:.0%})"),
-            ),
-        )
-    )
-    roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
-    put(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
-    put(f"cost {told_cost(figures['cost'], figures['summary_cost'])}")
-    return DONE
 
 
 def load_state(context: CommandContext, name: str) -> SessionState:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.tools import ToolDefinition
 
 from co_tui.agent.failures import Asked
 from co_tui.agent.messages import read_messages
@@ -16,9 +18,10 @@ from co_tui.context.policy import Policy
 from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER
 from co_tui.context.request import Governor, Measured, Prepared
 from co_tui.context.stages import Note
-from co_tui.context.truncate import NOTHING_HELD, Held
+from co_tui.context.truncate import Held
 from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
 from co_tui.events.messages import pieces
+from co_tui.session.next_request import NextRequest, RequestSource, held_of, next_request, note_in, request_source
 from co_tui.session.recorder import Recorder
 from co_tui.session.said_before import SaidBefore
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
@@ -37,6 +40,12 @@ class CountTokens(Protocol):
     """Counts a text exactly; None where that is not offered."""
 
     async def __call__(self, text: str, /) -> int | None: ...
+
+
+class ForeseeTools(Protocol):
+    """The tools of the next turn, after those that were sent last, in a window of so many tokens."""
+
+    def __call__(self, sent: Sequence[ToolDefinition], window_tokens: int, /) -> Sequence[ToolDefinition]: ...
 
 
 class GovernedHistory:
@@ -61,7 +70,9 @@ class GovernedHistory:
         """Whom the model is asked of, for words about failures."""
         self.in_turn = False
         """Whether a turn is under way: then the history is rewritten only between two requests."""
-        self._parsed = parsed
+        self.foresee_tools: ForeseeTools = lambda sent, _: sent
+        self.parsed = parsed
+        """The messages of the log, as the library has them."""
         self._said_before = SaidBefore(parsed)
         self._noted: tuple[Recollection, object, Note | None] | None = None
         self._looked: object = None
@@ -70,7 +81,7 @@ class GovernedHistory:
         self._measuring = asyncio.Lock()
         # Go on counting from what the log knows of this model.
         known = governor.meter.restore(self.state.learnt.get(asked.model, {}))
-        self.scaffold = Scaffold(instructions=instructions, tools_estimate=known.tools_estimate)
+        self.scaffold = replace(known, instructions=instructions)
         """What went with the last request beside the conversation, as far as that is known."""
 
     @property
@@ -111,18 +122,36 @@ class GovernedHistory:
     @property
     def messages(self) -> Sequence[ModelMessage]:
         """What the model would be sent now, before any stage."""
-        return self._parsed.messages(self.entries)
+        return self.parsed.messages(self.entries)
 
     async def measure(self) -> Measured:
         """The log's own history after repair and tool outputs; the first time counts every message."""
         async with self._measuring:
-            pins, entries = self.state.pins, self.entries
-            pinned: tuple[int, ...] = ()
-            if pins:
-                pinned = tuple(index for index, entry in enumerate(entries) if entry.ref in pins)
-            messages, lineage = self._parsed.messages(entries), entries.lineage
-            note = self._note(entries)
-            return await self._beside(self.governor.measure, messages, self.scaffold, lineage, pinned, note)
+            of = self._requested_of()
+            return await self._beside(
+                self.governor.measure, of.messages, self.scaffold, of.entries.lineage, of.pinned, of.note
+            )
+
+    async def next_request(self) -> NextRequest:
+        """What would be sent now. Nothing is told of it, and nothing changes by it."""
+        async with self._measuring:
+            of, awaits_prompt = self._requested_of(), self.awaits_prompt
+            return await self._beside(next_request, self.governor, of, self.next_scaffold, awaits_prompt)
+
+    @property
+    def next_scaffold(self) -> Scaffold:
+        """What will go with the next request, as far as it can be told before it; a turn keeps the tools it has."""
+        tools = self.foresee_tools(self.scaffold.tools, self.governor.window.tokens)
+        same = tools is self.scaffold.tools or not self.awaits_prompt
+        return self.scaffold if same else replace(self.scaffold, tools=tools)
+
+    @property
+    def awaits_prompt(self) -> bool:
+        """Whether somebody has to say something before the next request."""
+        return not self.in_turn and not self.agent and not self.state.pending
+
+    def _requested_of(self) -> RequestSource:
+        return request_source(self._kept, self.entries, self.messages, self.state.pins, self._note(self.entries))
 
     def _note(self, entries: AppendOnly[Entry]) -> Note | None:
         """What was recollected, and beside which message it stands."""
@@ -130,8 +159,7 @@ class GovernedHistory:
         if fact is None or not self.policy.recollection_share:
             return None
         if self._noted is None or self._noted[0] is not fact or self._noted[1] is not entries.lineage:
-            place = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].ref in fact.messages), None)
-            self._noted = (fact, entries.lineage, Note(place, fact.note) if place is not None else None)
+            self._noted = (fact, entries.lineage, note_in(entries, fact))
         return self._noted[2]
 
     @property
@@ -168,33 +196,27 @@ class GovernedHistory:
 
     async def fit(self, measured: Measured) -> Prepared:
         """The request to send: what does not fit is left out, and that and the usage are told."""
-        held = self._held(measured)
-        prepared = await self._beside(self.governor.fit, measured, self.scaffold, held)
+        held = held_of(self._kept, self.entries, measured)
+        prepared = await self._fitted(measured, held)
         if self.policy.recollection_share and self._is_rewritten(prepared, held):
             noted = await self._recollected(measured, prepared)
             if noted is not None:
                 measured = noted
-                prepared = await self._beside(self.governor.fit, measured, self.scaffold, prepared.held)
+                prepared = await self._fitted(measured, prepared.held)
         if prepared.truncation is not None:
             await self.recorder.record(self._truncation(measured, prepared, held))
         await self.report(prepared.reading)
         return prepared
+
+    async def _fitted(self, measured: Measured, held: Held) -> Prepared:
+        async with self._measuring:
+            return await self._beside(self.governor.fit, measured, self.scaffold, held)
 
     def _is_rewritten(self, prepared: Prepared, held: Held) -> bool:
         """Whether the request begins otherwise than the one before, for another reason than what is recollected."""
         lineage = self.entries.lineage
         compacted, self._looked = self._kept.is_rewritten and self._looked is not lineage, lineage
         return compacted or prepared.held != held
-
-    def _held(self, measured: Measured) -> Held:
-        """What requests are sent without since the history was rewritten, as indexes of what was measured."""
-        out = self._kept.held_out
-        if not out.left_out and not out.clipped_chars:
-            return NOTHING_HELD
-        refs = [self.entries[origin].ref if origin is not None else None for origin in measured.origins]
-        left = frozenset(index for index, ref in enumerate(refs) if ref in out.left_out)
-        upto = refs.index(out.clipped_upto) if out.clipped_upto in refs else -1
-        return Held(left, out.clipped_chars if upto >= 0 else 0, upto)
 
     def _refs(self, measured: Measured, indexes: Iterable[int]) -> frozenset[Ref]:
         origins = (measured.origins[index] for index in indexes)
@@ -263,12 +285,22 @@ class GovernedHistory:
         await self.recorder.record(fact)
 
     async def report_now(self) -> None:
-        """Measure the history as it stands, and log that."""
-        await self.report((await self.measure()).reading)
+        """Measure what would be sent now, and log that."""
+        await self.report((await self.next_request()).reading)
+
+    async def report_next(self) -> None:
+        """The same at the end of a turn, where the next request is not what was sent and answered: the results in it
+        are those of an earlier turn now."""
+        if self.usage is None:
+            return  # nothing was sent yet
+        following = await self.next_request()
+        is_known = self.governor.meter.is_known(following.messages) and self.next_scaffold is self.scaffold
+        if not self.state.usage_holds or not is_known:
+            await self.report(following.reading)
 
     def release_memory(self) -> None:
         """Let go of all that is remembered of messages which are no longer in the history."""
         self.recorder.release_memory()
-        self._parsed.release(self.entries)
+        self.parsed.release(self.entries)
         self._said_before.forget()
         self.governor.release(self.messages)

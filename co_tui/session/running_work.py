@@ -89,6 +89,7 @@ class RunningWork:
         if runtime is self._runtime:
             await self._factory.compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
+        await self._runtime.history.report_next()
         return outcome
 
     async def go_on(self) -> Outcome | None:

@@ -82,6 +82,8 @@ class RuntimeFactory:
         instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._told(settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
+        if model_handle.takes_tools:
+            history.foresee_tools = self._tools.foreseen
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
         return Runtime(
             model_handle=model_handle,

@@ -95,10 +95,12 @@ class RuntimeSwitcher:
         await self._compactor.discard("another policy governs from now on")
         governor = before.history.governor
         self.runtime = self._factory.make(before.model_handle, settings, governor.window, governor.meter)
+        self.runtime.history.scaffold = before.history.scaffold
         tokens = governor.window.tokens
         await self._recorder.record(
             PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
         )
+        await self._report()
 
     async def apply_settings(self, settings: Settings) -> None:
         before = self.runtime
@@ -106,6 +108,10 @@ class RuntimeSwitcher:
         window = await self._environment.window(before.model_handle, settings)
         self.runtime = self._factory.make(before.model_handle, settings, window, before.history.governor.meter)
         self.runtime.history.scaffold = before.history.scaffold
+        await self._report()
+
+    async def _report(self) -> None:
+        """What the next request is now, as soon as no turn runs: the gauge shows it."""
         if not self._is_busy() and self._recorder.state.usage is not None:
             await self.runtime.history.report_now()
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 
 from co_tui.agent.models import ModelHandle
-from co_tui.context.count import Scaffold, Window
+from co_tui.context.count import Window
 from co_tui.events import (
     CompactionComplete,
     Event,
@@ -26,6 +26,7 @@ from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
+from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.history_editor import HistoryEditor
 from co_tui.session.place import place_of
 from co_tui.session.queue import WaitingPrompt, WorkQueue
@@ -150,9 +151,9 @@ class Session:
         return self._runtime.settings
 
     @property
-    def scaffold(self) -> Scaffold:
-        """What goes with every request beside the conversation, as it was at the last one."""
-        return self._runtime.history.scaffold
+    def history(self) -> GovernedHistory:
+        """The conversation as its model gets it."""
+        return self._runtime.history
 
     @property
     def commands(self) -> RunningCommands:

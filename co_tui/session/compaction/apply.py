@@ -68,7 +68,7 @@ class Applier:
         trimmed = history.policy.rule is CompactionRule.TURNS
         await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
         complete = await self.end(job, fact)
-        await history.report(after.reading)
+        await history.report_now()
         return complete
 
     def _replacement(self, job: Job, measured: Measured) -> Replacement:

@@ -89,13 +89,14 @@ def apply(state: SessionState, event: Event) -> SessionState:
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
             history, pace = _resolved(state, fact.history), state.pace.rewritten()
             undone = state.but(history=history, rewrites=left, pace=pace, **NOT_REWRITTEN)
-            return _happened(undone, event)
+            return _happened(_unmeasured(undone), event)
         case Pin():
             return _happened(_pinned(state, fact), event)
         case ModelChange():
-            return _happened(state.but(model=fact.to, pace=state.pace.rewritten(), held_out=NOTHING_HELD_OUT), event)
+            changed = state.but(model=fact.to, pace=state.pace.rewritten(), held_out=NOTHING_HELD_OUT)
+            return _happened(_unmeasured(changed), event)
         case PolicyChange():
-            return _happened(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT), event)
+            return _happened(_unmeasured(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT)), event)
         case CompactionStart():
             return _happened(state if fact.agent else state.but(compacting=event), event)
         case ApprovalRequested():
@@ -157,7 +158,7 @@ def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
     if not title and (prompt := prompt_of(fact.message)) is not None:
         title = title_of(prompt)
     opens_turn = fact.turn > state.turn
-    return state.but(
+    return _unmeasured(state).but(
         title=title,
         turn=max(state.turn, fact.turn),
         history=state.history.append(entry),
@@ -183,7 +184,12 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
         fact.current_tokens - fact.conversation_tokens,
         is_reply=fact.output_tokens is not None,
     )
-    return state.but(usage=fact, pace=pace)
+    return state.but(usage=fact, usage_holds=True, pace=pace)
+
+
+def _unmeasured(state: SessionState) -> SessionState:
+    """The next request is no longer the one that was measured."""
+    return state.but(usage_holds=False) if state.usage_holds else state
 
 
 def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
@@ -215,6 +221,7 @@ def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete
 
 def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
     kept = Rewritten(event, before=state.history, after=history)
+    state = _unmeasured(state)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 
 
@@ -223,19 +230,19 @@ def _truncated(state: SessionState, fact: Truncation) -> SessionState:
     before = _delegation(state, fact.agent).held_out if fact.agent else state.held_out
     upto = fact.clipped_upto[0] if fact.clipped_upto else None
     held_out = HeldOut(before.left_out | set(fact.left_out), fact.clipped_chars, upto)
-    return _delegated(state, fact.agent, held_out=held_out) if fact.agent else state.but(held_out=held_out)
+    return _delegated(state, fact.agent, held_out=held_out) if fact.agent else _unmeasured(state.but(held_out=held_out))
 
 
 def _recollected(state: SessionState, fact: Recollection) -> SessionState:
     if fact.agent:
         return _delegated(state, fact.agent, recollection=fact, is_rewritten=False)
-    return state.but(recollection=fact, is_rewritten=False)
+    return _unmeasured(state.but(recollection=fact, is_rewritten=False))
 
 
 def _pinned(state: SessionState, fact: Pin) -> SessionState:
     pins = state.pins | set(fact.messages) if fact.pinned else state.pins - set(fact.messages)
     history = _resolved(state, fact.history) if fact.history else state.history
-    return state.but(pins=pins, held_out=NOTHING_HELD_OUT, history=history)
+    return _unmeasured(state.but(pins=pins, held_out=NOTHING_HELD_OUT, history=history))
 
 
 def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:

@@ -50,6 +50,12 @@ class ParsedMessages:
         for index, part in enumerate(message.parts):
             self._places[id(part)] = (part, ref, index)
 
+    def copied(self) -> "ParsedMessages":
+        """Another one that knows the same messages: the same objects, remembered apart."""
+        other = ParsedMessages()
+        other._parsed, other._places = dict(self._parsed), dict(self._places)
+        return other
+
     def release(self, history: AppendOnly[Entry]) -> None:
         """Let go of messages that are no longer in the history."""
         live = {entry.ref for entry in history}

@@ -111,6 +111,8 @@ class SessionState(Record):
     compacting: Event | None = None
     """The start of a compaction that is under way."""
     usage: UsageInfo | None = None
+    usage_holds: bool = False
+    """Whether nothing that a request is made of has changed since the usage was measured."""
     learnt: Mapping[str, Json] = MappingProxyType({})
     """What the reports of each model taught about its tokens."""
     pace: Pace = Pace()

@@ -28,18 +28,12 @@ class Archive:
 
     def keep(self, part: ToolReturnPart, text: str) -> str:
         """The reference that stands for a result."""
-        place = self._history.place_of(part)
-        if place is None:
-            return text
-        reference = f"artifact-{place[0]}-{place[1]}-{place[2]}"
-        if reference not in self._known:
+        reference = _reference(self._history, part)
+        if reference and reference not in self._known:
             self._known.add(reference)
             what = f"{part.tool_name}: {len(text)} characters"
             self._new.append(ArtifactStored(what=what, where=reference, outcome="replaced by a reference"))
-        return (
-            f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) opens them again]\n"
-            f"{text[:SHOWN_CHARS]}"
-        )
+        return archived(self._history, part, text)
 
     async def tell(self) -> None:
         """Log what was archived since the last request."""
@@ -71,6 +65,22 @@ class Archive:
         if not found or int(found[3]) >= len(parts):
             raise ModelRetry(f"There is no artifact {reference!r}.")
         return content_text(parts[int(found[3])].get("content", ""))
+
+
+def archived(history: ParsedMessages, part: ToolReturnPart, text: str) -> str:
+    """What stands for a result of the log; all others stay as they are."""
+    reference = _reference(history, part)
+    if not reference:
+        return text
+    return (
+        f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) opens them again]\n"
+        f"{text[:SHOWN_CHARS]}"
+    )
+
+
+def _reference(history: ParsedMessages, part: ToolReturnPart) -> str:
+    place = history.place_of(part)
+    return f"artifact-{place[0]}-{place[1]}-{place[2]}" if place is not None else ""
 
 
 def _matching(text: str, pattern: str) -> str:

@@ -1,9 +1,11 @@
 """Tools of our own that the model gets: for what is no longer in its context."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from pydantic_ai import Tool
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.session.compaction.compactor import Compactor
@@ -56,6 +58,19 @@ class OwnTools:
             if ours or others or works:
                 ours.append(Tool(self._request_compaction, name="request_compaction"))
         return (*others, FunctionToolset(ours)) if ours else others
+
+    @cached_property
+    def _way_back(self) -> Tool[Any]:
+        return Tool(self._recall.recall)
+
+    def foreseen(self, sent: Sequence[ToolDefinition], window_tokens: int) -> Sequence[ToolDefinition]:
+        """The tools of the next turn, after those that were sent last: there is a way back once something has left."""
+        has = any(tool.name == self._way_back.name for tool in sent)
+        wants = bool(sent) and bool(self._state().rewrites) and window_tokens >= SMALLEST_WINDOW_FOR_TOOLS
+        if has == wants:
+            return sent
+        others = [tool for tool in sent if tool.name != self._way_back.name]
+        return [*others, self._way_back.tool_def] if wants else others
 
     async def _request_compaction(self, focus: str = "") -> str:
         """Ask for the earlier conversation to be summarised, when much of it no longer matters for the task.

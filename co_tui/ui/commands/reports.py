@@ -61,7 +61,7 @@ def _board(figures: Mapping[str, Any]) -> str:
 
 def _show_instructions(host: CommandHost) -> None:
     """What the model is told before the conversation, and the tools it may call."""
-    scaffold = host.session.scaffold if host.session is not None else None
+    scaffold = host.session.history.scaffold if host.session is not None else None
     if scaffold is None or not (scaffold.instructions or scaffold.tools):
         host.say("Nothing has been sent yet: the first prompt shows what goes with it.")
         return

@@ -1,0 +1,114 @@
+"""What the policy does to each message of a request, and why."""
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import Final
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
+
+from co_tui.context import cuts
+from co_tui.context.decide import next_cut
+from co_tui.context.policy import CompactionRule
+from co_tui.context.replacement import difference
+from co_tui.context.request import Governor
+from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around
+from co_tui.events.content import content_text
+from co_tui.events.messages import RECOLLECTED, STANDS_FOR
+from co_tui.session.lens.messages import Fate, Judgement
+from co_tui.session.next_request import NextRequest
+
+_STAYS: Final = {
+    CompactionRule.NONE: "This policy summarises nothing by itself.",
+    CompactionRule.WINDOW: "It is among the first or the newest messages, which stay.",
+    CompactionRule.TURNS: "It belongs to the newer half of the turns, which stays.",
+    CompactionRule.COMPRESS: "It belongs to the newest turn, which stays.",
+    CompactionRule.RUN: "It belongs to the newest step, which stays.",
+    CompactionRule.BACKGROUND: "It is among the newest messages, which stay word for word.",
+}
+
+
+class Fates:
+    """Of one request; each is worked out on its own."""
+
+    def __init__(self, governor: Governor, following: NextRequest) -> None:
+        self._governor = governor
+        self._measured, self._due = following.measured, following.due
+
+    def of(self, place: int, sent: ModelMessage) -> Judgement:
+        """Of the message at a place of what was measured, which is sent as `sent`."""
+        live = self._measured.live[place]
+        goes = place in self._going
+        if place in self._measured.pinned:
+            return Judgement(Fate.PINNED, "It is pinned: every stage keeps it.")
+        if (smaller := self._made_smaller(place, live, sent)) is not None:
+            also = f" {self._when_summarised}" if goes else ""
+            return smaller._replace(why=smaller.why + also, goes_next=goes)
+        if goes:
+            return Judgement(Fate.TO_BE_SUMMARISED, self._when_summarised, goes_next=True)
+        if RECOLLECTED in _metadata(sent):
+            return Judgement(Fate.RECOLLECTED, "Lines that had left the context came back beside it.")
+        return Judgement(Fate.KEPT, self._why_kept(place, live))
+
+    @cached_property
+    def _going(self) -> Collection[int]:
+        """What the compaction that is due replaces, else the one that comes next."""
+        live, due = self._measured.live, self._due
+        if due is not None and due.texts_only:
+            return set(difference(live, cuts.first_and_last_texts(live)).replaced)
+        cut = due.cut if due is not None else next_cut(self._governor.situation(self._measured))
+        return set(cut.replaced) if cut is not None else ()
+
+    @property
+    def going_count(self) -> int:
+        return len(self._going)
+
+    @property
+    def _when_summarised(self) -> str:
+        due = self._due
+        if due is None:
+            return "The next compaction summarises it."
+        if due.texts_only:
+            return "Before the request is sent, only the first and last text of each turn is kept."
+        return "It is summarised before the request is sent." if due.waits else "It is summarised beside the next turn."
+
+    def _made_smaller(self, place: int, live: ModelMessage, sent: ModelMessage) -> Judgement | None:
+        before, after = self._measured.request[place], _result_chars(sent)
+        if sent is not before and (was := _result_chars(live)) > after:
+            return Judgement(Fate.TRIMMED, f"It is clipped so that the request fits: {after:,} of {was:,} characters.")
+        if before is live:
+            return None
+        stages, chars = self._governor.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
+        if "archive" in stages:
+            return Judgement(Fate.ARCHIVED, f"A reference stands for it, with which the model can open it: {chars}.")
+        if "ends" in stages:
+            return Judgement(Fate.TRIMMED, f"Its beginning and end stay: {chars}.")
+        return Judgement(Fate.TRIMMED, f"Its beginning stays: {chars}.") if "trim" in stages else None
+
+    def _why_kept(self, place: int, live: ModelMessage) -> str:
+        if holds_system(live):
+            return "System messages always stay."
+        if place == self._latest_prompt:
+            return "The prompt that is being answered always stays."
+        if place in self._beside_pins:
+            return "It belongs to a pinned message, and stays with it."
+        if stands_in(live) and (count := _metadata(live)[STANDS_FOR]):
+            return f"It stands for {count:,} earlier message{'' if count == 1 else 's'}."
+        return _STAYS[self._governor.policy.rule]
+
+    @cached_property
+    def _latest_prompt(self) -> int | None:
+        return latest_prompt(self._measured.live)
+
+    @cached_property
+    def _beside_pins(self) -> Collection[int]:
+        live = self._measured.live
+        return {near for place in self._measured.pinned for near in step_around(live, place)}
+
+
+def _metadata(message: ModelMessage) -> dict[str, object]:
+    return (message.metadata or {}) if isinstance(message, ModelRequest) else {}
+
+
+def _result_chars(message: ModelMessage) -> int:
+    """How long the tool results in it are."""
+    return sum(len(content_text(part.content)) for part in message.parts if isinstance(part, ToolReturnPart))

@@ -1,0 +1,185 @@
+"""Looking at the next request: what it is made from, and the lens that shows it. Pure: nobody is asked, nothing is
+written, and the conversation goes on undisturbed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from pydantic_core import to_json
+
+from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Reading, Scaffold, Window, system_tokens
+from co_tui.context.meter import Meter
+from co_tui.context.policy import Policy, policy_of
+from co_tui.context.request import Governor
+from co_tui.events import UsageInfo
+from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.lens.fates import Fates
+from co_tui.session.lens.left import left_messages
+from co_tui.session.lens.messages import Fate, Judgement, Kind, Lens, LensMessage, kind_of, shared_out
+from co_tui.session.next_request import NextRequest, next_request, note_in, request_source
+from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.archive import archived
+from co_tui.settings import Settings
+
+
+class LensSource(NamedTuple):
+    """All that the next request of a session is made from, apart from the session itself."""
+
+    state: SessionState
+    policy: Policy
+    policy_name: str
+    window: Window
+    meter: Meter
+    parsed: ParsedMessages
+    scaffold: Scaffold
+    awaits_prompt: bool = True
+    """Whether somebody has to say something before it; otherwise a turn is under way."""
+    is_own: bool = True
+    """Whether the policy is the one that governs the session."""
+
+
+def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = True) -> LensSource:
+    """Of a session that is open here; what is looked at is a copy, and may be looked at beside it."""
+    return LensSource(
+        history.state,
+        policy_of(settings),
+        settings.policy,
+        history.governor.window,
+        history.governor.meter.copied(),
+        history.parsed.copied(),
+        history.next_scaffold,
+        history.awaits_prompt,
+        is_own,
+    )
+
+
+def stored_source(
+    state: SessionState,
+    settings: Settings,
+    *,
+    ratio: float | None = None,
+    recorded_window: Callable[[str], int | None] = lambda _: None,
+    is_own: bool = True,
+    in_turn: bool = False,
+) -> LensSource:
+    """Of a stored session, by what its log tells. `ratio` is what was learnt of its model's tokens elsewhere."""
+    meter = Meter(ratio, provider=state.model.partition(":")[0])
+    scaffold = meter.restore(state.learnt.get(state.model, {}))
+    return LensSource(
+        state,
+        policy_of(settings),
+        settings.policy,
+        _window(state, settings, recorded_window),
+        meter,
+        ParsedMessages(),
+        scaffold,
+        not in_turn and not state.pending,
+        is_own,
+    )
+
+
+def _window(state: SessionState, settings: Settings, recorded: Callable[[str], int | None]) -> Window:
+    if settings.context_window:
+        return Window(tokens=settings.context_window, known=True)
+    if state.usage is not None and state.usage.model == state.model:
+        return Window(tokens=state.usage.token_limit, known=state.usage.limit_known)
+    tokens = recorded(state.model)
+    return Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)
+
+
+def look(source: LensSource, since: int | None = None) -> Lens:
+    """The next request. What left the context since that seq is listed, too; without one, what left it last."""
+    governor = Governor(source.policy, source.window, keep=partial(archived, source.parsed), meter=source.meter)
+    state = source.state
+    recollection = state.recollection if source.policy.recollection_share else None
+    note = note_in(state.history, recollection) if recollection is not None else None
+    of = request_source(state, state.history, source.parsed.messages(state.history), state.pins, note)
+    following = next_request(governor, of, source.scaffold, source.awaits_prompt, _told(source))
+    fates, reading = Fates(governor, following), following.reading
+    rows = list(_rows(source, governor, following, fates))
+    return Lens(
+        policy=source.policy_name,
+        model=state.model,
+        reading=reading,
+        messages=_with_tokens(source.scaffold, reading, rows, governor.meter),
+        left=left_messages(state, following, since),
+        due=_due(following, fates),
+        prompt_limit=governor.prompt_limit,
+    )
+
+
+def _told(source: LensSource) -> Reading | None:
+    """What was told last, when nothing has changed since: the gauge shows the same."""
+    usage = source.state.usage
+    if usage is None or not source.is_own or not source.state.usage_holds:
+        return None
+    return reading_of(usage)
+
+
+def reading_of(usage: UsageInfo) -> Reading:
+    return Reading(
+        system_tokens=usage.system_tokens,
+        conversation_tokens=usage.conversation_tokens,
+        tool_definition_tokens=usage.tool_definition_tokens,
+        messages_count=usage.messages_count,
+        window=Window(tokens=usage.token_limit, known=usage.limit_known),
+        measured=usage.measured,
+        most_tokens=usage.current_tokens,
+    )
+
+
+def _rows(source: LensSource, governor: Governor, following: NextRequest, fates: Fates) -> Iterator[LensMessage]:
+    """The messages, not yet with their tokens."""
+    entries, measured = source.state.history, following.measured
+    places = governor.places(following.messages, measured)
+    for place, message in zip(places, following.messages, strict=True):
+        origin = measured.origins[place] if place is not None else None
+        if place is None or origin is None:
+            if source.awaits_prompt:  # while a turn runs, the answer is on its way
+                yield LensMessage(
+                    kind_of(message), 0, Judgement(Fate.KEPT, "It answers a call that was left open."), message
+                )
+            continue
+        entry = entries[origin]
+        yield LensMessage(kind_of(message), 0, fates.of(place, message), message, "", entry.ref, entry.turn)
+
+
+def _with_tokens(scaffold: Scaffold, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:
+    """All that takes room, with its share of what was measured."""
+    messages = [row.message for row in rows if row.message is not None]
+    of_system = [system_tokens(message) for message in messages]
+    of_rest = [max(0.0, meter.tokens(m) - meter.ratio * n) for m, n in zip(messages, of_system, strict=True)]
+    instructions, *system = shared_out(reading.system_tokens, [scaffold.instructions_tokens, *of_system])
+    rest = shared_out(reading.conversation_tokens, of_rest)
+    beside = [
+        LensMessage(Kind.SYSTEM, instructions, _ALWAYS, given=scaffold.instructions, system_tokens=instructions),
+        LensMessage(Kind.TOOLS, reading.tool_definition_tokens, _ALWAYS, given=_tools_text(scaffold)),
+    ]
+    counted = zip(rows, system, rest, strict=True)
+    return [
+        *(each for each in beside if each.tokens),
+        *(row._replace(tokens=own + other, system_tokens=own) for row, own, other in counted),
+    ]
+
+
+_ALWAYS = Judgement(Fate.KEPT, "It goes with every request.")
+
+
+def _tools_text(scaffold: Scaffold) -> str:
+    return "\n\n".join(
+        f"{tool.name}\n{tool.description or ''}\n{to_json(tool.parameters_json_schema).decode()}"
+        for tool in scaffold.tools
+    )
+
+
+def _due(following: NextRequest, fates: Fates) -> str:
+    due, reading = following.due, following.reading
+    if due is None:
+        over = following.prepared.overshoot_tokens
+        return f"It is too long by {over:,} tokens." if over else ""
+    count = "1 message is" if fates.going_count == 1 else f"{fates.going_count:,} messages are"
+    if due.texts_only:
+        return f"Before it is sent, {count} reduced to the first and last text of each turn."
+    when = "Before it is sent" if due.waits else "Beside the next turn"
+    return f"{when}, {count} summarised: the window is {reading.share:.0%} full."

@@ -1,0 +1,92 @@
+"""The request that would be sent now: through the stages of a real one, with nothing told and nothing changed."""
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+
+from co_tui.append_only import AppendOnly, Joined
+from co_tui.context.count import Reading, Scaffold
+from co_tui.context.decide import Plan
+from co_tui.context.request import Governor, Measured, Prepared
+from co_tui.context.stages import Note
+from co_tui.context.truncate import NOTHING_HELD, Held
+from co_tui.events import Recollection, Ref
+from co_tui.session.state.session_state import Delegation, Entry, SessionState
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+NEXT_PROMPT: Final = ModelRequest(parts=[UserPromptPart("", timestamp=_LONG_AGO)], timestamp=_LONG_AGO)
+"""Stands for what will be said: with it, the turn before is an earlier one. It is no part of what is shown."""
+
+
+class RequestSource(NamedTuple):
+    """All that requests are made of: a history, and what was said about it."""
+
+    messages: Sequence[ModelMessage]
+    entries: AppendOnly[Entry]
+    """The same by their identity in the log."""
+    pinned: Collection[int]
+    note: Note | None
+    kept: SessionState | Delegation
+    """Where it is kept what requests are sent without."""
+
+
+class NextRequest(NamedTuple):
+    """What would be sent, but for the prompt that is still to come."""
+
+    measured: Measured
+    """With a place for that prompt at its end."""
+    prepared: Prepared
+    reading: Reading
+    messages: Sequence[ModelMessage]
+    due: Plan | None
+    """What the policy would have summarised before it, or beside it."""
+
+
+def request_source(
+    kept: SessionState | Delegation,
+    entries: AppendOnly[Entry],
+    messages: Sequence[ModelMessage],
+    pins: Collection[Ref],
+    note: Note | None,
+) -> RequestSource:
+    pinned = tuple(index for index, entry in enumerate(entries) if entry.ref in pins) if pins else ()
+    return RequestSource(messages, entries, pinned, note, kept)
+
+
+def note_in(entries: Sequence[Entry], fact: Recollection) -> Note | None:
+    """What was recollected, beside the message it belongs to; None when that is gone."""
+    place = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].ref in fact.messages), None)
+    return Note(place, fact.note) if place is not None else None
+
+
+def held_of(kept: SessionState | Delegation, entries: Sequence[Entry], measured: Measured) -> Held:
+    """What requests are sent without since the history was rewritten, as indexes of what was measured."""
+    out = kept.held_out
+    if not out.left_out and not out.clipped_chars:
+        return NOTHING_HELD
+    refs = [ref_of(entries, origin) for origin in measured.origins]
+    left = frozenset(index for index, ref in enumerate(refs) if ref in out.left_out)
+    upto = refs.index(out.clipped_upto) if out.clipped_upto in refs else -1
+    return Held(left, out.clipped_chars if upto >= 0 else 0, upto)
+
+
+def ref_of(entries: Sequence[Entry], origin: int | None) -> Ref | None:
+    """The identity of a measured message; None for what is not of the log."""
+    return entries[origin].ref if origin is not None and origin < len(entries) else None
+
+
+def next_request(
+    governor: Governor, of: RequestSource, scaffold: Scaffold, awaits_prompt: bool, told: Reading | None = None
+) -> NextRequest:
+    """What does not fit is left out, unless a compaction comes first. `told` is how long it is, when that is known."""
+    history = Joined(AppendOnly(of.messages), (NEXT_PROMPT,)) if awaits_prompt else of.messages
+    measured = governor.measure(history, scaffold, of.entries.lineage, of.pinned, of.note)
+    due = governor.decide(measured._replace(reading=told or measured.reading))
+    held = held_of(of.kept, of.entries, measured)
+    prepared = governor.fitted(measured, scaffold, held, shortens=due is None or not due.waits)
+    messages = prepared.messages[:-1] if awaits_prompt else prepared.messages
+    answered = bool(messages) and isinstance(messages[-1], ModelResponse)  # in its provider's words, as it was told
+    reading = told or governor.meter.read(messages, scaffold, governor.window, as_reported=answered)
+    return NextRequest(measured, prepared, reading, messages, due)

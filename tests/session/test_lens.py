@@ -1,0 +1,266 @@
+"""The lens shows what a model then gets: its messages are those of the next request, its total that of the gauge."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import floats, integers, lists
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
+
+from co_tui.events import Truncation, UsageInfo
+from co_tui.session.lens.look import look, source_of, stored_source
+from co_tui.session.lens.messages import Fate, Kind, Lens, shared_out
+from co_tui.session.session import Session
+from co_tui.session.state.context_report import context_report
+from co_tui.session.turn import Outcome
+from co_tui.settings import Settings
+from tests.context.test_request import LOADED
+from tests.support.counted import Talk
+from tests.support.counts import Counts
+from tests.support.environments import ScriptedModel, environment_for, facts
+from tests.support.provider import Provider, Reply
+
+POLICIES = ("balanced", "co-cli", "inkeep", "copilot", "cowagent", "off")
+LARGE = "".join(f"line {n} of src/module_{n}.py says nothing new\n" for n in range(700))
+"""A result that every policy that makes results smaller makes smaller."""
+
+
+def read_large() -> str:
+    """Read it all."""
+    return LARGE
+
+
+class Asked:
+    """A model that remembers what it was sent; a prompt that begins with `read` has it call a tool first."""
+
+    def __init__(self) -> None:
+        self.requests: list[list[ModelMessage]] = []
+
+    async def script(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        self.requests.append(list(messages))
+        last = messages[-1]
+        text = "".join(str(getattr(part, "content", "")) for part in last.parts)
+        if text.startswith("read"):
+            yield {0: DeltaToolCall("read_large", "{}", tool_call_id=f"call-{len(self.requests)}")}
+        else:
+            yield f"An answer about src/module_{len(self.requests)}.py and what is in it."
+
+
+def lens_of(session: Session) -> Lens:
+    return look(source_of(session.history, session.settings))
+
+
+def plain(messages: Sequence[ModelMessage | None]) -> list[tuple[str, object]]:
+    """The parts of messages, each with who says it: the library joins requests that stand side by side."""
+    return [(message.kind, replace(part)) for message in messages if message is not None for part in message.parts]
+
+
+def agrees(session: Session, lens: Lens) -> None:
+    """The lens with itself, with the gauge, with `co-tui context`, and with what another process makes of the log."""
+    usage = session.state.usage
+    assert usage is not None and session.state.usage_holds
+    figures = (usage.current_tokens, usage.system_tokens, usage.tool_definition_tokens, usage.conversation_tokens)
+    total = lens.total_json()
+    kinds = ("total_tokens", "system_tokens", "tool_definition_tokens", "conversation_tokens")
+    assert tuple(total[key] for key in kinds) == figures
+    assert sum(each.tokens for each in lens.messages) == usage.current_tokens
+    assert sum(lens.tokens_by_kind.values()) == usage.current_tokens
+    assert lens.tokens_by_kind.get(Kind.SYSTEM, 0) == usage.system_tokens
+    assert context_report(session.state)["current_tokens"] == usage.current_tokens
+    stored = look(stored_source(session.state, session.settings))
+    assert stored.reading == lens.reading and stored.left == lens.left
+    assert [each._replace(given="", message=None) for each in stored.messages] == [
+        each._replace(given="", message=None) for each in lens.messages
+    ]
+    assert [each.text for each in stored.messages if each.ref] == [each.text for each in lens.messages if each.ref]
+
+
+async def said(session: Session, *prompts: str) -> None:
+    for prompt in prompts:
+        assert await session.submit(prompt) is Outcome.DONE
+        await session.settle(10)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_the_model_gets_what_the_lens_showed(home: Path, policy: str) -> None:
+    model = Asked()
+    async with opened(home, model, LOADED[policy]) as session:
+        await said(session, "Hello", "read it", "What else?")
+        for change in changes(session):
+            await change()
+            await session.settle(10)
+            lens, before, compactions = lens_of(session), len(model.requests), len(session.state.compactions)
+            agrees(session, lens)
+            await said(session, "And now?")
+            if len(session.state.compactions) == compactions and not lens.due:
+                shown = [each.message for each in lens.messages]
+                assert plain(shown) == plain(model.requests[before])[:-1]
+
+
+def changes(session: Session) -> list[Callable[[], Any]]:
+    """All that people do to a history."""
+
+    async def nothing() -> None: ...
+
+    async def pin() -> None:
+        await session.pin([session.state.history[1].ref])
+
+    return [
+        nothing,
+        lambda: said(session, "read it again"),
+        pin,
+        lambda: session.compact(),
+        lambda: session.undo(),
+        lambda: session.rewind(2),
+        lambda: session.clear(),
+        lambda: session.undo(),
+        lambda: said(session, *["More words about src/main.py " * 20] * 12),
+        lambda: session.switch_policy(LOADED["co-cli"]),
+        lambda: session.run_command("echo hello"),
+    ]
+
+
+@asynccontextmanager
+async def opened(home: Path, model: Asked, settings: Settings, window: int = 60_000) -> AsyncIterator[Session]:
+    environment = environment_for(home, ScriptedModel(model.script, window=window), tools=[read_large])
+    environment.settings = settings
+    session = await Session.start(environment, "scripted")
+    try:
+        yield session
+    finally:
+        await session.close()
+        environment.store.close()
+
+
+async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Path) -> None:
+    model, alone = Asked(), LOADED["balanced"].but(compaction="none", recollection_share=0.0)
+    async with opened(home, model, alone, window=2_000) as session:
+        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 40 for n in range(12)])
+        lens = lens_of(session)
+        agrees(session, lens)
+        out = [each for each in lens.left if each.why == "does not fit"]
+        assert out and out[0].text.startswith("Question 0") and facts(list(session.state.timeline), Truncation)
+        assert len(out) + sum(each.ref is not None for each in lens.messages) == len(session.state.history)
+        before = len(model.requests)
+        await said(session, "ok?")
+        assert plain([each.message for each in lens.messages]) == plain(model.requests[before])[:-1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "fate", "why"),
+    [
+        ("co-cli", Fate.TRIMMED, "Its beginning stays: 2,"),
+        ("balanced", Fate.TRIMMED, "Its beginning and end stay: 30,000 of "),
+        ("inkeep", Fate.ARCHIVED, "A reference stands for it"),
+    ],
+)
+async def test_each_message_says_what_becomes_of_it_and_why(home: Path, policy: str, fate: Fate, why: str) -> None:
+    async with opened(home, Asked(), LOADED[policy]) as session:
+        await said(session, "read it")
+        result = next(each for each in lens_of(session).messages if each.kind is Kind.TOOL_RESULT)
+        assert (result.judgement.fate, result.role) == (fate, "tool") and result.judgement.why.startswith(why)
+        assert result.ref is not None and LARGE.startswith(result.text[:20] if policy != "inkeep" else "line")
+        await session.pin([result.ref])
+        pinned = next(each for each in lens_of(session).messages if each.kind is Kind.TOOL_RESULT)
+        assert pinned.judgement.fate is Fate.PINNED and pinned.text == LARGE, "and no stage makes it smaller"
+        agrees(session, lens_of(session))
+        assert {each.kind for each in lens_of(session).messages} >= {Kind.SYSTEM, Kind.TOOLS, Kind.USER, Kind.TOOL_CALL}
+
+
+async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home: Path) -> None:
+    async with opened(home, Asked(), LOADED["balanced"], window=8_500) as session:
+        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 60 for n in range(5)])
+        lens = lens_of(session)
+        going = {each.ref for each in lens.messages if each.judgement.goes_next}
+        assert going and {each.judgement.fate for each in lens.messages if each.ref in going} == {Fate.TO_BE_SUMMARISED}
+        while not session.state.compactions:
+            lens = lens_of(session)
+            going = {each.ref for each in lens.messages if each.judgement.goes_next}
+            await said(session, "More? " + "what about src/other.py? " * 60)
+        replaced = set(session.state.compactions[0].fact.replaced)
+        assert going <= replaced, "and what came since"
+        after = lens_of(session)
+        assert {each.ref for each in after.left} == replaced and {each.why for each in after.left} == {"summarised"}
+        summary = next(each for each in after.messages if each.kind is Kind.SUMMARY)
+        assert f"It stands for {len(replaced):,} earlier messages." == summary.judgement.why
+        agrees(session, after)
+
+
+async def test_a_request_that_failed_is_the_next_one_and_nothing_is_changed_by_looking(
+    home: Path, provider: Provider
+) -> None:
+    talk = Talk(home, provider, Counts(1.7), max_retries=0)
+    try:
+        await talk.short(2)
+        session = talk.session
+        assert session is not None
+        provider.script = [Reply(status=400, raw='{"error": {"message": "no"}}')]
+        assert await session.submit("Is it?") is Outcome.FAILED
+        seq, lens = session.state.seq, lens_of(session)
+        agrees(session, lens)
+        assert lens.messages[-1].text == "Is it?"
+        estimate = [each for each in usages(talk) if each.input_tokens is None][-1]
+        assert estimate.current_tokens == lens.reading.current_tokens, "what that request was told to be"
+        for policy in POLICIES:
+            look(source_of(session.history, LOADED[policy], is_own=False))
+        assert session.state.seq == seq and lens_of(session) == lens
+    finally:
+        await talk.close()
+
+
+@given(total=integers(0, 10**6), weights=lists(floats(0, 10**5), max_size=40))
+def test_shares_add_up(total: int, weights: list[float]) -> None:
+    shares = shared_out(total, weights)
+    assert sum(shares) == (total if weights else 0) and len(shares) == len(weights) and min(shares, default=0) >= 0
+
+
+@pytest.mark.parametrize("counts", [Counts(0.5), Counts(1.7, 900), Counts(2.5)], ids=str)
+@pytest.mark.parametrize("policy", ["balanced", "co-cli", "copilot"])
+async def test_the_total_is_the_gauges_however_the_provider_counts(
+    home: Path, provider: Provider, policy: str, counts: Counts
+) -> None:
+    talk = Talk(home, provider, counts)
+    talk.environment.settings = LOADED[policy]
+
+    async def check() -> None:
+        session = talk.session
+        assert session is not None
+        lens = lens_of(session)
+        agrees(session, lens)
+        source = source_of(session.history, session.settings, is_own=False)
+        computed = look(source).reading.current_tokens
+        assert computed == pytest.approx(lens.reading.current_tokens, abs=2), "worked out anew, it is the same"
+        meter, before = session.history.governor.meter.copied(), len(usages(talk))
+        recollected = session.state.recollection
+        await talk.short(1)
+        first = usages(talk)[before]
+        came_back = session.state.recollection is not recollected
+        if not lens.due and not came_back and first.messages_count == lens.reading.messages_count + 1:
+            prompt = meter.tokens(session.history.messages[-2])
+            assert first.current_tokens == pytest.approx(computed + prompt, abs=2), "the next request's own estimate"
+
+    try:
+        await talk.short(2)
+        await check()
+        await talk.tools(2, lines=60)
+        await check()
+        await talk.paste(80)
+        await check()
+        await talk.does(lambda session: session.compact())
+        await check()
+        await talk.does(lambda session: session.rewind(2))
+        await check()
+        await talk.does(lambda session: session.undo())
+        await check()
+    finally:
+        await talk.close()
+
+
+def usages(talk: Talk) -> list[UsageInfo]:
+    with talk.environment.store.reading() as reading:
+        return facts(list(reading.events(talk.session_id)), UsageInfo)
