@@ -205,12 +205,18 @@ class Scaffold:
     tools: Sequence[ToolDefinition] = ()
     tools_estimate: int = 0
     """What the tools took when they were last sent, for as long as they are not here."""
+    names: Sequence[str] = ()
+    """Of these tools, as long."""
     instructions_estimate: int = 0
     """The same of the instructions, which are more than those that are known before a request."""
 
     @property
     def instructions_tokens(self) -> int:
         return self.instructions_estimate or estimate_text(self.instructions)
+
+    @property
+    def tool_names(self) -> Sequence[str]:
+        return [tool.name for tool in self.tools] if self.tools else self.names
 
     @property
     def tools_tokens(self) -> int:

@@ -84,7 +84,7 @@ class Meter:
         self._sent_growth: _Growth | None = None
         self._missed = (0.0, 0.0)
         """By how much replies came back otherwise than their provider, and than we, had counted them."""
-        self._tools_estimate = self._instructions_estimate = 0
+        self._sent_scaffold = Scaffold()
 
     # What is known of the model
 
@@ -107,8 +107,9 @@ class Meter:
         learnt: dict[str, Any] = dict(self._calibration.as_json())
         if learnt and self._last is not None:
             missed = [round(each) for each in self._missed]
-            fixed = {"tools": self._tools_estimate, "instructions": self._instructions_estimate}
-            learnt |= {"report": list(self._last), **fixed, "missed": missed}
+            sent = self._sent_scaffold
+            learnt |= {"report": list(self._last), "missed": missed, "tools": sent.tools_tokens}
+            learnt |= {"tool_names": [*sent.tool_names], "instructions": sent.instructions_tokens}
         return learnt
 
     def restore(self, learnt: Mapping[str, Any]) -> Scaffold:
@@ -119,7 +120,9 @@ class Meter:
         if missed := _numbers(learnt.get("missed"), 2):
             self._missed = (missed[0], missed[1])
         (tools,), (instructions,) = (_numbers([learnt.get(key)], 1) or [0] for key in ("tools", "instructions"))
-        return Scaffold(tools_estimate=max(0, tools), instructions_estimate=max(0, instructions))
+        names = learnt.get("tool_names")
+        known = [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
+        return Scaffold(tools_estimate=max(0, tools), names=known, instructions_estimate=max(0, instructions))
 
     def copied(self) -> "Meter":
         """Another one that knows the same; what is measured with it changes nothing here."""
@@ -174,7 +177,7 @@ class Meter:
         self._unanswered = self._level(messages, same).plus(fixed)
         self._sent_fixed = fixed.estimate
         self._sent_growth = self._growth(messages, fixed)
-        self._tools_estimate, self._instructions_estimate = scaffold.tools_tokens, scaffold.instructions_tokens
+        self._sent_scaffold = scaffold
 
     def is_known(self, messages: Sequence[ModelMessage]) -> bool:
         """Whether these are what was sent last, or that and its reply: then nothing has to be measured anew."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.tools import ToolDefinition
 
 from co_tui.agent.failures import Asked
 from co_tui.agent.messages import read_messages
@@ -42,10 +41,10 @@ class CountTokens(Protocol):
     async def __call__(self, text: str, /) -> int | None: ...
 
 
-class ForeseeTools(Protocol):
-    """The tools of the next turn, after those that were sent last, in a window of so many tokens."""
+class Foresee(Protocol):
+    """What goes with the next turn, after what went with the last, in a window of so many tokens."""
 
-    def __call__(self, sent: Sequence[ToolDefinition], window_tokens: int, /) -> Sequence[ToolDefinition]: ...
+    def __call__(self, sent: Scaffold, window_tokens: int, /) -> Scaffold: ...
 
 
 class GovernedHistory:
@@ -70,7 +69,7 @@ class GovernedHistory:
         """Whom the model is asked of, for words about failures."""
         self.in_turn = False
         """Whether a turn is under way: then the history is rewritten only between two requests."""
-        self.foresee_tools: ForeseeTools = lambda sent, _: sent
+        self.foresee: Foresee = lambda sent, _: sent
         self.parsed = parsed
         """The messages of the log, as the library has them."""
         self._said_before = SaidBefore(parsed)
@@ -141,9 +140,7 @@ class GovernedHistory:
     @property
     def next_scaffold(self) -> Scaffold:
         """What will go with the next request, as far as it can be told before it; a turn keeps the tools it has."""
-        tools = self.foresee_tools(self.scaffold.tools, self.governor.window.tokens)
-        same = tools is self.scaffold.tools or not self.awaits_prompt
-        return self.scaffold if same else replace(self.scaffold, tools=tools)
+        return self.foresee(self.scaffold, self.governor.window.tokens) if self.awaits_prompt else self.scaffold
 
     @property
     def awaits_prompt(self) -> bool:

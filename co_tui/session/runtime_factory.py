@@ -83,7 +83,7 @@ class RuntimeFactory:
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
         if model_handle.takes_tools:
-            history.foresee_tools = self._tools.foreseen
+            history.foresee = self._tools.foreseen
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
         return Runtime(
             model_handle=model_handle,

@@ -32,7 +32,9 @@ class Fates:
 
     def __init__(self, governor: Governor, following: NextRequest) -> None:
         self._governor = governor
-        self._measured, self._due = following.measured, following.due
+        measured, self._due = following.measured, following.due
+        # As lists, since each message is looked up.
+        self._measured = measured._replace(live=list(measured.live), request=list(measured.request))
 
     def of(self, place: int, sent: ModelMessage) -> Judgement:
         """Of the message at a place of what was measured, which is sent as `sent`."""
@@ -72,6 +74,8 @@ class Fates:
         return "It is summarised before the request is sent." if due.waits else "It is summarised beside the next turn."
 
     def _made_smaller(self, place: int, live: ModelMessage, sent: ModelMessage) -> Judgement | None:
+        if sent is live:
+            return None
         before, after = self._measured.request[place], _result_chars(sent)
         if sent is not before and (was := _result_chars(live)) > after:
             return Judgement(Fate.TRIMMED, f"It is clipped so that the request fits: {after:,} of {was:,} characters.")

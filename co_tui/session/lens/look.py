@@ -105,7 +105,7 @@ def look(source: LensSource, since: int | None = None) -> Lens:
         messages=_with_tokens(source.scaffold, reading, rows, governor.meter),
         left=left_messages(state, following, since),
         due=_due(following, fates),
-        prompt_limit=governor.prompt_limit,
+        is_compacted_first=following.due is not None,
     )
 
 
@@ -131,10 +131,10 @@ def reading_of(usage: UsageInfo) -> Reading:
 
 def _rows(source: LensSource, governor: Governor, following: NextRequest, fates: Fates) -> Iterator[LensMessage]:
     """The messages, not yet with their tokens."""
-    entries, measured = source.state.history, following.measured
-    places = governor.places(following.messages, measured)
+    entries, origins = source.state.history, list(following.measured.origins)
+    places = governor.places(following.messages, following.measured)
     for place, message in zip(places, following.messages, strict=True):
-        origin = measured.origins[place] if place is not None else None
+        origin = origins[place] if place is not None else None
         if place is None or origin is None:
             if source.awaits_prompt:  # while a turn runs, the answer is on its way
                 yield LensMessage(
@@ -167,6 +167,8 @@ _ALWAYS = Judgement(Fate.KEPT, "It goes with every request.")
 
 
 def _tools_text(scaffold: Scaffold) -> str:
+    if not scaffold.tools:
+        return "\n".join(scaffold.tool_names)
     return "\n\n".join(
         f"{tool.name}\n{tool.description or ''}\n{to_json(tool.parameters_json_schema).decode()}"
         for tool in scaffold.tools

@@ -125,7 +125,8 @@ class Lens(NamedTuple):
     left: Sequence[LeftMessage] = ()
     due: str = ""
     """What comes before it is sent, in a sentence; empty when it goes out as it is."""
-    prompt_limit: int = 0
+    is_compacted_first: bool = False
+    """Whether a compaction is due."""
 
     @property
     def tokens_by_kind(self) -> Mapping[Kind, int]:

@@ -1,13 +1,14 @@
 """Tools of our own that the model gets: for what is no longer in its context."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from pydantic_ai import Tool
-from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
+from co_tui.context.count import Scaffold, estimate_tools
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.governed_history import GovernedHistory
@@ -63,14 +64,18 @@ class OwnTools:
     def _way_back(self) -> Tool[Any]:
         return Tool(self._recall.recall)
 
-    def foreseen(self, sent: Sequence[ToolDefinition], window_tokens: int) -> Sequence[ToolDefinition]:
-        """The tools of the next turn, after those that were sent last: there is a way back once something has left."""
-        has = any(tool.name == self._way_back.name for tool in sent)
-        wants = bool(sent) and bool(self._state().rewrites) and window_tokens >= SMALLEST_WINDOW_FOR_TOOLS
-        if has == wants:
+    def foreseen(self, sent: Scaffold, window_tokens: int) -> Scaffold:
+        """What goes with the next turn, after what went with the last: a way back once something has left."""
+        name, names = self._way_back.name, sent.tool_names
+        wants = bool(names) and bool(self._state().rewrites) and window_tokens >= SMALLEST_WINDOW_FOR_TOOLS
+        if (name in names) == wants:
             return sent
-        others = [tool for tool in sent if tool.name != self._way_back.name]
-        return [*others, self._way_back.tool_def] if wants else others
+        own = [self._way_back.tool_def]
+        if sent.tools:
+            return replace(sent, tools=[*(tool for tool in sent.tools if tool.name != name), *(own if wants else ())])
+        change, others = estimate_tools(own), [each for each in names if each != name]
+        estimate = sent.tools_estimate + change if wants else sent.tools_estimate - change
+        return replace(sent, tools_estimate=max(0, estimate), names=[*others, *([name] if wants else ())])
 
     async def _request_compaction(self, focus: str = "") -> str:
         """Ask for the earlier conversation to be summarised, when much of it no longer matters for the task.

@@ -1,0 +1,62 @@
+"""What each policy would do with a conversation as it stands: the next request, and what its compaction would leave."""
+
+import asyncio
+from functools import partial
+from typing import NamedTuple
+
+from co_tui.context.meter import Meter
+from co_tui.lab.engine import ReplayEngine
+from co_tui.session.lens.look import LensSource, look
+from co_tui.session.lens.messages import Fate, Lens
+from co_tui.session.next_request import NEXT_PROMPT
+from co_tui.session.tools.archive import archived
+
+
+class PolicyOutlook(NamedTuple):
+    """The next request under one policy."""
+
+    lens: Lens
+    compacted_tokens: int | None = None
+    """What is sent once the compaction that is due has been applied; None when none is due."""
+
+    @property
+    def summarised(self) -> int:
+        """How many messages the compaction that is due replaces; 0 when none is."""
+        return sum(each.judgement.goes_next for each in self.lens.messages) if self.lens.is_compacted_first else 0
+
+    @property
+    def smaller(self) -> int:
+        """How many results are trimmed or archived."""
+        fates = (each.judgement.fate for each in self.lens.messages)
+        return sum(fate in (Fate.TRIMMED, Fate.ARCHIVED) for fate in fates)
+
+    @property
+    def left_out(self) -> int:
+        return sum(each.why == "does not fit" for each in self.lens.left)
+
+
+def outlook(source: LensSource) -> PolicyOutlook:
+    """When a compaction is due it is made, with the offline summariser, in a copy of the conversation."""
+    meter = source.meter.copied()
+    lens = look(source)
+    if not lens.is_compacted_first:
+        return PolicyOutlook(lens)
+    return PolicyOutlook(lens, asyncio.run(_compacted_tokens(source, meter)))
+
+
+async def _compacted_tokens(source: LensSource, meter: Meter) -> int:
+    engine = ReplayEngine(source.policy, source.window, meter=meter, keep=partial(archived, source.parsed))
+    engine.history.scaffold = source.scaffold
+    entries, messages = source.state.history, source.parsed.messages(source.state.history)
+    for entry, message in zip(entries, messages, strict=True):
+        await engine.add(message, entry.turn)
+    await engine.pin(
+        [message for entry, message in zip(entries, messages, strict=True) if entry.ref in source.state.pins]
+    )
+    if source.awaits_prompt:
+        await engine.add(NEXT_PROMPT, source.state.turn + 1)
+    sent = await engine.request()
+    if not sent.compactions:  # one that ran beside the request is applied before the next
+        sent = await engine.request()
+    prompt = meter.tokens(NEXT_PROMPT) if source.awaits_prompt else 0
+    return max(0, round(sent.prepared.reading.current_tokens - prompt))

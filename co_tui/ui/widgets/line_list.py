@@ -1,0 +1,132 @@
+"""A list of single lines of which only those in view are made: as quick with ten thousand as with ten."""
+
+from collections.abc import Callable, Hashable
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+LineOf = Callable[[int, int], Text]
+"""The line at a place, for a width."""
+KeyOf = Callable[[int], Hashable]
+"""What a line is known by when others come before it."""
+
+
+class LineList(ScrollView, can_focus=True):
+    """One line is chosen; it stays where it is while lines come and go, unless it is the last: then it stays that."""
+
+    COMPONENT_CLASSES = {"line-list--chosen"}
+    DEFAULT_CSS = """
+    LineList { height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }
+    LineList > .line-list--chosen { background: $panel; }
+    LineList:focus > .line-list--chosen { background: $primary 25%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "choose(-1)", show=False),
+        Binding("down,j", "choose(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("home,g", "first", show=False),
+        Binding("end,G", "last", show=False),
+        Binding("enter,space", "open", show=False),
+    ]
+    chosen: reactive[int] = reactive(0, init=False)
+
+    class Chosen(Message):
+        """Another line is chosen, or the chosen one became another."""
+
+        def __init__(self, lines: "LineList", place: int) -> None:
+            super().__init__()
+            self.lines, self.place = lines, place
+
+        @property
+        def control(self) -> "LineList":
+            return self.lines
+
+    class Opened(Chosen):
+        """A line is to be seen whole."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._count = 0
+        self._line_of: LineOf = lambda _place, _width: Text()
+        self._key_of: KeyOf = lambda place: place
+
+    def __len__(self) -> int:
+        return self._count
+
+    def show(self, count: int, line_of: LineOf, key_of: KeyOf, *, known: KeyOf | None = None) -> None:
+        """Show other lines; `known` tells where a key of the lines before is now, or None."""
+        was_last = self.chosen >= self._count - 1
+        key = self._key_of(self.chosen) if self._count and self.chosen < self._count else None
+        offset = self.chosen - round(self.scroll_y)
+        self._count, self._line_of, self._key_of = count, line_of, key_of
+        self.virtual_size = Size(self.scrollable_content_region.width, count)
+        place = next((n for n in range(count) if key_of(n) == key), None) if key is not None and not was_last else None
+        chosen = count - 1 if place is None and was_last else place if place is not None else self.chosen
+        self.set_reactive(LineList.chosen, max(0, min(chosen, count - 1)))
+        if place is not None:
+            self.scroll_to(y=max(0, place - offset), animate=False, immediate=True)
+        else:
+            self._see_chosen()
+        self.refresh()
+        self.post_message(self.Chosen(self, self.chosen))
+
+    def validate_chosen(self, place: int) -> int:
+        return max(0, min(place, self._count - 1))
+
+    def watch_chosen(self, before: int, place: int) -> None:
+        self._see_chosen()
+        self.refresh()
+        self.post_message(self.Chosen(self, place))
+
+    def _see_chosen(self) -> None:
+        self.scroll_to_region(Region(0, self.chosen, 1, 1), animate=False, force=True, immediate=True)
+
+    def on_resize(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, self._count)
+        self.call_after_refresh(self._see_chosen)
+
+    def render_line(self, y: int) -> Strip:
+        place, width = y + round(self.scroll_y), self.scrollable_content_region.width
+        base = self.rich_style
+        if place >= self._count:
+            return Strip.blank(width, base)
+        line = self._line_of(place, width)
+        line.truncate(width, overflow="ellipsis", pad=True)
+        style = base + self._chosen_style if place == self.chosen else base
+        return Strip(line.render(self.app.console), line.cell_len).apply_style(style).adjust_cell_length(width, style)
+
+    @property
+    def _chosen_style(self) -> Style:
+        return self.get_component_rich_style("line-list--chosen")
+
+    def action_choose(self, step: int) -> None:
+        self.chosen += step
+
+    def action_page(self, step: int) -> None:
+        self.chosen += step * max(1, self.scrollable_content_region.height - 1)
+
+    def action_first(self) -> None:
+        self.chosen = 0
+
+    def action_last(self) -> None:
+        self.chosen = self._count - 1
+
+    def action_open(self) -> None:
+        if self._count:
+            self.post_message(self.Opened(self, self.chosen))
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y + round(self.scroll_y) < self._count:
+            was, self.chosen = self.chosen, offset.y + round(self.scroll_y)
+            if was == self.chosen or event.chain > 1:
+                self.action_open()
