@@ -42,9 +42,9 @@ class CountTokens(Protocol):
 
 
 class Foresee(Protocol):
-    """What goes with the next turn, after what went with the last, in a window of so many tokens."""
+    """What goes with the next turn, after what went with the last."""
 
-    def __call__(self, sent: Scaffold, window_tokens: int, /) -> Scaffold: ...
+    def __call__(self, sent: Scaffold, /) -> Scaffold: ...
 
 
 class GovernedHistory:
@@ -69,7 +69,7 @@ class GovernedHistory:
         """Whom the model is asked of, for words about failures."""
         self.in_turn = False
         """Whether a turn is under way: then the history is rewritten only between two requests."""
-        self.foresee: Foresee = lambda sent, _: sent
+        self.foresee: Foresee = lambda sent: sent
         self.parsed = parsed
         """The messages of the log, as the library has them."""
         self._said_before = SaidBefore(parsed)
@@ -140,7 +140,7 @@ class GovernedHistory:
     @property
     def next_scaffold(self) -> Scaffold:
         """What will go with the next request, as far as it can be told before it; a turn keeps the tools it has."""
-        return self.foresee(self.scaffold, self.governor.window.tokens) if self.awaits_prompt else self.scaffold
+        return self.foresee(self.scaffold) if self.awaits_prompt else self.scaffold
 
     @property
     def awaits_prompt(self) -> bool:

@@ -1,6 +1,7 @@
 """Puts together what a session works with, for each model and policy it has."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ class RuntimeFactory:
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
         if model_handle.takes_tools:
-            history.foresee = self._tools.foreseen
+            history.foresee = partial(self._tools.foreseen, history, memory=settings.memory_search == "on")
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
         return Runtime(
             model_handle=model_handle,

@@ -1,6 +1,6 @@
 """Tools of our own that the model gets: for what is no longer in its context."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_ai import Tool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
+from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.context.count import Scaffold, estimate_tools
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.current_agent import CURRENT_AGENT
@@ -48,34 +49,48 @@ class OwnTools:
     ) -> Sequence[AbstractToolset[Any]]:
         """The other tools, and ours; `works` when there are some of the working directory, too, `memory` when the
         daily memory may be searched."""
-        ours: list[Tool[Any] | Callable[..., Any]] = []
-        if history.policy.archive_over_chars:
-            ours.append(self._archive.read_artifact)
-        if history.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
-            if self._state().rewrites:
-                ours.append(self._recall.recall)
-            if memory and self._memory.has_anything:
-                ours.append(self._memory.search_memory)
-            if ours or others or works:
-                ours.append(Tool(self._request_compaction, name="request_compaction"))
+        ours = self._offered(history, beside_others=bool(others) or works, memory=memory)
         return (*others, FunctionToolset(ours)) if ours else others
 
-    @cached_property
-    def _way_back(self) -> Tool[Any]:
-        return Tool(self._recall.recall)
-
-    def foreseen(self, sent: Scaffold, window_tokens: int) -> Scaffold:
-        """What goes with the next turn, after what went with the last: a way back once something has left."""
-        name, names = self._way_back.name, sent.tool_names
-        wants = bool(names) and bool(self._state().rewrites) and window_tokens >= SMALLEST_WINDOW_FOR_TOOLS
-        if (name in names) == wants:
+    def foreseen(self, history: GovernedHistory, sent: Scaffold, *, memory: bool = False) -> Scaffold:
+        """What goes with the next turn, after what went with the last: of our tools, those that are offered then."""
+        names = sent.tool_names
+        others = [name for name in names if name not in OWN_TOOLS]
+        ours = self._offered(history, beside_others=bool(others), memory=memory) if names else []
+        if {tool.name for tool in ours} == set(names) - set(others):
             return sent
-        own = [self._way_back.tool_def]
         if sent.tools:
-            return replace(sent, tools=[*(tool for tool in sent.tools if tool.name != name), *(own if wants else ())])
-        change, others = estimate_tools(own), [each for each in names if each != name]
-        estimate = sent.tools_estimate + change if wants else sent.tools_estimate - change
-        return replace(sent, tools_estimate=max(0, estimate), names=[*others, *([name] if wants else ())])
+            kept = [tool for tool in sent.tools if tool.name not in OWN_TOOLS]
+            return replace(sent, tools=[*kept, *(tool.tool_def for tool in ours)])
+        before, after = (estimate_tools([tool.tool_def for tool in each]) for each in (self._all_in(names), ours))
+        estimate = max(0, sent.tools_estimate - before + after)
+        return replace(sent, tools_estimate=estimate, names=[*others, *(tool.name for tool in ours)])
+
+    def _offered(self, history: GovernedHistory, *, beside_others: bool, memory: bool) -> list[Tool[Any]]:
+        names = []
+        if history.policy.archive_over_chars:
+            names.append("read_artifact")
+        if history.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
+            if self._state().rewrites:
+                names.append("recall")
+            if memory and self._memory.has_anything:
+                names.append("search_memory")
+            if names or beside_others:
+                names.append("request_compaction")
+        return self._all_in(names)
+
+    def _all_in(self, names: Collection[str]) -> list[Tool[Any]]:
+        return [tool for name, tool in self._all.items() if name in names]
+
+    @cached_property
+    def _all(self) -> dict[str, Tool[Any]]:
+        tools: list[Tool[Any]] = [
+            Tool(self._archive.read_artifact),
+            Tool(self._recall.recall),
+            Tool(self._memory.search_memory),
+            Tool(self._request_compaction, name="request_compaction"),
+        ]
+        return {tool.name: tool for tool in tools}
 
     async def _request_compaction(self, focus: str = "") -> str:
         """Ask for the earlier conversation to be summarised, when much of it no longer matters for the task.
