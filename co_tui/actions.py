@@ -60,6 +60,7 @@ class KeyAction(NamedTuple):
 COMMANDS: Final = (
     Command("help", "view", "Keys, commands and what the gauge tells", key="f1", label="Help"),
     Command("sessions", "sessions", "Browse past sessions", key="f2", label="Sessions"),
+    Command("lens", "reports", "The next request as the model gets it, message by message", key="f3", label="Lens"),
     Command("side", "view", "Show or hide context and timeline", key="f4", label="Side"),
     Command("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
     Command(

@@ -41,7 +41,7 @@ class Fates:
         live = self._measured.live[place]
         goes = place in self._going
         if place in self._measured.pinned:
-            return Judgement(Fate.PINNED, "It is pinned: every stage keeps it.")
+            return Judgement(Fate.PINNED, "Every stage keeps it, for as long as it is pinned.")
         if (smaller := self._made_smaller(place, live, sent)) is not None:
             also = f" {self._when_summarised}" if goes else ""
             return smaller._replace(why=smaller.why + also, goes_next=goes)

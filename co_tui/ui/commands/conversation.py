@@ -15,16 +15,20 @@ if TYPE_CHECKING:
 
 @command("compact")
 async def compact(host: CommandHost, focus: str) -> None:
-    session = host.session
-    if session is None:
+    if host.session is None:
         host.say(NO_SESSION)
-        return
+    else:
+        await compact_now(host, host.session, focus)
+
+
+async def compact_now(host: CommandHost, session: "Session", focus: str = "", upto: "Ref | None" = None) -> None:
+    """All of it, or what stands before a message; when a turn runs, at its end."""
     from co_tui.session.compaction.compactor import CompactionRefused
 
     if session.busy:
         host.say("The conversation is compacted when the turn ends.")
     try:
-        await session.compact(focus)
+        await session.compact(focus, upto)
     except CompactionRefused as refused:
         host.say(str(refused))
     finally:

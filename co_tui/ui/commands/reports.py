@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from co_tui.inert import one_line
 from co_tui.session.state.context_report import context_report
-from co_tui.ui.commands.conversation import clear
-from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.conversation import clear, compact_now
+from co_tui.ui.commands.host import NO_SESSION, CommandHost
 from co_tui.ui.commands.registry import command
 from co_tui.ui.formatting import told_cost
 
@@ -67,6 +67,21 @@ def _show_instructions(host: CommandHost) -> None:
         return
     tools = ", ".join(one_line(tool.name, 40) for tool in scaffold.tools) or "none"
     host.say(f"{scaffold.instructions or 'No instructions.'}\n\ntools  {tools}")
+
+
+@command("lens")
+async def lens(host: CommandHost, arguments: str) -> None:
+    if arguments:
+        host.fail(f"/lens takes nothing, not {one_line(arguments, 40)!r}.")
+    elif (session := host.session) is None:
+        host.say(NO_SESSION)
+    else:
+        from co_tui.ui.commands.lens_desk import SessionDesk
+        from co_tui.ui.screens.lens import LensScreen
+
+        upto = await host.ask(lambda: LensScreen(SessionDesk(host, session)))
+        if upto is not None:
+            await compact_now(host, session, upto=upto)
 
 
 @command("session")

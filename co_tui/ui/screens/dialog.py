@@ -1,8 +1,9 @@
 """What all dialogs share: they answer once."""
 
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual.screen import ModalScreen
+from textual.types import CSSPathType
 
 T = TypeVar("T")
 
@@ -10,7 +11,7 @@ T = TypeVar("T")
 class Dialog(ModalScreen[T], Generic[T]):
     """A modal screen in a box."""
 
-    CSS_PATH = "dialogs.tcss"
+    CSS_PATH: ClassVar[CSSPathType | None] = "dialogs.tcss"
 
     def __init__(self, *, tall: bool = False) -> None:
         super().__init__(classes="dialog -tall" if tall else "dialog")
