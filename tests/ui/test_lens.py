@@ -1,0 +1,136 @@
+"""The context lens in the app: what the next request holds, by keyboard."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from co_tui.events import CompactionComplete
+from co_tui.ui.app import CoTui
+from co_tui.ui.screens.detail import TextScreen
+from co_tui.ui.screens.lens import LensScreen
+from co_tui.ui.widgets.gauge import Gauge
+from co_tui.ui.widgets.line_list import LineList
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, until
+
+LONG = Reply(text="The capital is Paris, as atlas/europe.md tells. " * 12, prompt_tokens=-1, completion_tokens=-1)
+ODD = "question 2 \x1b[31mred\x1b[0m \x1b]52;c;eA==\x07 [b]bold[/b] 漢字 \u202egnp"
+
+
+@asynccontextmanager
+async def looking(
+    home: Path, provider: Provider, size: tuple[int, int] = (110, 30), **options: Any
+) -> AsyncIterator[tuple[CoTui, Pilot[Any]]]:
+    provider.default, provider.window = LONG, 12_000
+    provider.summary = Reply(
+        text="Title: Cities\n## Decisions and outcomes\n- Paris, says atlas/europe.md, the capital"
+    )
+    async with running(launch_for(home, provider, environ={"CO_TUI_TOOLS": "none"}), size, **options) as (app, pilot):
+        for n in range(5):
+            await ask(app, pilot, ODD if n == 2 else f"question {n} about the capital " + "words " * 60)
+        await opened(app, pilot)
+        yield app, pilot
+
+
+async def opened(app: CoTui, pilot: Pilot[Any]) -> None:
+    await pilot.press("f3")
+    await until(pilot, lambda: isinstance(app.screen, LensScreen) and len(app.screen.query_one(LineList)) > 0)
+
+
+def why(app: CoTui) -> str:
+    return str(app.screen.query_one("#why").render())
+
+
+async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(home: Path, provider: Provider) -> None:
+    async with looking(home, provider) as (app, pilot):
+        session, usage = app.controller.session, app.controller.state.usage
+        assert session is not None and usage is not None
+        seen = screen_text(app)
+        lines = app.screen.query_one(LineList)
+        assert len(lines) == 11 and "Request 11" in seen and "policy balanced" in seen
+        gauge = app.chat.query_one(Gauge).reading
+        assert gauge.percent in seen and gauge.amount in seen
+        assert "\x1b" not in seen and "\x07" not in seen and "[b]bold[/b]" in seen and "␛[31mred" in seen
+        assert lines.chosen == 10 and "newest messages" in why(app), "the newest is chosen"
+
+        await pilot.press("up", "up", "up", "p")
+        await until(pilot, lambda: "◉ pinned" in screen_text(app))
+        ref = session.state.history[6].ref
+        assert session.state.pins == {ref} and lines.chosen == 7, "the place is kept"
+        await pilot.press("p")
+        await until(pilot, lambda: not session.state.pins)
+
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(app.screen, TextScreen))
+        assert "question 3 about the capital" in screen_text(app)
+        await pilot.press("escape")
+
+        await pilot.press("tab")
+        await until(pilot, lambda: "● balanced" in screen_text(app) and "working it out" not in screen_text(app))
+        assert screen_text(app).count(f"{usage.current_tokens:,}") == 6, screen_text(app)
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: "as if off governed" in screen_text(app))
+        await until(pilot, lambda: "to be summarised" not in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "policy balanced" in screen_text(app) and "to be summarised" in screen_text(app))
+
+        await pilot.press("home", *["down"] * 5, "s")
+        await until(pilot, lambda: session.state.compactions and app.controller.idle)
+        fact = session.state.compactions[0].fact
+        assert isinstance(fact, CompactionComplete) and len(fact.replaced) == 4, "what stood before the message"
+        assert app.screen is app.chat
+
+        await opened(app, pilot)
+        await pilot.press("shift+tab")
+        assert "Left 4" in screen_text(app) and screen_text(app).count("summarised") == 4
+        await pilot.press("f3")
+        assert app.screen is app.chat
+
+
+async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: Path, provider: Provider) -> None:
+    async with looking(home, provider, (60, 16), dark=False) as (app, pilot):
+        lines = app.screen.query_one(LineList)
+        assert max(map(len, screen_text(app).splitlines())) <= 60 and "goes next" in screen_text(app)
+        await pilot.press("home", "down", "down")
+        session = app.controller.session
+        assert session is not None
+        before = lines.scroll_offset
+        await session.submit("and one more question")
+        await until(pilot, lambda: len(lines) == 13)
+        assert lines.chosen == 2 and lines.scroll_offset == before
+        await pilot.press("end")
+        await session.submit("and the last one")
+        await until(pilot, lambda: len(lines) == 15)
+        assert lines.chosen == 14, "who looks at the end stays there"
+        await pilot.resize_terminal(200, 60)
+        assert "to be summarised" in screen_text(app)
+        await pilot.press("p", "escape")
+
+
+async def test_ten_thousand_lines_cost_what_is_in_view() -> None:
+    """Only lines that are seen are made."""
+    from rich.text import Text
+    from textual.app import App, ComposeResult
+
+    made: list[int] = []
+
+    class Lines(App[None]):
+        def compose(self) -> ComposeResult:
+            yield LineList()
+
+    def line(place: int, width: int) -> Text:
+        made.append(place)
+        return Text(f"line {place}")
+
+    app = Lines()
+    async with app.run_test(size=(60, 16)) as pilot:
+        lines = app.query_one(LineList)
+        lines.show(10_000, line, lambda place: place)
+        await pilot.pause()
+        assert lines.chosen == 0 or lines.chosen == 9_999
+        await pilot.press("end", "pageup", "home")
+        await pilot.pause()
+        assert len(set(made)) < 100 and lines.chosen == 0
