@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import threading
@@ -20,6 +21,15 @@ if hasattr(signal, "SIGHUP"):
 # Reading the machine's certificates takes as long as a turn, and no server of the tests has one.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
+
+
+# Looking for garbage among all that the libraries hold took a sixth of the time of the tests.
+gc.set_threshold(20_000, 10, 20)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
