@@ -58,6 +58,8 @@ class Environment:
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
     """Who answers what sessions ask."""
+    names_sessions: bool = False
+    """Whether the model that is set for summaries gives new sessions their titles."""
     private: bool = False
     """Whether sessions leave nothing behind: no memory, no board, no file."""
     checkpoint_shelf: Shelf = field(default_factory=dict)

@@ -14,6 +14,7 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.runtime_switcher import RuntimeSwitcher
 from co_tui.session.session_board import SessionBoard
+from co_tui.session.session_title import SessionTitle
 from co_tui.session.turn import Outcome, Turn
 from co_tui.session.user_command import CommandRefused, UserCommand
 
@@ -38,6 +39,7 @@ class RunningWork:
         self._queue = queue
         self._relief = MemoryRelief(factory.compactor)
         self.board = SessionBoard(environment, recorder)
+        self.title = SessionTitle(environment, recorder, factory.summary_models)
         self.turn: Turn | None = None
         self._other: UserCommand | BoardUpdate | None = None
         """What the user asked for that is no turn."""
@@ -89,6 +91,7 @@ class RunningWork:
         if runtime is self._runtime:
             await self._factory.compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
+            self.title.after_turn(runtime)
         await self._runtime.history.report_next()
         return outcome
 

@@ -59,7 +59,7 @@ class RuntimeFactory:
         self._recorder = recorder
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
-        self._summary_models = SummaryModels(environment.open_model)
+        self.summary_models = SummaryModels(environment.open_model)
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
         paths = environment.paths
@@ -184,7 +184,7 @@ class RuntimeFactory:
     def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:
         return ModelSummaries(
             model_handle,
-            self._summary_models,
+            self.summary_models,
             settings.summarization_model,
             settings.compaction_timeout_s,
             self._environment.first_backoff_s,
@@ -205,5 +205,5 @@ class RuntimeFactory:
         """Stop compactions and commands, and let go of the models opened for summaries."""
         await self.commands.close()
         await self.compactor.close()
-        await self._summary_models.close()
+        await self.summary_models.close()
         await self._roster.close()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Sequence
 from functools import partial
+from typing import Any
 
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import Window
@@ -300,6 +301,7 @@ class Session:
         await self._recorder.record(SessionPinned(pinned=pinned))
 
     async def rename(self, title: str) -> None:
+        await self._work.title.give_up()
         await self._recorder.record(SessionRename(title=title, **self._place()))
 
     async def switch_model(self, name: str, *, compact: bool = False) -> None:
@@ -331,6 +333,7 @@ class Session:
         unsaid = await self._stop_turns(leaving=True)
         self._switcher.learn()
         try:
+            await self._work.title.give_up()
             await self._factory.close()
             await self._recorder.record(SessionEnd(reason=reason, **self._place()))
         finally:
@@ -351,5 +354,5 @@ class Session:
         await self._queue.wait()
         return unsaid
 
-    def _place(self) -> dict[str, str]:
+    def _place(self) -> dict[str, Any]:
         return place_of(self._environment, self._runtime.model_handle.name, self._runtime.settings.policy)

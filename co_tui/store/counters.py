@@ -54,6 +54,7 @@ class SessionCounters:
                 self.branch = fact.branch or self.branch
             case SessionRename():
                 self.title = fact.title
+                self.cost += fact.cost or 0.0
             case Message():
                 self.messages += 1
                 self.turns = max(self.turns, fact.turn)

@@ -18,7 +18,6 @@ from co_tui.ui.launch import Launch
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
     from co_tui.agent.models import ModelHandle
-    from co_tui.events import Fact
     from co_tui.session.environment import Environment
     from co_tui.session.recorder import Listener
     from co_tui.session.session import Session
@@ -61,6 +60,7 @@ class Backend:
                 store=launch.store,
                 open_model=self._take_warm,
                 cwd=launch.cwd,
+                names_sessions=True,
                 private=launch.private,
                 questions=self._questions,
                 environ=launch.environ,
@@ -149,11 +149,13 @@ class Backend:
         with store.claim(session_id):
             await asyncio.to_thread(store.delete, session_id)
 
-    async def log(self, session_id: str, fact: "Fact") -> None:
-        """Log something about a session that is not open here. Raises `SessionBusy` when it is elsewhere."""
+    async def rename(self, session_id: str, title: str) -> None:
+        """Rename a session that is not open here. Raises `SessionBusy` when it is elsewhere."""
+        from co_tui.events import SessionRename
+
         store = self.launch.store
         with store.claim(session_id):
-            await asyncio.wrap_future(store.writing().append(session_id, [fact]))
+            await asyncio.wrap_future(store.writing().append(session_id, [SessionRename(title=title)]))
 
     async def close(self) -> None:
         if self.fetching is not None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
-from textual.timer import Timer
 
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
@@ -16,6 +16,7 @@ from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.draft_saver import DraftSaver
 from co_tui.ui.formatting import folder
 from co_tui.ui.hints import Hints
 from co_tui.ui.launch import Launch
@@ -23,15 +24,13 @@ from co_tui.ui.live_settings import LiveSettings
 from co_tui.ui.prompt_sender import PromptSender
 from co_tui.ui.resume_questions import ResumeQuestions
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.stored_sessions import StoredSessions
 from co_tui.ui.widgets.blocks import BlockBuilder
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.ui.stored_session import StoredSession
-
-DRAFT_SAVE_S = 1.0
+    from co_tui.ui.stored_sessions import StoredSessions
 
 
 class SessionController:
@@ -47,8 +46,7 @@ class SessionController:
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.resume_questions = ResumeQuestions(questions.choose)
         self.hints = Hints(chat, launch.paths.hints)
-        self.stored = StoredSessions(self.backend, self)
-        self.drafts = launch.store.prompt_drafts
+        self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id)
         self._openings = 0
         self.parting_words = ""
         """What has to be said after the screen is gone."""
@@ -58,8 +56,13 @@ class SessionController:
         self._loading_back = False
         """Whether older events are being read beside the screen."""
         self._session_id = launch.session_id
-        self._draft_timer: Timer | None = None
         self._leaving = False
+
+    @cached_property
+    def stored(self) -> "StoredSessions":
+        from co_tui.ui.stored_sessions import StoredSessions
+
+        return StoredSessions(self.backend, self)
 
     @property
     def launch(self) -> Launch:
@@ -92,7 +95,7 @@ class SessionController:
             self.settings.adopt_policy(state.policy)
         self.bridge.begin(state)
         self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
-        draft = self.drafts.read(self._session_id)
+        draft = self._drafts.read()
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
             self.chat.prompt.set_text(draft)
         self.sender.show_waiting()
@@ -162,7 +165,7 @@ class SessionController:
                 session = await self.backend.resume(session_id, model, listener)
             else:
                 session = await self.backend.start(listener)
-                self.drafts.write("", "")
+                self._drafts.forget_next()
         except SessionBusy as busy:
             return await self._open_elsewhere(session_id, model, busy)
         except ModelUnusable as unusable:
@@ -309,8 +312,7 @@ class SessionController:
     async def switch_session(self, session_id: str) -> None:
         """Leave this session for another; an empty id begins a new one."""
         await self.leave()
-        self._forget_draft()
-        self.drafts.write(self._session_id, self.chat.prompt.whole)
+        self._drafts.save(self.chat.prompt.whole)
         self.chat.prompt.text = ""
         self._session_id = session_id
         self.show_stored(session_id, under_own_policy=True)
@@ -367,13 +369,7 @@ class SessionController:
         self._host.notify(str(error), severity="error", markup=False)
 
     def draft_changed(self, text: str) -> None:
-        self._forget_draft()
-        self._draft_timer = self._host.set_timer(DRAFT_SAVE_S, lambda: self.drafts.write(self._session_id, text))
-
-    def _forget_draft(self) -> None:
-        """What was to be saved is saved otherwise, or no longer wanted."""
-        if self._draft_timer is not None:
-            self._draft_timer.stop()
+        self._drafts.save_soon(text)
 
     def heeds_effort(self, model: str) -> bool:
         """Known once the engine is loaded."""
@@ -390,7 +386,7 @@ class SessionController:
         self._leaving = True
         self.way_back = self.way_back_now
         await self.leave()
-        self.drafts.write(self._session_id, self.chat.prompt.whole)
+        self._drafts.save(self.chat.prompt.whole)
         await self.backend.close()
         return True
 

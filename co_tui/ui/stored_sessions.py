@@ -1,9 +1,12 @@
 """The stored sessions as a whole: found, renamed, pinned, copied, exported, deleted, whichever is open here."""
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from co_tui.paths import path_text
 from co_tui.store.errors import StoreError
+from co_tui.store.housekeeping import pin, put_into_trash, take_out_of_trash
+from co_tui.store.port import Store
 from co_tui.ui.backend import Backend
 
 if TYPE_CHECKING:
@@ -30,40 +33,36 @@ class StoredSessions:
     def __init__(self, backend: Backend, here: OpenSession) -> None:
         self._backend, self._here = backend, here
 
+    @property
+    def _store(self) -> Store:
+        return self._backend.launch.store
+
     def find(self, name: str) -> str:
         """The id of a session, by a part of it."""
-        with self._backend.launch.store.reading() as reading:
+        with self._store.reading() as reading:
             return reading.session(name).id
 
     async def rename(self, session_id: str, title: str) -> None:
-        from co_tui.events import SessionRename
-
         if (session := self._open(session_id)) is not None:
             await session.rename(title)
         else:
-            await self._backend.log(session_id, SessionRename(title=title))
+            await self._backend.rename(session_id, title)
 
     async def keep_first(self, session_id: str, pinned: bool) -> None:
         """In every list, or no longer."""
-        from co_tui.events import SessionPinned
-
         if (session := self._open(session_id)) is not None:
             await session.keep_first(pinned)
         else:
-            await self._backend.log(session_id, SessionPinned(pinned=pinned))
+            await asyncio.to_thread(pin, self._store, session_id, pinned=pinned)
 
     async def trash(self, session_id: str) -> None:
-        from co_tui.events import SessionTrashed
-
         await self._leave(session_id)
-        await self._backend.log(session_id, SessionTrashed())
+        await asyncio.to_thread(put_into_trash, self._store, session_id)
 
     async def restore(self, session_id: str) -> None:
         """Out of the trash."""
-        from co_tui.events import SessionTrashed
-
         self._require_engine()
-        await self._backend.log(session_id, SessionTrashed(trashed=False))
+        await asyncio.to_thread(take_out_of_trash, self._store, session_id)
 
     async def delete(self, session_id: str) -> None:
         """For good."""

@@ -4,6 +4,7 @@ import sys
 
 from tests.benchmarks import (
     app,
+    browser,
     compaction,
     counting,
     foundation,
@@ -19,6 +20,7 @@ from tests.benchmarks import (
 BENCHMARKS = {
     "foundation": foundation.main,
     "app": app.main,
+    "browser": browser.main,
     "latency": latency.main,
     "pipeline": pipeline.main,
     "compaction": compaction.main,

@@ -30,6 +30,9 @@ class SessionFork(Place):
 class SessionRename(Place):
     TYPE = "session.rename"
     title: str
+    by: str = ""
+    """The model that made the title; empty when the user gave it."""
+    cost: float | None = None
 
 
 class SessionPinned(Logged):

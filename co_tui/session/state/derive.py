@@ -74,7 +74,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
             state = _without_running(_placed(state, fact)).but(started=True, ended=False, compacting=None)
             return _happened(state.but(session_id=event.session_id), event)
         case SessionRename():
-            return _happened(state.but(title=fact.title), event)
+            return _happened(state.but(title=fact.title, summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
         case SessionEnd():
             return _happened(state.but(ended=True), event)
         case Message():

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
+from co_tui.store.housekeeping import TRASH_DAYS
 from co_tui.store.port import Store
 from co_tui.store.values import SessionRow
 from co_tui.ui.formatting import folder
@@ -57,8 +58,8 @@ class SessionsScreen(Screen[ChosenSession | None]):
         Binding("up", "move(-1)", show=False, priority=True),
         Binding("pagedown", "page(1)", show=False, priority=True),
         Binding("pageup", "page(-1)", show=False, priority=True),
-        Binding("ctrl+home", "move(-1_000_000)", show=False, priority=True),
-        Binding("ctrl+end", "move(1_000_000)", show=False, priority=True),
+        Binding("ctrl+home", "home", show=False, priority=True),
+        Binding("ctrl+end", "end", show=False, priority=True),
         Binding("escape", "clear", "clear", priority=True, key_display="esc"),
         Binding("escape", "back", "back", priority=True, key_display="esc"),
         Binding("f2", "leave", show=False, priority=True),
@@ -250,6 +251,16 @@ class SessionsScreen(Screen[ChosenSession | None]):
     def action_page(self, direction: int) -> None:
         self.sessions.move(direction * max(1, self.sessions.size.height - 2))
 
+    def action_home(self) -> None:
+        self.sessions.move(-self._listed.of)
+
+    def action_end(self) -> None:
+        """The oldest of all, loaded or not."""
+        if not self._listed.is_whole:
+            self._limit = self._listed.matching
+            self._list()
+        self.sessions.move(self._listed.of)
+
     def action_sort(self) -> None:
         self._by_relevance = not self._by_relevance
         self._search()
@@ -341,7 +352,7 @@ class SessionsScreen(Screen[ChosenSession | None]):
 
         name = f"“{one_line(row.title, 50)}”" if row.title else "this session"
         for_good = f"Delete {name} with its {row.messages:,} messages for good?"
-        to_trash = f"Put {name} into the trash? ctrl+t shows what is there, and takes it out again."
+        to_trash = f"Put {name} into the trash? ctrl+t shows it, and for {TRASH_DAYS} days takes it out again."
         if await self._ask(ConfirmScreen(for_good if self._in_trash else to_trash)):
             delete = self._editor.delete if self._in_trash else self._editor.trash
             await delete(row.id)

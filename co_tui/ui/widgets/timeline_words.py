@@ -82,7 +82,7 @@ def words_of(fact: Fact) -> str:
         case SessionFork():
             return f"forked from {one_line(fact.source_session_id[-6:], 6)}"
         case SessionRename():
-            return f"renamed\n{_line(fact.title)}"
+            return f"{'named' if fact.by else 'renamed'}\n{_line(fact.title)}"
         case SessionPinned():
             return "session pinned" if fact.pinned else "session unpinned"
         case SessionTrashed():
