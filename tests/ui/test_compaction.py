@@ -131,7 +131,8 @@ async def test_an_opened_compaction_tells_everything(home: Path, provider: Provi
         await ask(app, pilot, "one more")
         await compacted(app, pilot)
         await opened_entry(app, pilot)
-        assert "atlas/europe.md" in screen_text(app) and "## What the user said" in screen_text(app)
+        seen = screen_text(app)
+        assert "atlas/europe.md" in seen and "What the user said" in seen and "## What" not in seen, "as Markdown"
         await pilot.press("2")
         await until(pilot, lambda: "question 1 about the capital" in screen_text(app))
         await pilot.press("slash")
@@ -144,6 +145,11 @@ async def test_an_opened_compaction_tells_everything(home: Path, provider: Provi
         await pilot.press("4")
         await until(pilot, lambda: "400 tokens read, 40 written" in screen_text(app))
         assert "checkpoint" in screen_text(app) and "each request from now on" in screen_text(app)
+        assert "you asked for it" in screen_text(app), "no trigger's name"
+        await pilot.press("2", "home", "c")
+        await until(pilot, lambda: app.clipboard.startswith("question 2"))
+        await pilot.press("1", "c")
+        await until(pilot, lambda: "Paris answers" in app.clipboard)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
 

@@ -7,11 +7,12 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
     from co_tui.session.standing_approvals import StandingApproval
@@ -32,7 +33,7 @@ class ApprovalsScreen(Dialog[None]):
         approvals: "Callable[[], Sequence[StandingApproval]]",
         revoke: "Callable[[StandingApproval], Awaitable[None]]",
     ) -> None:
-        super().__init__(tall=True)
+        super().__init__(wide=True)
         self._approvals, self._revoke = approvals, revoke
         self._shown: Sequence[StandingApproval] = ()
 
@@ -40,7 +41,7 @@ class ApprovalsScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = "Always allowed"
             yield OptionList(classes="-filling")
-            yield Static("d ask about it again   esc back", classes="keys", markup=False)
+            yield KeyHints(("d", "ask about it again"), ("esc", "back"))
 
     def on_mount(self) -> None:
         self._fill(0)

@@ -12,6 +12,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
     from co_tui.session.tools.running_commands import BackgroundCommand, RunningCommands
@@ -37,7 +38,7 @@ class BackgroundCommandsScreen(Dialog[None]):
             yield OptionList()
             with VerticalScroll(can_focus=False):
                 yield Static(markup=False)
-            yield Static("up, down choose   x end it   esc back", classes="keys", markup=False)
+            yield KeyHints(("up, down", "choose"), ("x", "end it"), ("esc", "back"))
 
     def on_mount(self) -> None:
         self._look()

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
-ROOMY_ROWS = 28
-"""From here on the gauge shows the last turns, too."""
+TALL_ROWS, ROOMY_ROWS = 22, 28
+"""Below the first the gauge leaves room for the timeline; from the second on it shows the last turns, too."""
 WELCOME = (
     "Ask anything; Enter sends. For example:\n"
     "\n"
@@ -56,7 +56,7 @@ class ChatScreen(ChatRequests):
 
     AUTO_FOCUS = "#prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-tall"), (ROOMY_ROWS, "-roomy")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-low"), (TALL_ROWS, "-tall"), (ROOMY_ROWS, "-roomy")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.command_bindings(),
         Binding("escape", "stop", "Stop", id="chat.stop"),

@@ -2,7 +2,6 @@
 
 from typing import ClassVar, Literal, NamedTuple
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,15 +9,32 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input, OptionList, Static, TabbedContent, TabPane
 
 from co_tui.events import CompactionComplete, Event, Ref
-from co_tui.events.messages import RULES, SAID, pieces
-from co_tui.inert import inert
+from co_tui.events.signs import COMPACTED_SIGN
 from co_tui.session.state.session_state import Entry, SessionState
-from co_tui.ui.formatting import money
+from co_tui.ui.screens.compaction_parts import kept_rows, receipt, summary_as_sent
+from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.dialog import Dialog
-from co_tui.ui.screens.messages import Row, option, row_of, text_of_all
+from co_tui.ui.screens.messages import option, row_of, text_of_all
+from co_tui.ui.themes import palette_of
 from co_tui.ui.widgets.block import clock
+from co_tui.ui.widgets.inert_markdown import InertMarkdown
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.look import Look
 
 TABS = ("summary", "replaced", "kept", "cost")
+KEYS = (
+    ("1-4", "tabs"),
+    ("u", "undo"),
+    ("e", "edit"),
+    ("p", "pin back in"),
+    ("/", "search"),
+    ("c", "copy"),
+    ("esc", "back"),
+)
+WIDTH = 100
+MARGIN_COLUMNS, MARGIN_ROWS = 8, 9
+"""Beside and around what a tab shows: border, tabs, keys and the space between them."""
+SEARCH_ROWS, LEAST_ROWS = 3, 11
 
 
 class DetailWish(NamedTuple):
@@ -39,10 +55,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
         Binding("p", "pin", "Pin"),
         Binding("c", "copy", "Copy"),
         Binding("slash", "search", "Search"),
-        *(
-            Binding(str(n + 1), f"tab('{name}')", show=False)
-            for n, name in enumerate(("summary", "replaced", "kept", "cost"))
-        ),
+        *(Binding(str(n), f"tab('{name}')", show=False) for n, name in enumerate(TABS, 1)),
     ]
 
     def __init__(self, event: Event, state: SessionState) -> None:
@@ -57,12 +70,13 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     def compose(self) -> ComposeResult:
         fact = self._fact
+        summary = summary_as_sent(fact) or "No summary was made."
         with Vertical() as box:
-            box.border_title = f"Conversation Compacted · {clock(self._event.timestamp)}"
+            box.border_title = f"{COMPACTED_SIGN} Conversation Compacted · {clock(self._event.timestamp)}"
             box.border_subtitle = "" if self._stands else "undone, or replaced by a later one"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():
-                    yield Static(Text(inert(_as_sent(fact)) or "No summary was made."))
+                    yield InertMarkdown(summary, Look(palette_of(self.app.current_theme)))
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Input(placeholder="Search in what was replaced")
                     yield OptionList(*map(option, self._shown), id="replaced-list", classes="-filling")
@@ -70,11 +84,19 @@ class CompactionScreen(Dialog[DetailWish | None]):
                     yield OptionList(*map(option, self._kept), id="kept-list", classes="-filling")
                 with TabPane("Cost", id="cost"), VerticalScroll():
                     yield Static(receipt(fact))
-            yield Static("1-4 tabs   u undo   e edit   p pin back in   / search   c copy   esc back",
-                         classes="keys", markup=False)  # fmt: skip
+            yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
         self.query_one("#summary VerticalScroll").focus()
+
+    def on_resize(self) -> None:
+        """As high as the fullest tab needs, so that it does not jump from tab to tab."""
+        width = min(WIDTH, int(self.size.width * 0.95)) - MARGIN_COLUMNS
+        summary = self.query_one(InertMarkdown).get_content_height(self.size, self.size, width)
+        rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), LEAST_ROWS)
+        self.query_one("CompactionScreen > Vertical").styles.height = min(
+            rows + MARGIN_ROWS, int(self.size.height * 0.9)
+        )
 
     @property
     def _tab(self) -> str:
@@ -106,7 +128,8 @@ class CompactionScreen(Dialog[DetailWish | None]):
     def _open(self, event: OptionList.OptionSelected) -> None:
         row = (self._shown if event.option_list.id == "replaced-list" else self._kept)[event.option_index]
         entry = next((each for each in self._entries if each.ref == row.ref), None)
-        self.app.push_screen(WholeMessage(row, _whole(entry) if entry is not None else row.text))
+        title = f"{row.role} · turn {row.turn or '–'}"
+        self.app.push_screen(TextScreen(title, _whole(entry) if entry is not None else row.text))
 
     def action_wish(self, action: Literal["undo", "edit"]) -> None:
         self.answer(DetailWish(action, self._event.seq or 0))
@@ -119,8 +142,18 @@ class CompactionScreen(Dialog[DetailWish | None]):
         self.answer(DetailWish("pin", self._event.seq or 0, self._shown[highlighted].ref))
 
     def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self._fact.summary)
-        self.notify("The summary is copied.", timeout=2)
+        """The message that is chosen in a list, else the summary."""
+        text, told = self._chosen_text(), "The message is copied."
+        self.app.copy_to_clipboard(text or self._fact.summary)
+        self.notify(told if text else "The summary is copied.", timeout=2)
+
+    def _chosen_text(self) -> str:
+        rows = {"replaced": self._shown, "kept": self._kept}.get(self._tab)
+        at = self.query_one(f"#{self._tab}-list", OptionList).highlighted if rows else None
+        if not rows or at is None:
+            return ""
+        entry = next((each for each in self._entries if each.ref == rows[at].ref), None)
+        return _whole(entry) if entry is not None else rows[at].text
 
     def action_close(self) -> None:
         """Out of the search first, then out of the dialog."""
@@ -132,91 +165,5 @@ class CompactionScreen(Dialog[DetailWish | None]):
             self.answer(None)
 
 
-class WholeMessage(Dialog[None]):
-    """One message in full."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
-
-    def __init__(self, row: Row, text: str) -> None:
-        super().__init__(tall=True)
-        self._row, self._text = row, text
-
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = f"{self._row.role} · turn {self._row.turn or '–'}"
-            with VerticalScroll():
-                yield Static(Text(inert(self._text)))
-            yield Static("up, down scroll   esc back", classes="keys", markup=False)
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
-
-    def action_close(self) -> None:
-        self.answer(None)
-
-
-def kept_rows(event: Event, state: SessionState) -> list[Row]:
-    """What stayed through the compaction, each with why."""
-    assert isinstance(event.fact, CompactionComplete)
-    rows = []
-    for message in event.fact.replacement:
-        carried = message.get("metadata") or {}
-        rows += [Row((0, 0), 0, "you", text, "standing rule ·") for text in carried.get(RULES, ())]
-        rows += [Row((0, 0), 0, "you", text, "user message ·") for text in carried.get(SAID, ())]
-    rewrite = next((each for each in state.rewrites if each.seq == event.seq), None)
-    kept = [entry for entry in rewrite.after if entry.seq != event.seq] if rewrite else []
-    return [*rows, *(row_of(entry, _why(entry, state)) for entry in kept), *_recollected(event, state)]
-
-
-def _recollected(event: Event, state: SessionState) -> list[Row]:
-    """What came back into the request after this compaction, and is still in it."""
-    fact, latest = state.recollection, state.rewrites[-1] if state.rewrites else None
-    if fact is None or latest is None or latest.seq != event.seq:
-        return []
-    return [Row((0, 0), 0, "recollected", line, "came back ·") for line in fact.note.splitlines()[1:] if line.strip()]
-
-
-def _why(entry: Entry, state: SessionState) -> str:
-    if entry.ref in state.pins:
-        return "pinned ·"
-    if any(role == "system" for role, _, _ in pieces(entry.message)):
-        return "system ·"
-    return "recent ·"
-
-
-def receipt(fact: CompactionComplete) -> Text:
-    """What it took and what it saves."""
-    rows = [
-        ("tokens", f"{fact.pre_tokens:,} → {fact.post_tokens:,}  (−{fact.tokens_removed:,} each request from now on)"),
-        ("messages", f"{fact.pre_messages} → {fact.post_messages}"),
-        ("trigger", fact.trigger),
-        ("summarised by", fact.summarised_by or "nobody: texts only"),
-        ("time", f"{fact.duration_ms / 1000:.1f} s, of which {fact.waited_ms / 1000:.1f} s were waited for"),
-    ]
-    if fact.usage:
-        read, written, requests = (fact.usage.get(key, 0) for key in ("input_tokens", "output_tokens", "requests"))
-        asked = "1 request" if requests == 1 else f"{requests} requests"
-        rows.append(("summary", f"{read:,} tokens read, {written:,} written, {asked}"))
-    rows.append(("price", money(fact.cost) if fact.cost is not None else "no price known" if fact.usage else "nothing"))
-    if fact.saved_cost:
-        rows.append(("saves", f"{money(fact.saved_cost)} each request"))
-    if fact.cache_lost_tokens:
-        rows.append(("cache lost", f"{fact.cache_lost_tokens:,} tokens the provider had cached"))
-    if fact.checkpoint_path:
-        rows.append(("checkpoint", f"{fact.checkpoint_number}: {fact.checkpoint_path}"))
-    if remark := fact.note or fact.error:
-        rows.append(("note", remark))
-    text = Text()
-    for name, value in rows:
-        text.append(f"{name:<14}", "bold")
-        text.append(f"{inert(value)}\n")
-    return text
-
-
 def _whole(entry: Entry) -> str:
     return text_of_all(entry.message)
-
-
-def _as_sent(fact: CompactionComplete) -> str:
-    """What stands in the context now, word for word; without replacement, the summary alone."""
-    return "\n\n".join(map(text_of_all, fact.replacement)) or fact.summary

@@ -10,12 +10,15 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from co_tui.events import Event, Message
+from co_tui.events import Event, Fact, Message, Occurrence
 from co_tui.events.event import payload_of
 from co_tui.events.messages import pieces
+from co_tui.events.signs import sign_of
 from co_tui.inert import inert
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.block import clock
+from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
+from co_tui.ui.widgets.timeline_words import words_of
 
 
 class TextScreen(Dialog[None]):
@@ -24,7 +27,7 @@ class TextScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
     def __init__(self, title: str, text: Text | Content | str) -> None:
-        super().__init__(tall=True)
+        super().__init__(wide=True)
         self._title, self._text = title, Text(inert(text)) if isinstance(text, str) else text
 
     def compose(self) -> ComposeResult:
@@ -32,7 +35,7 @@ class TextScreen(Dialog[None]):
             box.border_title = Text(self._title)  # a tool's name is not ours
             with VerticalScroll():
                 yield Static(self._text)
-            yield Static("up, down scroll   esc back", classes="keys", markup=False)
+            yield KeyHints(*SCROLL_AND_BACK)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
@@ -42,19 +45,29 @@ class TextScreen(Dialog[None]):
 
 
 class EventScreen(TextScreen):
-    """Everything an event says."""
+    """What happened in words, and below it everything the log says of it."""
 
     def __init__(self, event: Event) -> None:
-        super().__init__(f"{event.type} · {clock(event.timestamp)} · event {event.seq}", _text(event))
+        happened, *_ = words_of(event.fact).split("\n")
+        super().__init__(f"{sign_of(event.fact)} {happened} · {clock(event.timestamp)}", _text(event))
 
 
 def _text(event: Event) -> Text:
-    if isinstance(event.fact, Message):
-        return Text(inert("\n".join(text for _, text, _ in pieces(event.fact.message))))
-    lines = Text()
+    fact = event.fact
+    if isinstance(fact, Message):
+        return Text(inert("\n".join(text for _, text, _ in pieces(fact.message))))
+    told = Text(f"{inert(_sentence(fact))}\n\n")
+    told.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
     for key, value in payload_of(event).items():
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
         if shown not in ("", "null", "[]", "{}"):
-            lines.append(f"{key}  ", "bold")
-            lines.append(f"{inert(shown)}\n")
-    return lines
+            told.append(f"{inert(key)}  ", "bold dim").append(f"{inert(shown)}\n", "dim")
+    told.rstrip()
+    return told
+
+
+def _sentence(fact: Fact) -> str:
+    """What the timeline had to shorten, whole."""
+    if isinstance(fact, Occurrence):
+        return " · ".join(filter(None, (fact.what, fact.where, fact.outcome)))
+    return words_of(fact).replace("\n", " · ")

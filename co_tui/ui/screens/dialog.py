@@ -9,12 +9,15 @@ T = TypeVar("T")
 
 
 class Dialog(ModalScreen[T], Generic[T]):
-    """A modal screen in a box."""
+    """A modal screen in a box: as high as its content, unless `tall`, where what is shown changes as one types.
+
+    `wide` is for longer texts.
+    """
 
     CSS_PATH: ClassVar[CSSPathType | None] = "dialogs.tcss"
 
-    def __init__(self, *, tall: bool = False) -> None:
-        super().__init__(classes="dialog -tall" if tall else "dialog")
+    def __init__(self, *, tall: bool = False, wide: bool = False) -> None:
+        super().__init__(classes=" ".join(("dialog", *(["-tall"] if tall else []), *(["-wide"] if wide else []))))
         self._answered = False
 
     def answer(self, result: T) -> None:

@@ -5,10 +5,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Static, TextArea
+from textual.widgets import TextArea
 
 from co_tui.inert import inert
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 
 class EditScreen(Dialog[str | None]):
@@ -27,7 +28,7 @@ class EditScreen(Dialog[str | None]):
         with Vertical() as box:
             box.border_title = self._title
             yield TextArea(inert(self._text), soft_wrap=True, show_line_numbers=False)
-            yield Static(f"ctrl+s accept   esc {self._refusal}", classes="keys", markup=False)
+            yield KeyHints(("ctrl+s", "accept"), ("esc", self._refusal))
 
     def on_mount(self) -> None:
         self.query_one(TextArea).focus()

@@ -16,6 +16,7 @@ from co_tui.actions import COMMANDS, KEYS, PLACES
 from co_tui.ui.command_table import told_key
 from co_tui.ui.keys_in_force import KeyInForce
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
 NO_CHOICE: Final[Mapping[str, str]] = {}
 _TYPED: Final = (
@@ -33,6 +34,10 @@ _GAUGE: Final = (
     ("~", "estimated; without it, counted by the provider"),
     ("?", "the window is assumed: nobody told it"),
     ("┆ ┆", "where compaction starts beside the turn, and where it must come first"),
+    ("█ ▓ ▒", "what fills it: instructions, definitions of tools, the conversation"),
+    ("▂▄▆◆▃", "how full it was after each of the last turns; ◆ where it was compacted"),
+    ("≈ 6 turns", "until the next compaction, if turns go on to be as long as they were"),
+    ("cache saved", "what the provider did not have to read again, and what that took off the price"),
 )
 NOTHING: Final = "Nothing here has that word."
 
@@ -91,7 +96,7 @@ class HelpScreen(Dialog[None]):
             yield Input(placeholder="Type to search")
             with VerticalScroll(can_focus=False):
                 yield Static(id="told")
-            yield Static("up, down scroll   esc back", classes="keys", markup=False)
+            yield KeyHints(*SCROLL_AND_BACK)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.events import Json, Ref
@@ -16,6 +16,7 @@ from co_tui.events.messages import STANDS_FOR, pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 LINE_CHARS = 200
 _SIGNS = {
@@ -88,7 +89,7 @@ class ChooseMessageScreen(FilteringDialog[Ref | None]):
             box.border_title = self._title
             yield Input(placeholder="Filter")
             yield OptionList(classes="-filling")
-            yield Static(f"enter {self._verb}   esc back", classes="keys", markup=False)
+            yield KeyHints(("enter", self._verb), ("esc", "back"))
 
     def on_mount(self) -> None:
         self._fill("")

@@ -9,7 +9,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.agent.catalogue import BASE_URL_VARIABLE, served, short_name
@@ -18,6 +18,7 @@ from co_tui.record import Record
 from co_tui.ui.formatting import tokens
 from co_tui.ui.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from co_tui.agent.nearby import UsualServer
 
 MAX_SHOWN: Final = 100
-KEYS: Final = "enter choose  esc back  ● ready  ○ needs a key"
+KEYS: Final = (("enter", "choose"), ("esc", "back"), ("●", "ready"), ("○", "needs a key"))
 NARROW: Final = 50
 """Below so many columns prices are left out."""
 
@@ -59,7 +60,7 @@ class ModelScreen(FilteringDialog[str]):
             box.border_subtitle = "window · $ per million tokens in/out"
             yield Input(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
             yield OptionList(classes="-filling")
-            yield Static(KEYS, classes="keys", markup=False)
+            yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
         self._fill()

@@ -9,6 +9,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 
 class ConfirmScreen(Dialog[bool]):
@@ -26,7 +27,7 @@ class ConfirmScreen(Dialog[bool]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(self._question, markup=False)
-            yield Static("y yes   n no", classes="keys", markup=False)
+            yield KeyHints(("y", "yes"), ("n", "no"))
 
     def action_say(self, answer: bool) -> None:
         self.answer(answer)
@@ -45,7 +46,7 @@ class AskScreen(Dialog[str]):
         with Vertical() as box:
             box.border_title = self._title
             yield Input(self._present)
-            yield Static("enter accept   esc back", classes="keys", markup=False)
+            yield KeyHints(("enter", "accept"), ("esc", "back"))
 
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:

@@ -6,17 +6,25 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
     from co_tui.session.queue import WaitingPrompt
     from co_tui.session.session import Session
 
 LINE_CHARS = 200
+KEYS = (
+    ("enter, e", "edit"),
+    ("d", "drop"),
+    ("shift+up, k", "earlier"),
+    ("shift+down, j", "later"),
+    ("esc", "back"),
+)
 
 
 class QueueScreen(Dialog[int | None]):
@@ -31,7 +39,7 @@ class QueueScreen(Dialog[int | None]):
     ]
 
     def __init__(self, session: "Session") -> None:
-        super().__init__(tall=True)
+        super().__init__(wide=True)
         self._session = session
         self._shown: tuple[WaitingPrompt, ...] = ()
 
@@ -39,8 +47,7 @@ class QueueScreen(Dialog[int | None]):
         with Vertical() as box:
             box.border_title = "Waiting prompts"
             yield OptionList(classes="-filling")
-            keys = "enter, e edit   d drop   shift+up, k earlier   shift+down, j later   esc back"
-            yield Static(keys, classes="keys", markup=False)
+            yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
         self._fill(0)

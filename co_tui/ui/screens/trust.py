@@ -15,6 +15,7 @@ from co_tui.paths import path_text
 from co_tui.settings import SettingsError, read_text, shown
 from co_tui.trust import AGENTS, Wish
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
 MOST_PHRASES = 4
 VALUE_CHARS = 40
@@ -58,7 +59,7 @@ class FileScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
     def __init__(self, wish: Wish) -> None:
-        super().__init__(tall=True)
+        super().__init__(wide=True)
         self._files = [*([wish.file] if wish.settings else []), *wish.agent_files]
 
     def compose(self) -> ComposeResult:
@@ -69,7 +70,7 @@ class FileScreen(Dialog[None]):
                 yield Static(_shown(first), markup=False)
                 for file in others:
                     yield Static(f"\n── {inert(path_text(file))} ──\n\n{_shown(file)}", markup=False)
-            yield Static("up, down scroll   esc back", classes="keys", markup=False)
+            yield KeyHints(*SCROLL_AND_BACK)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
@@ -20,8 +21,8 @@ MOVE_S = 0.2
 EMPTY_TEXT = "Nothing sent yet."
 MINI_BAR = 20
 SEPARATOR = " · "
-LEAST_LINES = 6
-"""Without the last turns and the cache, which come when there is room."""
+ALL_PARTS_ROWS = 6
+"""Below, what fills the window is not told apart; above, the last turns and the cache are told, too."""
 
 
 class Gauge(Widget):
@@ -75,16 +76,17 @@ class Gauge(Widget):
         if reading.usage is None:
             yield Text(EMPTY_TEXT, style=muted)
             return
-        roomy = self.size.height > LEAST_LINES
+        rows = self.size.height
         bold = self.style_of(reading.level) + Style(bold=True)
         yield Text.assemble((reading.percent, bold), f"   {reading.amount}")
-        yield from self._legend()
+        if rows >= ALL_PARTS_ROWS:
+            yield from self._legend()
         yield Text(reading.outlook, style=muted)
-        if roomy:
+        if rows > ALL_PARTS_ROWS:
             yield self._last_turns()
         cost = told_cost(reading.cost, reading.summary_cost)
         yield Text(f"cost {cost}" if reading.cost is None else cost, style=muted)
-        if roomy and reading.cached_tokens:
+        if rows > ALL_PARTS_ROWS and reading.cached_tokens:
             yield Text(self._cache(), style=muted)
 
     def _legend(self) -> Iterator[Text]:
@@ -122,8 +124,10 @@ class MiniGauge(Gauge):
             return Text("context: nothing sent yet", style=self.style_of("muted"))
         bold = self.style_of(reading.level) + Style(bold=True)
         line = Text.assemble((f"{reading.percent} ", bold), self.bar(MINI_BAR), f" {reading.amount}", no_wrap=True)
-        for item in (reading.outlook, self._compactions(), told_cost(reading.cost, None) if reading.cost else ""):
-            if item and line.cell_len + len(SEPARATOR) + len(item) <= self.size.width:
+        cost = told_cost(reading.cost, None) if reading.cost else ""
+        for forms in ((reading.outlook, reading.short_outlook), (self._compactions(),), (cost,)):
+            room = self.size.width - line.cell_len - len(SEPARATOR)
+            if item := next((form for form in forms if form and cell_len(form) <= room), ""):
                 line.append(f"{SEPARATOR}{item}", self.style_of("muted"))
         return line
 

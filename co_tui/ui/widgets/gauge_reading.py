@@ -79,11 +79,20 @@ class GaugeReading(NamedTuple):
             return f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %: nearly full"
         if self.level == "warning":
             return f"past {(self.marks.share or NEARLY) * 100:.0f} %"
-        ahead = sorted(self._ahead(), key=lambda mark: (mark[1] is None, mark[1]))
-        if not ahead:
-            return "never compacts"
-        mark, left = ahead[0]
-        return f"compacts {mark}{_in_turns(left)}"
+        mark, left = self._next
+        return f"compacts {mark}, {_in_turns(left)}".rstrip(", ") if mark else "never compacts"
+
+    @property
+    def short_outlook(self) -> str:
+        """The same where there is little room."""
+        if self.summarising:
+            return "summarising"
+        return _in_turns(self._next[1]) if self.level == "normal" else self.outlook.partition(":")[0]
+
+    @property
+    def _next(self) -> tuple[str, int | None]:
+        """The mark that will be reached first, and in how many turns; no mark where the policy has none."""
+        return min(self._ahead(), key=lambda mark: (mark[1] is None, mark[1] or 0), default=("", None))
 
     def _ahead(self) -> Iterator[tuple[str, int | None]]:
         """Each of the policy's marks in words, with the turns that are left until it; None while there is no pace."""
@@ -109,8 +118,8 @@ def _in_turns(left: int | None) -> str:
     if left is None:
         return ""
     if left > MOST_TURNS:
-        return f", > {MOST_TURNS} turns"
-    return f", ≈ {left} turns" if left > 1 else ", next turn"
+        return f"> {MOST_TURNS} turns"
+    return f"≈ {left} turns" if left > 1 else "next turn"
 
 
 def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
