@@ -1,6 +1,6 @@
 """A reply while it comes in: announced piece by piece, and kept, so that little is lost when it breaks off."""
 
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai.messages import (
     AgentStreamEvent,
@@ -57,12 +57,17 @@ class Streaming:
                 self._delta(index, "text", text)
             case PartStartEvent(index=index, part=ThinkingPart(content=text)) if text:
                 self._delta(index, "thinking", text)
+            case PartDeltaEvent(index=index, delta=ThinkingPartDelta(content_delta=text)) if text:
+                self._delta(index, "thinking", text)
+            case (
+                PartStartEvent(index=index, part=ThinkingPart())
+                | PartDeltaEvent(index=index, delta=ThinkingPartDelta())
+            ):
+                self._announce(DraftPiece(index, "thinking", "", "", ""))  # it thinks, and shows nothing of it
             case PartStartEvent(index=index, part=ToolCallPart() as call):
                 self._delta(index, "tool_call", text_of(call.args), call.tool_name, call.tool_call_id)
             case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)) if text:
                 self._delta(index, "text", text)
-            case PartDeltaEvent(index=index, delta=ThinkingPartDelta(content_delta=text)) if text:
-                self._delta(index, "thinking", text)
             case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args:
                 self._delta(index, "tool_call", text_of(args))
             case FunctionToolCallEvent(part=call):
@@ -80,11 +85,14 @@ class Streaming:
         piece = DraftPiece(index, kind, *map(storable_text, (text, tool_name, call_id)))
         if not self._agent:  # the store keeps one half reply a session, the main agent's
             self.draft.add(piece)
+        self._announce(piece)
+
+    def _announce(self, piece: DraftPiece) -> None:
         self._recorder.announce(
             StreamDelta(
                 turn=self._turn,
-                part=index,
-                kind=kind,
+                part=piece.part,
+                kind=cast(Any, piece.kind),
                 text=piece.text,
                 tool_name=piece.tool_name,
                 tool_call_id=piece.tool_call_id,

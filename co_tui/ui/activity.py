@@ -1,5 +1,7 @@
 """What is being done right now, for how long, and whether anything comes. Knows no screen and no clock."""
 
+from typing import NamedTuple
+
 from co_tui.events import (
     ApprovalDecided,
     BoardProgress,
@@ -7,6 +9,8 @@ from co_tui.events import (
     CompactionComplete,
     CompactionStart,
     CompactionWait,
+    DelegationEnd,
+    DelegationStart,
     Fact,
     Message,
     SessionError,
@@ -30,6 +34,7 @@ CHARS_PER_TOKEN = 4
 GIST_CHARS = 48
 BOARD = "board"
 """Stands for a run over the context board there."""
+VERBS = {"thinking": "thinking", "text": "answering", "tool_call": "calling a tool"}
 OWN_COMMAND = "!"
 """Stands for the user's own command among the tools that run."""
 
@@ -42,6 +47,18 @@ def spinner(elapsed_s: float, *, still: bool = False) -> str:
     return STILL_FRAME if still else FRAMES[int(elapsed_s / FRAME_S) % len(FRAMES)]
 
 
+class RunningTool(NamedTuple):
+    """What runs, what it is about, and since when."""
+
+    name: str
+    gist: str
+    since: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.name}  {self.gist}".rstrip() if self.name != OWN_COMMAND else f"{self.name} {self.gist}"
+
+
 class Activity:
     """Follows the events of a turn; every method is told the time."""
 
@@ -51,13 +68,21 @@ class Activity:
     def begin(self, now: float) -> None:
         """A turn begins."""
         self._began = self._heard_at = now
-        self._first_at: float | None = None
-        self._chars = 0
-        self._thinking = False
-        self._tools: dict[str, tuple[str, float]] = {}
+        self._tokens = 0
+        """What providers counted of the replies that are complete."""
+        self._begin_reply()
+        self._tools: dict[str, RunningTool] = {}
+        self._delegates: dict[str, str] = {}
+        """Who works on which call of the main agent."""
         self._retry_at: float | None = None
         self._compacting = False
         self._stopping = False
+
+    def _begin_reply(self) -> None:
+        self._first_at: float | None = None
+        self._chars = 0
+        self._kind = ""
+        self._hidden_thoughts = False
 
     def stop(self) -> None:
         """The user wants it to end."""
@@ -66,23 +91,22 @@ class Activity:
     def hear(self, fact: Fact, now: float) -> None:
         match fact:
             case _ if agent_of(fact):
-                self._heard_at = now  # a delegate's, told in the fold of its own call
+                self._heard_at = now
+                self._hear_delegate(fact)
             case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
             case CommandOutput(command=command):
-                self._tools.setdefault(OWN_COMMAND, (f"! {one_line(command, GIST_CHARS)}", now))
+                self._tools.setdefault(OWN_COMMAND, RunningTool(OWN_COMMAND, one_line(command, GIST_CHARS), now))
             case Message() | UsageInfo() | StreamReset():
                 self._tools.pop(OWN_COMMAND, None)
                 self._heard_at, self._retry_at = now, None
+                self._count(fact)
             case StreamDelta(text=text, kind=kind):
                 self._heard_at, self._first_at = now, self._first_at if self._first_at is not None else now
                 self._chars += len(text)
-                self._thinking = kind == "thinking"
+                self._kind, self._hidden_thoughts = kind, kind == "thinking" and not self._chars
             case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text):
-                self._tools[call] = (
-                    f"{one_line(name, 40)}  {one_line(told_call(name, text), GIST_CHARS)}".rstrip(),
-                    now,
-                )
+                self._tools[call] = RunningTool(one_line(name, 40), one_line(told_call(name, text), GIST_CHARS), now)
             case ToolActivity(tool_call_id=call):
                 self._tools.pop(call, None)
                 self._heard_at = now
@@ -102,6 +126,32 @@ class Activity:
             case _:
                 pass
 
+    def _count(self, fact: Message | UsageInfo | StreamReset) -> None:
+        """A guess gives way to its provider's count; what is asked for again does not count."""
+        if isinstance(fact, UsageInfo) and fact.output_tokens is not None:
+            self._tokens += fact.output_tokens
+            self._begin_reply()
+        elif isinstance(fact, StreamReset):
+            self._begin_reply()
+
+    def _hear_delegate(self, fact: Fact) -> None:
+        """Who was asked, and what it does now, stand beside the call that asked."""
+        match fact:
+            case DelegationStart(agent=agent, name=name, call_id=call, task=task) if call in self._tools:
+                self._delegates[agent] = call
+                self._tools[call] = self._tools[call]._replace(name=one_line(name, 40), gist=one_line(task, GIST_CHARS))
+            case ToolActivity(agent=agent, stage="started", tool_name=name, text=text) if agent in self._delegates:
+                doing = f"{one_line(name, 40)} {told_call(name, text)}"
+                self._change(self._delegates[agent], one_line(doing, GIST_CHARS))
+            case DelegationEnd(agent=agent):
+                self._delegates.pop(agent, None)
+            case _:
+                pass
+
+    def _change(self, call: str, gist: str) -> None:
+        if call in self._tools:
+            self._tools[call] = self._tools[call]._replace(gist=gist)
+
     def line(self, now: float, provider: str, *, still: bool = False) -> str:
         """One line; empty while something else tells what is waited for."""
         if self._compacting:
@@ -113,17 +163,25 @@ class Activity:
         if self._stopping:
             return f"stopping · {elapsed:.0f} s"
         if self._tools:
-            name, since = next(reversed(self._tools.values()))
+            tool = next(reversed(self._tools.values()))
             more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""
-            return f"{name} · {now - since:.0f} s{more}"
+            return f"{tool.words} · {now - tool.since:.0f} s{more}"
         if self._retry_at is not None and self._retry_at > now:
             return f"trying again in {self._retry_at - now:.0f} s"
+        if self._hidden_thoughts:
+            return f"thinking · {elapsed:.0f} s{self._told_tokens()}"
         if silent >= SILENCE_S:
             return f"waiting for {provider} · {silent:.0f} s without an answer"
         if self._first_at is None:
-            return f"asking {provider} · {elapsed:.0f} s"
-        tokens = self._chars // CHARS_PER_TOKEN
-        verb = "thinking" if self._thinking else "answering"
-        streamed = now - self._first_at
-        speed = f" · {tokens / streamed:.0f}/s" if streamed >= SPEED_FROM_S else ""
-        return f"{verb} · {elapsed:.0f} s · ~{tokens:,} tokens{speed}"
+            return f"asking {provider} · {elapsed:.0f} s{self._told_tokens()}"
+        return f"{VERBS.get(self._kind, 'answering')} · {elapsed:.0f} s{self._told_tokens()}{self._told_speed(now)}"
+
+    def _told_tokens(self) -> str:
+        """Of the whole turn so far; `~` while some of it is a guess."""
+        count = self._tokens + self._chars // CHARS_PER_TOKEN
+        return f" · {'~' if self._chars else ''}{count:,} tokens" if count else ""
+
+    def _told_speed(self, now: float) -> str:
+        """Of the reply that is coming: tools take their own time."""
+        streamed = now - self._first_at if self._first_at is not None else 0.0
+        return f" · {self._chars / CHARS_PER_TOKEN / streamed:.0f}/s" if streamed >= SPEED_FROM_S else ""

@@ -23,6 +23,7 @@ from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import command_table
 from co_tui.ui.appearance import Appearance, look_of, style_sheets
 from co_tui.ui.clipboard import copy
+from co_tui.ui.attention import call_back
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
@@ -205,6 +206,10 @@ class CoTui(App[None]):
 
     def cancel_compaction(self) -> None:
         self.controller.cancel_compaction()
+
+    def call_back(self, words: str) -> None:
+        if not self.app_focus and self._driver is not None:
+            self._driver.write(call_back(words, self.launch.environ, self.launch.settings.notifications))
 
     def draft_changed(self, text: str) -> None:
         self.controller.draft_changed(text)

@@ -89,6 +89,8 @@ class Feed:
         if agent_of(event.fact):
             return  # a delegate's words come as whole messages
         match event.fact:
+            case StreamDelta(kind="thinking", text=""):
+                pass  # thoughts that are not shown
             case StreamDelta() as delta:
                 self._stream(delta, clock(event.timestamp))
             case StreamReset():

@@ -2,7 +2,18 @@
 
 import pytest
 
-from co_tui.events import CompactionComplete, CompactionStart, Fact, Message, SessionError, StreamDelta, ToolActivity
+from co_tui.events import (
+    CompactionComplete,
+    CompactionStart,
+    DelegationStart,
+    Fact,
+    Message,
+    SessionError,
+    StreamDelta,
+    StreamReset,
+    ToolActivity,
+    UsageInfo,
+)
 from co_tui.ui.activity import Activity
 
 PROMPT = Message(turn=1, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]})
@@ -18,7 +29,19 @@ def tool(stage: str, call: str = "c1") -> ToolActivity:
 
 def delegated(stage: str) -> ToolActivity:
     """Of somebody else's call, by an id that is not unique."""
-    return ToolActivity(turn=1, tool_name="read_file", tool_call_id="c1", stage=stage, agent="self 1")
+    arguments = '{"path": "a.py"}'
+    return ToolActivity(turn=1, tool_name="read_file", tool_call_id="c1", stage=stage, text=arguments, agent="self 1")
+
+
+def counted(tokens: int) -> UsageInfo:
+    return UsageInfo(
+        token_limit=1_000, current_tokens=500, messages_count=2, system_tokens=0, conversation_tokens=500,
+        tool_definition_tokens=0, output_tokens=tokens,
+    )  # fmt: skip
+
+
+STILL_WAITING = "waiting for openai · 7 s without an answer"
+ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller", call_id="c1")
 
 
 @pytest.mark.parametrize(
@@ -33,6 +56,22 @@ def delegated(stage: str) -> ToolActivity:
         ([(1.0, tool("started"))], 31.0, "run_command uv run pytest · 30 s"),
         ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run_command uv run pytest · 2 s · 2 at once"),
         ([(1.0, tool("started")), (8.0, tool("finished"))], 10.0, "asking openai · 10 s"),
+        ([(1.0, delta("{", "tool_call"))], 1.5, "calling a tool · 2 s"),
+        # Thoughts that the provider does not show: it is there, and thinks.
+        ([(1.0, delta("", "thinking"))], 31.0, "thinking · 31 s"),
+        ([(1.0, delta("", "thinking")), (2.0, delta("x" * 40, "thinking"))], 9.0, STILL_WAITING),
+        # What was counted gives way to no guess; the speed is that of the reply, without the tools' time.
+        ([(1.0, delta("x" * 400)), (2.0, counted(90)), (2.1, tool("started"))], 8.1, "run_command uv run pytest · 6 s"),
+        ([(1.0, delta("x" * 400)), (2.0, counted(90))], 3.0, "asking openai · 3 s · 90 tokens"),
+        (
+            [(1.0, delta("x" * 400)), (2.0, counted(90)), (58.0, delta("x" * 80))],
+            60.0,
+            "answering · 60 s · ~110 tokens · 10/s",
+        ),
+        ([(1.0, delta("x" * 400)), (2.0, StreamReset(turn=1))], 3.0, "asking openai · 3 s"),
+        # Who was asked, what for, and what it does now.
+        ([(1.0, tool("started")), (1.1, ASKED)], 4.0, "reader find every caller · 3 s"),
+        ([(1.0, tool("started")), (1.1, ASKED), (2.0, delegated("started"))], 4.0, "reader read_file a.py · 3 s"),
         ([(1.0, tool("started")), (3.0, delegated("finished"))], 4.0, "run_command uv run pytest · 3 s"),
         ([(1.0, SessionError(what="x", retry_in_s=8.0))], 3.0, "trying again in 6 s"),
         ([(1.0, delta("x" * 40)), (2.0, PROMPT)], 4.0, "asking openai · 2 s"),

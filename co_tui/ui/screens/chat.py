@@ -15,6 +15,7 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui import command_table
+from co_tui.ui.attention import LONG_TURN_S
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.chat_requests import ChatRequests
 from co_tui.ui.screens.prompt_status import PromptStatus
@@ -215,8 +216,11 @@ class ChatScreen(ChatRequests):
 
     def set_busy(self, busy: bool, waited_for: str = "") -> None:
         """Whether a turn runs; while none does, what is being waited for."""
+        ran_s = self._status.busy_s
         self._status.set_busy(busy, waited_for)
         self.refresh_bindings()
+        if not busy and ran_s >= LONG_TURN_S:
+            self._host.call_back(f"the turn ended after {ran_s:.0f} s")
 
     def show_stopping(self) -> None:
         self._status.show_stopping()
@@ -275,6 +279,7 @@ class ChatScreen(ChatRequests):
         self._questions.show(panel)
         if turn_waits:
             self._status.show_asking(True)
+            self._host.call_back("waiting for your answer")
 
     def end_question(self, panel: QuestionPanel) -> None:
         self._questions.end(panel)

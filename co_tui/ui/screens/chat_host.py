@@ -37,6 +37,9 @@ class ChatHost(Protocol):
     def cancel_compaction(self) -> None:
         """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
 
+    def call_back(self, words: str) -> None:
+        """Tell whoever looks elsewhere; nothing while somebody looks here."""
+
     def draft_changed(self, text: str) -> None: ...
 
     def load_older(self) -> None:

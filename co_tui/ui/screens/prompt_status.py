@@ -21,6 +21,7 @@ class PromptStatus:
         self._activity = Activity()
         self._timer: Timer | None = None
         self._busy = False
+        self._busy_since = 0.0
         self._waited_for = ""
         self._waiting = self._held = 0
         self._compacting = False
@@ -33,10 +34,16 @@ class PromptStatus:
         """Whether a turn runs."""
         return self._busy
 
+    @property
+    def busy_s(self) -> float:
+        """How long something has been running, one turn or several."""
+        return time.monotonic() - self._busy_since if self._busy else 0.0
+
     def set_busy(self, busy: bool, waited_for: str = "") -> None:
         """`waited_for` is shown while no turn runs."""
         if busy and not self._busy:
-            self._activity.begin(time.monotonic())
+            self._busy_since = time.monotonic()
+            self._activity.begin(self._busy_since)
         self._busy, self._waited_for = busy, waited_for
         self._prompt.set_class(busy, "-busy")
         if busy and self._timer is None:
