@@ -113,8 +113,8 @@ class Activity:
             case BoardProgress(over=True):
                 self._tools.pop(BOARD, None)
             case BoardProgress(text=text):
-                told = f"learning for later sessions  {text}".rstrip()
-                self._tools[BOARD] = (told, self._tools[BOARD][1] if BOARD in self._tools else now)
+                since = self._tools[BOARD].since if BOARD in self._tools else now
+                self._tools[BOARD] = RunningTool("learning for later sessions", text, since)
             case ApprovalDecided():
                 self._heard_at = now
             case SessionError(retry_in_s=float() as delay):

@@ -32,7 +32,7 @@ from co_tui.exchange.exporters.happenings import happening
 from co_tui.ui.stored_session import StoredSession
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.event_places import event_at, place_of_event
-from co_tui.ui.widgets.timeline import PAGE, Timeline
+from co_tui.ui.widgets.timeline import MOST_DRAWN, PAGE, Timeline
 from co_tui.ui.widgets.timeline_entry import INDENT, timeline_row
 from co_tui.ui.widgets.timeline_log import EVERYTHING, TimelineLog
 from co_tui.ui.widgets.timeline_words import TROUBLES, trouble_of, words_of
@@ -146,13 +146,22 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         timeline.show(many)
         assert timeline.option_count == PAGE and "4,850 more above" in str(timeline.border_title)
         timeline.go_to(5_000)
-        await pilot.press("home", "up")
-        assert timeline.option_count == 2 * PAGE and timeline.highlighted == PAGE - 1
+        await pilot.press("home")
+        assert timeline.option_count == PAGE and timeline.highlighted == 0
+        assert str(timeline.border_title) == "Timeline · 4,850 more below"
+        timeline.go_to(2_000)
+        await pilot.press(*["up"] * (PAGE // 2 + 1))
+        assert timeline.highlighted is not None and timeline.option_count == PAGE
+        await pilot.press("enter")
+        await until(pilot, lambda: f"turn {2_000 - PAGE // 2 - 1} ·" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
         app.chat.prompt.focus()
         await pilot.pause()
-        for n in range(5_001, 5_001 + 2 * PAGE):
+        for n in range(5_001, 5_001 + 4 * PAGE):
             timeline.add(event(n, Message(turn=n, message={"kind": "request", "parts": []})))
-        assert timeline.option_count <= 3 * PAGE, "however long it is open"
+            assert timeline.option_count <= MOST_DRAWN, "however long it is open"
+        await until(pilot, lambda: f"turn {5_000 + 4 * PAGE}" in screen_text(app))
 
 
 def test_an_entry_far_back_brings_its_part_of_the_chat(home: Path) -> None:

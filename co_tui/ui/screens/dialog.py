@@ -6,6 +6,8 @@ from textual.screen import ModalScreen
 from textual.types import CSSPathType
 
 T = TypeVar("T")
+LEAST_ROWS, AROUND_ROWS = 3, 5
+"""Of what scrolls in a box, and of all that stands around it: the border, and the keys in up to two lines."""
 
 
 class Dialog(ModalScreen[T], Generic[T]):
@@ -19,6 +21,12 @@ class Dialog(ModalScreen[T], Generic[T]):
     def __init__(self, *, tall: bool = False, wide: bool = False) -> None:
         super().__init__(classes=" ".join(("dialog", *(["-tall"] if tall else []), *(["-wide"] if wide else []))))
         self._answered = False
+
+    def on_resize(self) -> None:
+        """What scrolls grows with its content, as far as border and keys leave room."""
+        if not self.has_class("-tall"):
+            for growing in self.query("VerticalScroll, OptionList.-filling"):
+                growing.styles.max_height = max(LEAST_ROWS, int(self.size.height * 0.95) - AROUND_ROWS)
 
     def answer(self, result: T) -> None:
         """Close with a result. A second Enter that was already on its way finds the dialog answered."""

@@ -18,12 +18,12 @@ from co_tui.ui.widgets.timeline_entry import timeline_row
 from co_tui.ui.widgets.timeline_log import EVERYTHING, TimelineLog
 
 NARROWEST = 20
-PAGE = 150
-"""So many entries are drawn at first, and so many more whenever somebody goes up beyond them."""
+PAGE, MOST_DRAWN = 150, 450
+"""So many entries are drawn around the one that is looked at; with new ones they become no more than the second."""
 
 
 class Timeline(OptionList):
-    """Newest in view; Enter opens an entry. Only the newest pages are drawn, whatever the session's length."""
+    """Newest in view; Enter opens an entry. Of a long session only those around what is looked at are drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.bindings("timeline"),
@@ -65,7 +65,8 @@ class Timeline(OptionList):
         super().__init__(id=id)
         self._log = TimelineLog()
         self._kind: EntryKind | None = EVERYTHING
-        self._drawn: list[Event] = []
+        self._drawn: range = range(0)
+        """Which of the entries of this kind are drawn."""
         self._drawn_as: tuple[int, Mapping[EntryWeight, Style]] = (0, {})
         """The width and the colours of what is drawn."""
 
@@ -74,25 +75,25 @@ class Timeline(OptionList):
     def show(self, events: Iterable[Event]) -> None:
         """Replace all entries."""
         self._log, self._kind = TimelineLog(events), EVERYTHING
-        self._fill(PAGE)
+        self._draw_newest()
         self.see_newest()
 
     def add(self, event: Event) -> None:
+        was_at_end = self._is_at_end
         kind = self._log.add(event)
         if kind is None:
             return
-        if self._kind not in (EVERYTHING, kind):
-            self._tell_hidden()
-        elif len(self._drawn) >= 3 * PAGE and not self.has_focus:
-            self._fill(PAGE)
-        else:
-            self._drawn.append(event)
+        if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MOST_DRAWN:
+            self._drawn = range(self._drawn.start, self._drawn.stop + 1)
             self.add_option(self._option(event))
+        self._tell_hidden()
         self.see_newest()
 
     def see_newest(self) -> None:
         """Scroll to the end, unless somebody is reading."""
-        if not self.has_focus and self._drawn:
+        if not self.has_focus and self._entries:
+            if not self._is_at_end:
+                self._draw_newest()
             self.highlighted = None
             self.scroll_end(animate=False, immediate=False)
 
@@ -101,25 +102,36 @@ class Timeline(OptionList):
         return self._log.of(self._kind)
 
     @property
-    def _undrawn(self) -> int:
-        """How many older entries there are above those drawn."""
-        return len(self._entries) - len(self._drawn)
+    def _is_at_end(self) -> bool:
+        return self._drawn.stop == len(self._entries)
 
-    def _fill(self, count: int) -> None:
-        """Draw the newest entries."""
+    def _draw_newest(self) -> None:
+        count = len(self._entries)
+        self._draw(range(max(0, count - PAGE), count))
+
+    def _draw(self, places: range) -> None:
         self._drawn_as = (self._width, self._styles)
-        self._drawn = list(self._entries[-count:])
+        self._drawn = places
         self.clear_options()
-        self.add_options([self._option(event) for event in self._drawn])
+        self.add_options([self._option(self._entries[place]) for place in places])
         self._tell_hidden()
+
+    def _draw_and_go_to(self, place: int) -> None:
+        """Draw the entries around one, unless it is drawn already, and highlight it."""
+        if place not in self._drawn:
+            start = max(0, min(place - PAGE // 2, len(self._entries) - PAGE))
+            self._draw(range(start, min(len(self._entries), start + PAGE)))
+        self.highlighted = place - self._drawn.start
 
     def _option(self, event: Event) -> Option:
         return Option(timeline_row(event, *self._drawn_as))
 
     def _tell_hidden(self) -> None:
+        above, below = self._drawn.start, len(self._entries) - self._drawn.stop
+        further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
+        self.border_title = Text(" · ".join(["Timeline", *further]))
         hidden = self._log.hidden_by(self._kind)
         self.border_subtitle = Text(f"{self._kind} only · {hidden:,} hidden") if self._kind else ""
-        self.border_title = Text(f"Timeline · {self._undrawn:,} more above") if self._undrawn else "Timeline"
 
     # How it looks
 
@@ -142,55 +154,60 @@ class Timeline(OptionList):
         """Entries are wrapped for a width, in the colours of a theme."""
         if self.is_mounted and self._drawn_as != (self._width, self._styles):
             highlighted = self.highlighted
-            self._fill(max(PAGE, len(self._drawn)))
+            self._draw(self._drawn)
             self.highlighted = highlighted
             self.see_newest()
 
     # Keys
 
+    @property
+    def _place(self) -> int | None:
+        """Of the highlighted entry, among all of its kind."""
+        return None if self.highlighted is None else self._drawn.start + self.highlighted
+
     def on_focus(self) -> None:
-        if self.highlighted is None and self._drawn:
-            self.highlighted = len(self._drawn) - 1
+        if self.highlighted is None and self._entries:
+            self._draw_and_go_to(len(self._entries) - 1)
 
     def action_cursor_up(self) -> None:
-        """At the first entry that is drawn, the ones before it are drawn, too."""
-        if self.highlighted == 0:
-            self._draw_older()
-        if self.highlighted:
-            super().action_cursor_up()
+        self._move(-1)
 
     def action_cursor_down(self) -> None:
-        if self.highlighted is None or self.highlighted < len(self._drawn) - 1:
-            super().action_cursor_down()
+        self._move(1)
 
-    def _draw_older(self) -> None:
-        more = min(PAGE, self._undrawn)
-        if more:
-            highlighted = self.highlighted or 0
-            self._fill(len(self._drawn) + more)
-            self.highlighted = highlighted + more
+    def _move(self, step: int) -> None:
+        """To the next entry; at the edge of what is drawn, its neighbours are drawn, too."""
+        place = (len(self._entries) if self._place is None else self._place) + step
+        if 0 <= place < len(self._entries):
+            self._draw_and_go_to(place)
+
+    def action_first(self) -> None:
+        if self._entries:
+            self._draw_and_go_to(0)
+
+    def action_last(self) -> None:
+        if self._entries:
+            self._draw_and_go_to(len(self._entries) - 1)
 
     def action_filter(self) -> None:
         """Show one kind of entries after the other, and then all again."""
         self._kind = self._log.kind_after(self._kind)
-        self._fill(PAGE)
+        self._draw_newest()
         self.highlighted = len(self._drawn) - 1 if self._drawn else None
 
     def action_show_in_chat(self) -> None:
-        if self.highlighted is not None:
-            self.post_message(self.WantedInChat(self._drawn[self.highlighted]))
+        if self._place is not None:
+            self.post_message(self.WantedInChat(self._entries[self._place]))
 
     def go_to(self, seq: int) -> None:
         """Take the focus, at the newest entry that is no newer than an event; hidden ones are shown again for it."""
         if self._kind is not EVERYTHING:
             self._kind = EVERYTHING
-            self._fill(PAGE)
-        place = max(0, bisect_right(self._entries, seq, key=lambda event: event.seq or 0) - 1)
-        if place < self._undrawn:
-            self._fill(len(self._entries) - place)
+            self._draw_newest()
         self.focus()
-        self.highlighted = place - self._undrawn if self._drawn else None
+        if self._entries:
+            self._draw_and_go_to(max(0, bisect_right(self._entries, seq, key=lambda event: event.seq or 0) - 1))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(self.Opened(self._drawn[event.option_index]))
+        self.post_message(self.Opened(self._entries[self._drawn.start + event.option_index]))
