@@ -22,8 +22,8 @@ from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui import command_table
 from co_tui.ui.appearance import Appearance, look_of, style_sheets
-from co_tui.ui.clipboard import copy
 from co_tui.ui.attention import call_back
+from co_tui.ui.clipboard import copy
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch

@@ -8,15 +8,16 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
 from co_tui.store.board_text import Board, BoardEntry
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.screens.question import AskScreen
+from co_tui.ui.widgets.key_hints import KeyHints
 
-KEYS = "a add   e edit   d delete   u undo   esc back"
+KEYS = (("a", "add"), ("e", "edit"), ("d", "delete"), ("u", "undo"), ("esc", "back"))
 EMPTY = (
     "Nothing yet. `/subconscious run` lets the model note here what is worth knowing in later sessions; "
     "a adds a note of your own."
@@ -61,7 +62,7 @@ class BoardScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = Text(f"Context board · {one_line(self._editor.place, 80)}")
             yield OptionList(classes="-filling")
-            yield Static(KEYS, classes="keys", markup=False)
+            yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
         self._fill()

@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
@@ -44,7 +45,7 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
             yield Input(placeholder="Type to search")
             yield OptionList(classes="-filling")
             yield Static(id="told", classes="keys", markup=False)
-            yield Static("enter take   ctrl+r this folder or all   esc back", classes="keys", markup=False)
+            yield KeyHints(("enter", "take"), ("ctrl+r", "this folder or all"), ("esc", "back"))
 
     def on_mount(self) -> None:
         self._look()

@@ -8,6 +8,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 
 class ExportScreen(Dialog[str]):
@@ -24,7 +25,7 @@ class ExportScreen(Dialog[str]):
         with Vertical() as box:
             box.border_title = "Export into this folder"
             yield Static("m  Markdown, to read\nh  HTML, one page to show\nj  JSONL, to import again", markup=False)
-            yield Static("esc back", classes="keys", markup=False)
+            yield KeyHints(("esc", "back"))
 
     def action_say(self, form: str) -> None:
         self.answer(form)

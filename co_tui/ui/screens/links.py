@@ -7,11 +7,12 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.ui.clipboard import copy
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 NO_BROWSER = "There is no browser here that would not take over this terminal; c copies the address."
 
@@ -33,7 +34,7 @@ class LinksScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = "Open this link?" if len(self._addresses) == 1 else "Links in this message"
             yield OptionList(*(Option(Text(address, overflow="fold")) for address in self._addresses))
-            yield Static("enter open in the browser   c copy   esc back", classes="keys", markup=False)
+            yield KeyHints(("enter", "open in the browser"), ("c", "copy"), ("esc", "back"))
 
     def on_mount(self) -> None:
         self.query_one(OptionList).highlighted = 0

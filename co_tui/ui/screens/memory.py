@@ -9,19 +9,20 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
 from co_tui.store.memory_text import MemoryEntry
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.key_hints import KeyHints
 
 MOST_SHOWN = 300
 GIST_CHARS = 200
 GIST_LINES = 6
 MARK = "reverse"
-KEYS = "enter open   ctrl+d delete   ctrl+z bring back   esc back"
+KEYS = (("enter", "open"), ("ctrl+d", "delete"), ("ctrl+z", "bring back"), ("esc", "back"))
 
 Change = Callable[[MemoryEntry], Awaitable[str]]
 """Returns what went wrong, in a sentence; empty when nothing did."""
@@ -52,7 +53,7 @@ class MemoryScreen(FilteringDialog[None]):
             box.border_title = "Memory"
             yield Input(self._words, placeholder="Type words to look for")
             yield OptionList(classes="-filling")
-            yield Static(KEYS, classes="keys", markup=False)
+            yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
         self._fill()

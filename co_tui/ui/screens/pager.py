@@ -6,10 +6,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Static
 
 from co_tui.ui.clipboard import copy
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.pager import Pager
 
 
@@ -34,7 +34,7 @@ class PagerScreen(Dialog[None]):
             box.border_title = Text(self._title)  # a tool's name is not ours
             box.border_subtitle = f"{lines:,} lines" if lines > 1 else f"{len(self._text):,} characters"
             yield Pager(self._text)
-            yield Static("↑ ↓ space b scroll   home end   c copy   esc back", classes="keys", markup=False)
+            yield KeyHints(("↑ ↓ space b", "scroll"), ("home end", "to its ends"), ("c", "copy"), ("esc", "back"))
 
     def on_mount(self) -> None:
         self.query_one(Pager).focus()
