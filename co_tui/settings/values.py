@@ -57,6 +57,15 @@ class Settings(Governing):
     reduced_motion: Annotated[
         str, one_of("on", "off"), About("looks", "Whether spinners, moving marks and cursors stand still.")
     ] = "off"
+    notifications: Annotated[
+        str,
+        one_of("on", "bell", "off"),
+        About(
+            "looks",
+            "Whether the terminal calls back whoever looks elsewhere when a long turn ends or a question waits: by a "
+            "notice where it has one, else by its bell.",
+        ),
+    ] = "on"
     keys: Annotated[
         Mapping[str, str],
         key_table(),
@@ -147,57 +156,6 @@ class Settings(Governing):
         address("off", "an OpenTelemetry collector"),
         About("files", "Where compactions are reported to as OpenTelemetry spans."),
     ] = "off"
-    model: Annotated[str, model_string("the first provider with a key, else the embedded model")] = ""
-    """Who answers; empty means the first provider with a key, else the embedded model."""
-    base_url: Annotated[str, address("", "an OpenAI-compatible server")] = ""
-    """Where `openai-chat:` models are served; empty means OPENAI_BASE_URL, else OpenAI."""
-    reasoning_effort: Annotated[str, nothing_or("what the model does by itself", "low", "medium", "high")] = ""
-    """How much a model that can thinks before it answers."""
-    theme: Annotated[str, one_of(*THEMES)] = "auto"
-    """Colours of the app; auto follows the terminal."""
-    reduced_motion: Annotated[str, one_of("on", "off")] = "off"
-    """Whether spinners, moving marks and cursors stand still."""
-    keys: Annotated[Mapping[str, str], key_table()] = NO_KEYS
-    """Other keys for actions, by the names that help gives them; `none` takes a key away."""
-    notifications: Annotated[str, one_of("on", "bell", "off")] = "on"
-    """Whether the terminal calls back whoever looks elsewhere when a long turn ends or a question waits: by a notice
-    where it has one, else by its bell."""
-    summarization_model: Annotated[str, model_string("the model that answers")] = ""
-    """Who writes the summaries of automatic compaction."""
-    compaction_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
-    """How long one summary may take before the offline summariser steps in."""
-    memory_limit_mb: Annotated[int, whole_number(0, 1_000_000_000, "switches it off")] = 2048
-    """Above so much memory of this process, garbage is collected and then the conversation compacted."""
-    agent_max_steps: Annotated[int, whole_number(1, 10_000)] = 200
-    """Model decisions in one turn before it stops with a notice."""
-    command_timeout_s: Annotated[float, number(1, 86_400)] = 120.0
-    """How long a command that the model runs may take before it is stopped."""
-    command_sandbox: Annotated[str, one_of(*SANDBOXES)] = SANDBOX_OFF
-    """Where such commands run: as the user, or in bubblewrap, writing only in the folder. A project's file can make it
-    stricter, never freer."""
-    retention_days: Annotated[int, whole_number(0, 36_500, "keeps sessions for ever")] = 0
-    """Sessions older than this move to the trash."""
-    daily_memory: Annotated[str, one_of("off", "trimming", "compactions")] = "trimming"
-    """Which summaries go into the day's memory file: of turns that are trimmed and of emergencies, or of every
-    compaction."""
-    memory_search: Annotated[str, one_of("on", "off")] = "on"
-    """Whether the model has a tool to search that memory."""
-    board_tokens: Annotated[int, whole_number(0, 100_000, "begins without the board")] = 1_000
-    """How much of the context board of its repository and branch a new session begins with, in tokens."""
-    board_updates: Annotated[str, one_of("on", "off")] = "off"
-    """Whether a session that is left brings that board up to date, beside whatever comes next."""
-    request_timeout_s: Annotated[float, number(1, 86_400)] = 300.0
-    """How long a provider may stay silent."""
-    max_retries: Annotated[int, whole_number(0, 20, "gives up at once")] = 4
-    """How often a request that failed for a passing reason is sent again."""
-    hooks: Annotated[Mapping[str, tuple[str, ...]], hook_table()] = NO_HOOKS
-    """Commands that run at certain moments; `preCompact` may veto a compaction or add to its focus."""
-    hook_timeout_s: Annotated[float, number(0.1, 600)] = 10.0
-    """How long a hook may take."""
-    mcp_servers: Annotated[Mapping[str, McpServer], mcp_server_table()] = NO_SERVERS
-    """Servers whose tools the model gets, by name: a `command` that is started, or a `url`."""
-    telemetry: Annotated[str, address("off", "an OpenTelemetry collector")] = "off"
-    """Where compactions are reported to as OpenTelemetry spans."""
 
 
 @cache
