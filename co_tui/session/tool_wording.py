@@ -7,7 +7,7 @@ from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events import Json
-from co_tui.inert import one_line
+from co_tui.inert import inert, one_line
 
 GIST_CHARS: Final = 160
 STATUS_CHARS: Final = 40
@@ -62,8 +62,9 @@ def told_arguments(text: str) -> str:
     """What a call was given, a line for each; as it was written when that cannot be read."""
     values = arguments_of(text)
     if not values:
-        return "" if text == "{}" else text
-    return "\n".join(f"{name}: {_as_written(value)}" for name, value in values.items())
+        return "" if text == "{}" else inert(text)
+    # Read as JSON, what stood there as an escape is a character now.
+    return inert("\n".join(f"{name}: {_as_written(value)}" for name, value in values.items()))
 
 
 def _as_written(value: object) -> str:
@@ -101,17 +102,18 @@ def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished
 
 
 def diff_of(tool: str, arguments: str) -> list[str]:
-    """The lines that a call takes away and puts there; empty for calls that change no text."""
+    """The lines that a call takes away and puts there, made inert; empty for calls that change no text."""
     values = arguments_of(arguments)
     if tool == "write_file" and isinstance(content := values.get("content"), str):
-        return [f"+{line}" for line in content.splitlines()]
+        return [f"+{line}" for line in inert(content).splitlines()]
     if tool != "edit_file":
         return []
     lines: list[str] = []
     for each in _objects(values.get("replacements")) or [values]:
         old, new = each.get("old_text"), each.get("new_text")
         if isinstance(old, str) and isinstance(new, str):
-            lines += [*(f"-{line}" for line in old.splitlines()), *(f"+{line}" for line in new.splitlines())]
+            lines += [f"-{line}" for line in inert(old).splitlines()]
+            lines += [f"+{line}" for line in inert(new).splitlines()]
     return lines
 
 

@@ -16,7 +16,7 @@ from textual.theme import Theme
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.events import Event
-from co_tui.inert import one_line
+from co_tui.inert import inert, one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
@@ -106,6 +106,8 @@ class CoTui(App[None]):
                 return
             if self.screen is self.chat and self.chat.took(event):
                 return
+            if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
+                event.text = inert(event.text)  # the library's fields draw what they hold as it is
         await super().on_event(event)
 
     def _give_early_keys(self) -> None:

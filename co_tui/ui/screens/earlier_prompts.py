@@ -38,6 +38,8 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
         self._store, self._cwd = store, cwd
         self._here = True
         self._shown: list[str] = []
+        self._asked = 0
+        """How often; only the latest question is answered."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -59,17 +61,21 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
         self._look()
 
     def _look(self) -> None:
-        self.run_worker(self._search(self.query_one(Input).value), exclusive=True, exit_on_error=False)
+        self._asked += 1
+        self.run_worker(self._search(self.query_one(Input).value, self._asked), exit_on_error=False)
 
-    async def _search(self, text: str) -> None:
+    async def _search(self, text: str, asked: int) -> None:
         await asyncio.sleep(PAUSE_S)
+        if asked != self._asked:
+            return
         cwd = self._cwd if self._here else ""
         try:
             found = await asyncio.to_thread(self._found, text, cwd)
         except StoreError as error:
             self.query_one("#told", Static).update(Text(one_line(str(error), 200)))
             return
-        self._show(found)
+        if asked == self._asked:
+            self._show(found)
 
     def _found(self, text: str, cwd: str) -> list[str]:
         with self._store.reading() as reading:

@@ -38,7 +38,8 @@ class FileFinder:
         if not self._listing and time.monotonic() - self._listed_at > FRESH_S:
             self._listing = True
             self._screen.run_worker(self._list(offer, found), group="list files", exit_on_error=False)
-        self._screen.run_worker(self._match(offer, found), group="match files", exclusive=True, exit_on_error=False)
+        # Not exclusive: one that is given up before it began would never be awaited. Each sees itself whether it is.
+        self._screen.run_worker(self._match(offer, found), group="match files", exit_on_error=False)
 
     async def _list(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         try:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
+from co_tui.inert import inert
 from co_tui.ui.widgets.find import FindBar
 from co_tui.ui.widgets.transcript import Transcript
 
@@ -27,7 +28,7 @@ class Finding:
         if not bars:
             await self._screen.mount(bar, before="#prompt")
         bar.focus()
-        bar.value = text or bar.value
+        bar.value = inert(text) or bar.value
         bar.action_select_all()
         return bar
 
@@ -39,18 +40,20 @@ class Finding:
         """Mark the text wherever it is, and go to the nearest place above; count the rest in slices."""
         self._transcript.find(text)
         self._tell(done=False)
-        self._screen.run_worker(self._count(text), group="finding", exclusive=True, exit_on_error=False)
+        self._screen.run_worker(self._count(text), group="finding", exit_on_error=False)
 
     def step(self, step: int) -> None:
         self._transcript.find(self._transcript.search.needle, back=step > 0)
         self._tell(done=True)
 
     async def _count(self, text: str) -> None:
-        transcript = self._transcript
+        transcript, search = self._transcript, self._transcript.search
         if text:
             await self._host.load_back_to(0)
-        search, blocks = transcript.search, list(transcript.blocks)
+        blocks = list(transcript.blocks)
         for start in range(len(blocks), 0, -BLOCKS_AT_ONCE):
+            if search.needle != text.lower():
+                return  # something else is searched for by now
             search.count(blocks[max(0, start - BLOCKS_AT_ONCE) : start])
             await asyncio.sleep(0)
         if search.match is None and search.total:  # only what was loaded just now has it

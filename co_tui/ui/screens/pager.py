@@ -25,7 +25,7 @@ class PagerScreen(Dialog[None]):
 
     def __init__(self, title: str, text: str) -> None:
         super().__init__(tall=True)
-        self.add_class("-wide")
+        self.add_class("-full")
         self._title, self._text = title, text
 
     def compose(self) -> ComposeResult:

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from co_tui.inert import inert
 from co_tui.session.file_references import NamedFile, NamedFiles, named_files
 from co_tui.ui import command_table
 from co_tui.ui.completion import Choice, CompletionOffer, inserted
@@ -135,6 +137,10 @@ class Prompt(TextArea):
     def replace_pasted(self, marker: str, text: str) -> None:
         """Let another text stand where a paste stood."""
         self._put(self.text.replace(marker, self._pasted.fold(text)))
+
+    def get_line(self, line_index: int) -> Text:
+        """As it is drawn: what was pasted, or comes back, may hold characters that a terminal would obey."""
+        return Text(inert(self.document.get_line(line_index)), end="", no_wrap=True)
 
     # Keys
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.widgets import Static
@@ -52,12 +53,13 @@ def _line(facts: TitleFacts, room: int) -> Text:
     asked = f"{facts.questions} to allow" if facts.questions else ""
     sandbox = "sandboxed" if facts.sandboxed else ""
     private = "private" if facts.private else ""
-    told = (asked, private, one_line(model, 44), effort, facts.policy, sandbox, one_line(facts.branch, 24))
+    policy, branch = one_line(facts.policy, 24), one_line(facts.branch, 24)
+    told = (asked, private, one_line(model, 44), one_line(effort, 24), policy, sandbox, branch)
     right = " · ".join(filter(None, told))
     line = Text(no_wrap=True)
     line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
-    line.truncate(max(8, room - len(right) - 2), overflow="ellipsis")
-    line.append(" " * max(2, room - line.cell_len - len(right)))
+    line.truncate(max(8, room - cell_len(right) - 2), overflow="ellipsis")
+    line.append(" " * max(2, room - line.cell_len - cell_len(right)))
     line.append(right)
     line.truncate(room, overflow="ellipsis")
     return line
