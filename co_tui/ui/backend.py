@@ -70,7 +70,8 @@ class Backend:
         finally:
             set_aside_loaded()
             gc.enable()
-        self._environment.settings = self.launch.settings  # what was trusted meanwhile
+        # What was trusted, and where the user went meanwhile.
+        self._environment.settings, self._environment.cwd = self.launch.settings, self.launch.cwd
         self.ready = True
 
     async def choose(self, model: str) -> None:

@@ -3,21 +3,19 @@
 import asyncio
 import contextlib
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
-from co_tui.paths import path_text
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.draft_saver import DraftSaver
-from co_tui.ui.formatting import folder
+from co_tui.ui.folder_choice import FolderChoice
 from co_tui.ui.hints import Hints
 from co_tui.ui.launch import Launch
 from co_tui.ui.live_settings import LiveSettings
@@ -45,6 +43,7 @@ class SessionController:
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.resume_questions = ResumeQuestions(questions.choose)
+        self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
         self.hints = Hints(chat, launch.paths.hints)
         self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id)
         self._openings = 0
@@ -107,6 +106,8 @@ class SessionController:
 
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
+        if self._session_id:
+            self._folder_choice.settle()
         try:
             await asyncio.to_thread(self.backend.load, model)
         except Exception as error:
@@ -150,7 +151,7 @@ class SessionController:
         self._openings += 1
         try:
             if session_id:
-                await self._go_where_it_worked(session_id)
+                await self._folder_choice.settle()
             return self._session_id == session_id and await self._opened(session_id, model)
         finally:
             self._openings -= 1
@@ -186,21 +187,6 @@ class SessionController:
         if session.state.pending:
             self.sender.go_on(session)
         return True
-
-    async def _go_where_it_worked(self, session_id: str) -> None:
-        """A session of another folder: there or here, as the user likes; here when that folder is gone."""
-        state, here = self.bridge.state, self.launch.cwd
-        if not state.cwd or state.cwd == path_text(here):
-            return
-        is_there = await asyncio.to_thread(Path(state.cwd).is_dir)
-        if not is_there or self.sender.has_unsent:
-            worked_in, present = folder(state.cwd), folder(path_text(here))
-            gone = "" if is_there else ", which is gone"
-            self.chat.feed.note(f"This session worked in {worked_in}{gone}; it goes on in {present}.")
-            return
-        chosen = await self.resume_questions.folder(state.cwd, state.model, here)
-        if chosen != here and self._session_id == session_id:
-            await self.settings.move(chosen)
 
     async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> bool:
         """A session has one writer: it is read, or a copy goes on."""
@@ -260,6 +246,10 @@ class SessionController:
     def opening(self) -> bool:
         """Whether a session is just being opened, or it is asked how."""
         return self._openings > 0
+
+    @property
+    def has_unsent(self) -> bool:
+        return self.sender.has_unsent
 
     def go_on_here(self) -> None:
         self.resume_questions.go_on_here()
