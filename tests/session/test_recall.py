@@ -14,7 +14,7 @@ from co_tui.session.state.replay import replay
 from co_tui.session.tools.recall import ANSWER_CHARS, HITS, Recall
 from co_tui.store.in_memory import InMemoryStore
 from co_tui.store.port import Store
-from co_tui.store.sqlite import word_search
+from co_tui.store.sqlite import reading_functions
 from co_tui.store.words import holds
 from tests.support.stores import store_in
 
@@ -207,7 +207,7 @@ async def test_only_what_may_match_is_read(home: Path, monkeypatch: pytest.Monke
         read.append(text)
         return holds(text, words)
 
-    monkeypatch.setattr(word_search, "holds", counted)
+    monkeypatch.setattr(reading_functions, "holds", counted)
     with store_in(home) as store:
         store.writing().append("other", [said("Снова цапля.")]).result()
         facts = [said("Вчера снова видели аиста и журавля."), said("Сегодня — ЦАПЛЯ!", 2)]

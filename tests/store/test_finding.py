@@ -1,6 +1,7 @@
 """Finding sessions again, in every store: lists and their filter, pins, the trash, and the search over all messages."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,17 @@ def test_pages_of_a_search_tell_each_hit_once(log: Log, reading: Reading) -> Non
     assert (
         sorted(paged(by_relevance=True)) == list("0123456") and len(paged(by_relevance=True, once_a_session=True)) == 3
     )
+
+
+def test_several_may_search_at_a_time(log: Log, reading: Reading) -> None:
+    for n in range(30):
+        log(f"s{n}", *(said(f"egret {k} " + "word " * 200) for k in range(10)))
+
+    def search(typed: str) -> int:
+        return len(reading.search(typed, once_a_session=True).hits) + reading.count_found(typed).messages
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(search, ["egret", "word egret"] * 10)) == {330}
 
 
 def test_by_relevance_what_is_about_the_words_comes_first(log: Log, reading: Reading) -> None:

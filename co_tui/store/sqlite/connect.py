@@ -5,8 +5,8 @@ from pathlib import Path
 
 from co_tui.paths import ensure_file
 from co_tui.store.errors import StoreError
+from co_tui.store.sqlite import message_index, reading_functions
 from co_tui.store.sqlite.failures import explained
-from co_tui.store.sqlite.message_index import register
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 15.0
@@ -22,7 +22,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        register(connection)
+        message_index.register(connection)
         version = checked_version(connection, path)
         if version < SCHEMA_VERSION:
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
@@ -71,6 +71,7 @@ def _opened(path: Path, *, immutable: bool = False) -> tuple[sqlite3.Connection,
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
+        reading_functions.register(connection)
         return connection, checked_version(connection, path)
     except BaseException:
         connection.close()

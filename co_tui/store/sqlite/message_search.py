@@ -9,6 +9,7 @@ from co_tui.store.folding import folded
 from co_tui.store.message_search import Candidate, Search, SearchPage, told
 from co_tui.store.search_words import GRAM_CHARS, SearchWords, short_words
 from co_tui.store.searchable import SAID
+from co_tui.store.sqlite.reading_functions import session_filter
 from co_tui.store.sqlite.rows import ALL_SEQS
 from co_tui.store.sqlite.session_list import browse, rows_of
 from co_tui.store.values import SessionRow
@@ -83,15 +84,16 @@ def candidates(
         told = of_session == session_id if session_id else (of_session in trashed) == in_trash
         return told and of_session not in but_in
 
-    connection.create_function("wanted", 1, wanted)
     likes = {f"like{n}": f"%{_escaped(word[:MOST_COMPARED_CHARS])}%" for n, word in enumerate(words.long)}
-    found = connection.execute(
-        f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {index} i CROSS JOIN message_texts m"
-        f" ON m.id = i.rowid WHERE {index} MATCH :query AND i.rowid BETWEEN :first AND :last"
-        f" AND m.role IN ({_SAID}) AND wanted(m.session_id) {_looked_at(list(likes))} ORDER BY i.rowid DESC",
-        {**values, **likes},
-    )
-    yield from map(Candidate._make, found)
+    with session_filter(wanted) as number:
+        found = connection.execute(
+            f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {index} i CROSS JOIN message_texts m"
+            f" ON m.id = i.rowid WHERE {index} MATCH :query AND i.rowid BETWEEN :first AND :last"
+            f" AND m.role IN ({_SAID}) AND passes(:number, m.session_id) {_looked_at(list(likes))}"
+            " ORDER BY i.rowid DESC",
+            {**values, **likes, "number": number},
+        )
+        yield from map(Candidate._make, found)
 
 
 def _looked_at(likes: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,24 +23,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+EVENTS_AT_ONCE = 500
 _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
 class Reader:
-    """A read-only view of the database; without a database, an empty one."""
+    """A read-only view of the database; without a database, an empty one. Who asks meanwhile waits for the answer."""
 
     def __init__(self, path: Path) -> None:
         """Raises `StoreError` for a database that is damaged or of a newer version."""
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._closed = False
+        # Two threads in one connection whose queries call back would wait for each other for ever.
+        self._asking = threading.Lock()
         self._connected()
 
     def close(self) -> None:
-        self._closed = True
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        with self._asking:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def __enter__(self) -> Self:
         return self
@@ -140,18 +145,11 @@ class Reader:
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         """The log in order, from just after one seq up to and including another."""
-        connection = self._connected()
-        if connection is None:
-            return
-        try:
-            cursor = connection.execute(
-                f"SELECT {_EVENT} FROM events WHERE session_id = ? AND seq > ? AND seq <= ? ORDER BY seq",
-                (session_id, after, upto if upto is not None else ALL_SEQS),
-            )
-            for row in cursor:
-                yield stored(*row)
-        except sqlite3.Error as error:
-            raise explained(error, self._path) from error
+        select = f"SELECT {_EVENT} FROM events WHERE session_id = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        last = upto if upto is not None else ALL_SEQS
+        while rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE)):
+            yield from (stored(*row) for row in rows)
+            after = rows[-1][1]
 
     def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
         """The last `count` events, oldest first; with `before`, of those below that seq."""
@@ -210,13 +208,14 @@ class Reader:
 
     def _asked(self, question: Callable[[sqlite3.Connection], T], without: T) -> T:
         """The answer; that without a database while there is none."""
-        connection = self._connected()
-        if connection is None:
-            return without
-        try:
-            return question(connection)
-        except sqlite3.Error as error:
-            raise explained(error, self._path) from error
+        with self._asking:
+            connection = self._connected()
+            if connection is None:
+                return without
+            try:
+                return question(connection)
+            except sqlite3.Error as error:
+                raise explained(error, self._path) from error
 
     def _connected(self) -> sqlite3.Connection | None:
         """The connection; None while there is no database yet."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from co_tui.store.folding import folded
 from co_tui.store.sqlite.message_search import grams_of
 from co_tui.store.values import FoundMessages, with_most_words
-from co_tui.store.words import holds
 
 _BY_INDEX = """
     SELECT m.seq FROM message_grams g CROSS JOIN message_texts m ON m.id = g.rowid
@@ -26,7 +25,6 @@ _AND_HOLDS = " AND (holds(m.text, :words) OR holds(m.tool, :words))"
 def messages_with(
     connection: sqlite3.Connection, session_id: str, words: Sequence[str], but_of_tool: str | None
 ) -> FoundMessages:
-    connection.create_function("holds", 2, holds, deterministic=True)
     of_session = "SELECT min(id), max(id) FROM message_texts WHERE session_id = ?"
     first, last = connection.execute(of_session, (session_id,)).fetchone()
     asked = {"session_id": session_id, "but_of_tool": but_of_tool, "first": first, "last": last}
