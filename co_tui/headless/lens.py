@@ -12,6 +12,7 @@ from co_tui.inert import one_line
 from co_tui.session.lens.look import look, stored_source
 from co_tui.session.lens.messages import Fate, Kind, Lens
 from co_tui.session.ratios import Ratios
+from co_tui.session.sent_beside import SentBeside
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import SessionBusy, StoreError
 
@@ -46,7 +47,8 @@ def stored_lens(context: CommandContext, state: SessionState) -> Lens:
         is_own=settings.policy == state.policy or not state.policy,
         in_turn=_is_in_turn(context, state),
     )
-    return look(source)
+    sent_beside = SentBeside(context.paths.session(state.session_id)).read()
+    return look(source._replace(scaffold=sent_beside) if sent_beside is not None else source)
 
 
 def _is_in_turn(context: CommandContext, state: SessionState) -> bool:

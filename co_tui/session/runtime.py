@@ -11,6 +11,7 @@ from co_tui.session.compaction.job import Compactable
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.kept_approvals import KeptApprovals
 from co_tui.session.questions import Questions
+from co_tui.session.sent_beside import SentBeside
 from co_tui.session.tools.archive import Archive
 from co_tui.settings import Settings
 
@@ -27,6 +28,8 @@ class Runtime:
     toolkit: Toolkit
     questions: Questions
     archive: Archive
+    sent_beside: SentBeside
+    """What went with the last request, for whoever looks at it later."""
     compactable: Compactable
     """What is made smaller when it grows too long."""
     kept_approvals: KeptApprovals | None = None

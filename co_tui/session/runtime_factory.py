@@ -35,6 +35,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
+from co_tui.session.sent_beside import SentBeside
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.mcp_tools import McpTools
@@ -59,6 +60,8 @@ class RuntimeFactory:
         self._recorder = recorder
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
+        folder = environment.paths.session(recorder.session_id)
+        self.sent_beside = SentBeside(None if environment.private else folder)
         self.summary_models = SummaryModels(environment.open_model)
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
@@ -93,6 +96,7 @@ class RuntimeFactory:
             toolkit=self._toolkit(history, works, settings),
             questions=environment.questions,
             archive=self._archive,
+            sent_beside=self.sent_beside,
             compactable=Compactable(history, summaries, hooks),
             kept_approvals=environment.kept_approvals,
             first_backoff_s=environment.first_backoff_s,

@@ -110,6 +110,9 @@ class Session:
             session = cls(environment, lock, recorder, model_handle, window)
             # A long one takes a while to parse.
             await asyncio.to_thread(session._factory.parsed.messages, state.history)
+            sent_beside = await asyncio.to_thread(session._factory.sent_beside.read)
+            if sent_beside is not None and model_handle.name == state.model:
+                session.history.scaffold = sent_beside
             before = state.usage.token_limit if state.usage else None
             place = session._place() | ({"model": state.model} if state.model else {})
             await session._recorder.record(SessionResume(**place))

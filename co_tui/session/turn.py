@@ -173,6 +173,7 @@ class Turn:
         for said in self._take_steering():  # all calls are answered here, so that it parts no pair
             await self._log.log(said)
         self._history.scaffold = scaffold
+        await self._runtime.sent_beside.keep(scaffold)
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)
         # The log's own history, not the run's: the library joins requests that stand side by side.
         measured = await self._compactor.before_request(self._runtime.compactable)

@@ -43,6 +43,7 @@ def test_the_lens_adds_up_to_what_context_says_and_to_the_log(served_here: Here,
     said = [each["text"] for each in messages if each["seq"]]
     sent = provider.requests[-1]["messages"]
     # The provider got them all but the last reply, and the instructions first.
+    assert (messages[0]["role"], messages[0]["text"]) == ("system", sent[0]["content"])
     assert said[:-1] == [each["content"] for each in sent if each["role"] != "system"]
 
 

@@ -13,8 +13,10 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from co_tui.events import Truncation, UsageInfo
+from co_tui.paths import locate
 from co_tui.session.lens.look import look, source_of, stored_source
 from co_tui.session.lens.messages import Fate, Kind, Lens, shared_out
+from co_tui.session.sent_beside import SentBeside
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
 from co_tui.session.turn import Outcome
@@ -170,6 +172,21 @@ async def test_each_message_says_what_becomes_of_it_and_why(home: Path, policy: 
         assert pinned.judgement.fate is Fate.PINNED and pinned.text == LARGE, "and no stage makes it smaller"
         agrees(session, lens_of(session))
         assert {each.kind for each in lens_of(session).messages} >= {Kind.SYSTEM, Kind.TOOLS, Kind.USER, Kind.TOOL_CALL}
+
+
+async def test_what_goes_with_every_request_can_be_read_by_another_process(home: Path) -> None:
+    async with opened(home, Asked(), LOADED["balanced"]) as session:
+        await said(session, "read it")
+        folder = locate({"CO_TUI_HOME": str(home)}).session(session.id)
+        kept, sent = SentBeside(folder).read(), session.history.scaffold
+        assert kept is not None and (kept.instructions, kept.tools_tokens) == (sent.instructions, sent.tools_tokens)
+        lens = look(stored_source(session.state, session.settings)._replace(scaffold=kept))
+        tools = next(each for each in lens.messages if each.kind is Kind.TOOLS)
+        assert "read_large\nRead it all." in tools.text and lens.messages[0].text == sent.instructions
+        (file,) = folder.glob("*.json")
+        assert file.stat().st_mode & 0o077 == 0
+        file.write_text('{"tools": 7}')
+        assert SentBeside(folder).read() is None and SentBeside(None).read() is None
 
 
 async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home: Path) -> None:
