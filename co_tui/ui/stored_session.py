@@ -38,6 +38,7 @@ class StoredSession:
         History and transcript are left empty: the engine will replay them.
         """
         row, recent = self._row, replay(self._newest)
+        counted = recent if self._first_seq <= 1 else SessionState(cost=row.cost)  # a row tells only the whole
         return SessionState(
             session_id=row.id,
             seq=row.last_seq,
@@ -50,7 +51,10 @@ class StoredSession:
             turn=row.turns,
             usage=self._usage,
             pace=recent.pace,
-            cost=row.cost,
+            cost=counted.cost,
+            summary_cost=counted.summary_cost,
+            cached_tokens=counted.cached_tokens,
+            cache_saved=counted.cache_saved,
             timeline=recent.timeline,
             started=True,
         )

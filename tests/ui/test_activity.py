@@ -15,6 +15,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.ui.activity import Activity
+from co_tui.ui.screens.prompt_status import beside
 
 PROMPT = Message(turn=1, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]})
 
@@ -107,3 +108,9 @@ def test_stopping_is_said_at_once() -> None:
     activity.begin(0.0)
     activity.stop()
     assert "stopping" in activity.line(1.0, "openai")
+
+
+def test_what_runs_and_what_can_be_done_share_a_line_where_there_is_room() -> None:
+    assert beside("⠹ answering · 14 s", "esc stop", 34) == "⠹ answering · 14 s ────── esc stop"
+    assert beside("⠹ answering · 14 s", "esc stop", 29) == "⠹ answering · 14 s ─ esc stop"
+    assert beside("⠹ answering · 14 s", "esc stop", 28) is None

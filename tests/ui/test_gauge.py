@@ -18,8 +18,9 @@ from co_tui.session.state.derive import apply
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
+from co_tui.ui.stored_session import StoredSession
 from co_tui.ui.widgets.gauge_bar import bar_cells, cells_by_part
-from co_tui.ui.widgets.gauge_reading import GaugeReading
+from co_tui.ui.widgets.gauge_reading import GaugeReading, reading_of
 from co_tui.ui.widgets.sparkline import sparkline
 from tests.context.test_request import LOADED
 from tests.support.environments import ScriptedModel, environment_for, says
@@ -85,7 +86,8 @@ async def test_a_rewrite_is_no_growth_and_the_pace_goes_on(home: Path, provider:
             assert session.state.pace.tokens_per_turn == pytest.approx(pace, rel=0.25)
             assert session.state.pace.messages_per_turn == pytest.approx(2, rel=0.2)
         replayed = replay(stored_events(home, session.id))
-        assert replayed.pace == session.state.pace, "the same after a resume"
+        readings = [reading_of(state, session.settings) for state in (replayed, session.state)]
+        assert readings[0] == readings[1], "the same after a resume"
         assert [fill.compacted for fill in replayed.pace.fills].count(True) == 1
 
 
@@ -141,6 +143,11 @@ async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
     assert figures["cost"] == pytest.approx(row.known_cost, abs=1e-6)
     assert figures["summary_cost"] == pytest.approx(state.summary_cost, abs=1e-6)
     await session.close()
+    glimpse = StoredSession(environment.store, session.id).glimpse()
+    shown = [reading_of(each, environment.settings) for each in (glimpse, state)]
+    assert [(each.cost, each.summary_cost, each.fills, each.outlook) for each in shown[:1]] == [
+        (pytest.approx(shown[1].cost), pytest.approx(shown[1].summary_cost), shown[1].fills, shown[1].outlook)
+    ], "before the engine has read the log, too"
     environment.store.close()
 
 

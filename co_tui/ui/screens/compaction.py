@@ -32,7 +32,7 @@ KEYS = (
     ("esc", "back"),
 )
 WIDTH = 100
-MARGIN_COLUMNS, MARGIN_ROWS = 8, 9
+MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
 """Beside and around what a tab shows: border, tabs, keys and the space between them."""
 SEARCH_ROWS, LEAST_ROWS = 3, 11
 

@@ -2,6 +2,7 @@
 
 import time
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.timer import Timer
 
@@ -10,6 +11,8 @@ from co_tui.ui.activity import FRAME_S, Activity
 from co_tui.ui.motion import stands_still
 from co_tui.ui.widgets.prompt import Prompt
 
+BORDER, BORDER_CELLS = "─", 6
+"""What the border is drawn with, and how many cells of it no title takes: corners, a dash each, and spaces."""
 ASKING = "◔ waiting for your answer"
 
 
@@ -78,16 +81,28 @@ class PromptStatus:
         self._draw()
 
     def _draw(self) -> None:
+        """What runs at the left of the upper border, and what can be done about it at its right, if there is room."""
         running = self._busy and not self._compacting
-        line = (
-            ASKING
-            if self._asking
-            else self._activity.line(time.monotonic(), self.provider, still=stands_still(self._prompt))
-        )
-        self._prompt.border_title = Text(line) if running else ""
+        line, hints = self._line() if running else "", self._hints(running=running)
+        above = beside(line, hints, self._prompt.outer_size.width - BORDER_CELLS) if running else None
+        self._prompt.border_title = Text(above if above is not None else line)
+        self._prompt.border_subtitle = Text("" if above is not None else hints)
+
+    def _line(self) -> str:
+        if self._asking:
+            return ASKING
+        return self._activity.line(time.monotonic(), self.provider, still=stands_still(self._prompt))
+
+    def _hints(self, *, running: bool) -> str:
         hints = [self._waited_for] if self._waited_for else ["esc stop · alt+enter steers"] if running else []
         if self._held:
             hints.append(f"{self._held} on hold: enter sends, ↑ shows")
         elif self._waiting:
             hints.append(f"{self._waiting} waiting ↑")
-        self._prompt.border_subtitle = Text(" · ".join(hints))
+        return " · ".join(hints)
+
+
+def beside(left: str, right: str, width: int) -> str | None:
+    """Two texts at both ends of a border; None when there is no room for both."""
+    gap = width - cell_len(left) - cell_len(right) - 2
+    return f"{left} {BORDER * gap} {right}" if gap >= 1 else None

@@ -17,7 +17,7 @@ from co_tui.ui import command_table
 from co_tui.ui.widgets.timeline_entry import timeline_row
 from co_tui.ui.widgets.timeline_log import EVERYTHING, TimelineLog
 
-NARROWEST = 20
+NARROWEST, GAP_TO_BAR = 20, 1
 PAGE, MOST_DRAWN = 150, 450
 """So many entries are drawn around the one that is looked at; with new ones they become no more than the second."""
 
@@ -40,6 +40,7 @@ class Timeline(OptionList):
         scrollbar-size-vertical: 1;
         scrollbar-gutter: stable;
     }
+    Timeline:focus { background-tint: $background 0%; }
     Timeline > .option-list--option { padding: 0; }
     Timeline:focus > .option-list--option-highlighted { background: $primary 25%; }
     Timeline > .timeline--light { color: $muted; }
@@ -137,7 +138,7 @@ class Timeline(OptionList):
 
     @property
     def _width(self) -> int:
-        return max(NARROWEST, self.scrollable_content_region.width)
+        return max(NARROWEST, self.scrollable_content_region.width - GAP_TO_BAR)
 
     @property
     def _styles(self) -> Mapping[EntryWeight, Style]:
