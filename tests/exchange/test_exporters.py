@@ -18,11 +18,13 @@ from co_tui.arguments import FORMATS, PROGRAMS
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    BoardChanged,
     BoardShown,
     Clear,
     CompactionComplete,
     Event,
     Fact,
+    MemoryWritten,
     Message,
     ModelChange,
     Place,
@@ -46,7 +48,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, needs_data
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)"> \x1b[31m &amp; "quoted" \u202eevil'
-BY_FILE = (ApprovalDecided, ApprovalRequested, Place, ModelChange, CompactionComplete)
+BY_FILE = (ApprovalDecided, ApprovalRequested, BoardShown, Place, ModelChange, CompactionComplete)
 """Facts of which a file may not decide everything."""
 HARMLESS = st.one_of(
     *(fact_of(kind) for kind in BY_TYPE.values() if issubclass(kind, Logged) and not issubclass(kind, BY_FILE))
@@ -357,3 +359,23 @@ def test_what_is_shown_of_a_foreign_session(here: Here, tmp_path: Path) -> None:
     here("import", str(file))
     (row,) = here("sessions", "--json").objects
     assert "<script>" not in here("export", row["id"], "--format", "html").out
+
+
+# What is remembered
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_an_export_tells_what_was_learnt_and_not_where_that_is_kept(form: str) -> None:
+    kept = {"where": "/home/me/.local/share/co-tui/memory/2026-03-04.md"}
+    learnt = {"id": "3f9a2c1b", "text": "Tests run with uv.", "added": "", "session_id": ""}
+    log = logged(
+        SessionStart(),
+        BoardShown(what="begins with the context board", note="- Tabs, not spaces.", entries=1, **kept),
+        said("user-prompt", "hi"),
+        MemoryWritten(what="written to memory", **kept),
+        BoardChanged(what="context board", added=(learnt,), **kept),
+    )
+    text = text_in(form, log)
+    assert "begins with 1 note of earlier ones" in text and "Tabs, not spaces." in text
+    assert "Tests run with uv." in text and "daily memory" in text
+    assert "/home/me" not in text

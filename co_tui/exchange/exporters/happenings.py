@@ -7,6 +7,8 @@ from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
     ApprovalRevoked,
+    BoardChanged,
+    BoardShown,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -14,6 +16,7 @@ from co_tui.events import (
     DelegationEnd,
     DelegationStart,
     Event,
+    MemoryWritten,
     Message,
     ModelChange,
     Occurrence,
@@ -116,10 +119,24 @@ def _told(event: Event) -> tuple[str, ...] | None:
             return "The plan changed", "\n".join(f"{step.get('state')}: {step.get('text')}" for step in fact.steps)
         case SessionError():
             return _short(fact.what), fact.outcome
+        case BoardShown():
+            return f"The session begins with {_notes(fact.entries)} of earlier ones", fact.note
+        case BoardChanged():
+            changes = [
+                *(f"+ {each.get('text')}" for each in fact.added),
+                *(f"- {each.get('text')}" for each in fact.pruned),
+            ]
+            return "The context board was brought up to date", "\n".join(changes)
+        case MemoryWritten():
+            return ("A summary was written to the daily memory",)  # where that is, is nobody else's
         case Occurrence():
             return (_short(" · ".join(filter(None, (fact.what, fact.where, fact.outcome)))),)
         case Unknown():
             return (_short(fact.type),)
+
+
+def _notes(count: int) -> str:
+    return f"{count:,} {'note' if count == 1 else 'notes'}"
 
 
 def _compaction(fact: CompactionComplete) -> tuple[str, ...]:
