@@ -21,7 +21,7 @@ def on_board(command: Command) -> list[str]:
 
 
 def test_a_stored_session_is_learnt_from(served_here: Here, provider: Provider) -> None:
-    provider.window = 32_000
+    provider.window, provider.default = 32_000, Reply(prompt_tokens=-1)
     assert served_here("run", "-p", "We test with uv.").code == 0
     (row,) = served_here("sessions", "--json").objects
     provider.script = list(LEARNS)
@@ -36,6 +36,10 @@ def test_a_stored_session_is_learnt_from(served_here: Here, provider: Provider) 
     assert "- Tests run with uv." in provider.requests[-1]["messages"][0]["content"]
     figures = served_here("context", served_here("sessions", "--json").objects[0]["id"], "--json").objects[0]
     assert figures["board_entries"] == 1 and figures["board_tokens"] > 10
+    *seen, total = served_here("lens", served_here("sessions", "--json").objects[0]["id"], "--json").objects
+    (shown,) = [each for each in seen if each["kind"] == "board"]
+    assert "- Tests run with uv." in shown["text"] and shown["tokens"] > 0 and shown["role"] == "system"
+    assert sum(each["tokens"] for each in seen) == total["total_tokens"]
 
 
 def test_a_session_that_is_left_teaches_by_itself_and_nobody_waits(served: Command, provider: Provider) -> None:

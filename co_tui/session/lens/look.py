@@ -102,7 +102,7 @@ def look(source: LensSource, since: int | None = None) -> Lens:
         policy=source.policy_name,
         model=state.model,
         reading=reading,
-        messages=_with_tokens(source.scaffold, reading, rows, governor.meter),
+        messages=_with_tokens(source, reading, rows, governor.meter),
         left=left_messages(state, following, since),
         due=_due(following, fates),
         is_compacted_first=following.due is not None,
@@ -145,18 +145,19 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
         yield LensMessage(kind_of(message), 0, fates.of(place, message), message, "", entry.ref, entry.turn)
 
 
-def _with_tokens(scaffold: Scaffold, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:
+def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:
     """All that takes room, with its share of what was measured."""
+    given = _given(source, reading)
     messages = [row.message for row in rows if row.message is not None]
     of_system = [system_tokens(message) for message in messages]
     of_rest = [max(0.0, meter.tokens(m) - meter.ratio * n) for m, n in zip(messages, of_system, strict=True)]
-    instructions, *system = shared_out(reading.system_tokens, [scaffold.instructions_tokens, *of_system])
+    system = shared_out(reading.system_tokens, [*(each.tokens for each in given), *of_system])
     rest = shared_out(reading.conversation_tokens, of_rest)
     beside = [
-        LensMessage(Kind.SYSTEM, instructions, _ALWAYS, given=scaffold.instructions, system_tokens=instructions),
-        LensMessage(Kind.TOOLS, reading.tool_definition_tokens, _ALWAYS, given=_tools_text(scaffold)),
+        *(each._replace(tokens=own, system_tokens=own) for each, own in zip(given, system, strict=False)),
+        LensMessage(Kind.TOOLS, reading.tool_definition_tokens, _ALWAYS, given=_tools_text(source.scaffold)),
     ]
-    counted = zip(rows, system, rest, strict=True)
+    counted = zip(rows, system[len(given) :], rest, strict=True)
     return [
         *(each for each in beside if each.tokens),
         *(row._replace(tokens=own + other, system_tokens=own) for row, own, other in counted),
@@ -164,6 +165,21 @@ def _with_tokens(scaffold: Scaffold, reading: Reading, rows: Sequence[LensMessag
 
 
 _ALWAYS = Judgement(Fate.KEPT, "It goes with every request.")
+_BOARD = Judgement(Fate.KEPT, "Notes of earlier sessions, with which this one began; they go with every request.")
+
+
+def _given(source: LensSource, reading: Reading) -> list[LensMessage]:
+    """What the model is told before the conversation, as far as that is known: the instructions, and the context board
+    with which the session began."""
+    told, tokens = source.scaffold.instructions, source.scaffold.instructions_tokens or reading.system_tokens
+    board = source.state.board
+    if board is None or not board.note or (told and board.note not in told):
+        return [LensMessage(Kind.SYSTEM, tokens, _ALWAYS, given=told)]
+    of_board = min(tokens, board.tokens)
+    return [
+        LensMessage(Kind.SYSTEM, tokens - of_board, _ALWAYS, given=told.replace(board.note, "").strip()),
+        LensMessage(Kind.BOARD, of_board, _BOARD, given=board.note),
+    ]
 
 
 def _tools_text(scaffold: Scaffold) -> str:

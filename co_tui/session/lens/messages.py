@@ -19,6 +19,7 @@ class Kind(StrEnum):
     """What a message is."""
 
     SYSTEM = "system"
+    BOARD = "board"
     TOOLS = "tools"
     USER = "user"
     ASSISTANT = "assistant"

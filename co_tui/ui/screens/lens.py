@@ -300,6 +300,6 @@ class LensScreen(Dialog[Ref | None]):
 
 
 def _told_kinds(lens: Lens) -> str:
-    fixed = (Kind.SYSTEM, Kind.TOOLS)
+    fixed = (Kind.SYSTEM, Kind.BOARD, Kind.TOOLS)
     found = [f"{kind} {tokens(count)}" for kind, count in lens.tokens_by_kind.items() if kind not in fixed]
     return SEPARATOR.join(found)

@@ -64,7 +64,7 @@ def told_fate(judgement: Judgement, *, wide: bool = True) -> tuple[str, str]:
 
 
 def _style_of_kind(kind: Kind) -> str:
-    if kind in (Kind.SYSTEM, Kind.TOOLS):
+    if kind in (Kind.SYSTEM, Kind.BOARD, Kind.TOOLS):
         return "muted"
     if kind in (Kind.SUMMARY, Kind.UNDER_WAY):
         return "going"
