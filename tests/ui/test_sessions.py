@@ -123,7 +123,7 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         await until(pilot, lambda: "Nothing found for “answer swanqqq”; esc clears." in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
-        for odd in ('"', "*", "NEAR(", "a-b OR", "'; --"):
+        for odd in ('"', "*", "NEAR(", "a-b OR", "'; --", "漢字", "x" * 10_000):
             app.screen.query_one(Input).value = odd
             await until(pilot, lambda: "Nothing found for" in screen_text(app))
         app.screen.query_one(Input).value = "heron"

@@ -136,7 +136,7 @@ class SessionList(ScrollView, can_focus=False):
         text = self._heading(line.heading) if line.row is None else self._session(line.row, line.when, width)
         if place == self.highlighted:
             base += self._style("cursor")
-            text = Text("▌", self._style("sign")).append_text(text[1:])
+            text = Text.assemble(("▌", self._style("sign")), text[1:])
         segments = [segment for segment in text.render(self.app.console) if segment.text != "\n"]
         return Strip(segments).adjust_cell_length(width).apply_style(base)
 
@@ -144,7 +144,7 @@ class SessionList(ScrollView, can_focus=False):
         return self.get_component_rich_style(f"session-list--{part}", partial=True)
 
     def _heading(self, words: str) -> Text:
-        return Text(f" {words}", self._style("heading"), no_wrap=True)
+        return Text.assemble((f" {words}", self._style("heading")), no_wrap=True)
 
     def _session(self, row: SessionRow, when: str, width: int) -> Text:
         share = f"{row.share:.0%}" if row.share is not None else "–"

@@ -1,0 +1,37 @@
+"""Going on with a stored session from the command line: where it works now, and with whom."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import Message, SessionStart
+from tests.support.here import Here
+from tests.support.stores import listed, store_in
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_session_of_another_folder_works_here_and_it_is_said(served_here: Here, tmp_path: Path, gone: bool) -> None:
+    folder = tmp_path / "shop"
+    if not gone:
+        folder.mkdir()
+    stored(served_here.home, cwd=str(folder))
+    done = served_here("run", "--session", "s-1", "-p", "again")
+    why = ", which is gone" if gone else ""
+    assert done.code == 0 and f"worked in {folder}{why}; it goes on here, in " in done.err
+    assert [row.cwd for row in listed(served_here.home)] != [str(folder)]
+
+
+def test_a_session_whose_model_is_gone_says_what_to_do(served_here: Here) -> None:
+    stored(served_here.home, model="anthropic:claude-long-gone")
+    done = served_here("run", "--session", "s-1", "-p", "again")
+    assert done.code == 1 and "anthropic:claude-long-gone needs a key" in done.err and "--model" in done.err
+    assert served_here("run", "--session", "s-1", "-p", "again", "--model", "openai-chat:scripted").code == 0
+    assert [row.model for row in listed(served_here.home)] == ["openai-chat:scripted"]
+
+
+def stored(home: Path, *, cwd: str = "", model: str = "openai-chat:scripted") -> None:
+    request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "a shop"}]}
+    reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "Open."}]}
+    facts = [SessionStart(model=model, cwd=cwd), Message(turn=1, message=request), Message(turn=1, message=reply)]
+    with store_in(home) as store:
+        store.writing().append("s-1", facts).result()
