@@ -133,7 +133,9 @@ def _run(arguments: Sequence[str]) -> int:
 def _store(paths: Paths, *, private: bool) -> "Store":
     """What keeps the sessions; of private ones nothing ever reaches the disk."""
     if not private:
-        return SqliteStore(paths)
+        store = SqliteStore(paths)
+        store.bring_up_to_date(say)
+        return store
     from co_tui.store.in_memory import InMemoryStore
 
     return InMemoryStore()
@@ -146,7 +148,9 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
         case "run":
             return _run_prompt(options, context, environ, cwd)
         case "sessions":
-            return _run_sessions(options, context)
+            from co_tui.headless.sessions_command import sessions_command
+
+            return sessions_command(context, options)
         case "show":
             from co_tui.headless.listing import show
 
@@ -188,26 +192,6 @@ def _run_command(options: "Options", context: CommandContext, environ: Mapping[s
         case "serve":
             return _serve(options, environ)
     raise AssertionError(f"nobody does {options.command}")
-
-
-def _run_sessions(options: "Options", context: CommandContext) -> int:
-    from co_tui.headless import housekeeping
-
-    if options.dry_run and not options.prune:
-        say("--dry-run goes with --prune.")
-        return WRONG_USAGE
-    if options.prune:
-        return housekeeping.prune(context, dry_run=options.dry_run, as_json=options.json)
-    if options.restore is not None:
-        return housekeeping.restore(context, options.restore)
-    if options.delete is not None:
-        return housekeeping.delete(context, options.delete)
-    if options.pin is not None or options.unpin is not None:
-        name = options.unpin if options.pin is None else options.pin
-        return housekeeping.set_pinned(context, name, pinned=options.pin is not None)
-    from co_tui.headless.listing import sessions
-
-    return sessions(context, search=options.search, limit=options.limit, as_json=options.json, in_trash=options.trash)
 
 
 def _open_app(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
@@ -281,7 +265,7 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
     from co_tui.headless.run import run
 
     code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
-    if code == DONE:
+    if code == DONE and not context.private:
         from co_tui.session.clean_up import clean_up_now
 
         with SqliteStore(context.paths) as store:  # the session's own was closed with it

@@ -4,16 +4,20 @@ import json
 import sqlite3
 from pathlib import Path
 
+import pytest
 from sqlite_utils import Database
 
 from co_tui.events import SessionTrashed
+from co_tui.store.sqlite import store as sqlite_store
 from co_tui.store.sqlite.migrations import INCREMENTAL, steps
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from tests.store.test_contract import said
 from tests.support.stores import store_in
 
 
-def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(home: Path) -> None:
+def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = home / "data" / "co-tui.db"
     file.parent.mkdir(parents=True)
     connection = sqlite3.connect(file, isolation_level=None)
@@ -35,6 +39,7 @@ def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(hom
             row = (name, seq, text)
             connection.execute("INSERT INTO message_texts(session_id, seq, role, text) VALUES(?, ?, 'user', ?)", row)
     connection.close()
+    assert_told_once(home, monkeypatch)
     with store_in(home) as store, store.reading() as reading:
         assert [row.id for row in reading.browse("laden", "")] == ["new", "imported later"]
         assert [hit.session.id for hit in reading.search("heron").hits] == ["new", "imported later"]
@@ -49,3 +54,15 @@ def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(hom
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
         assert connection.execute("PRAGMA auto_vacuum").fetchone() == (INCREMENTAL,)
     connection.close()
+
+
+def assert_told_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has much to wait for hears of it first; a small one is done in passing."""
+    words: list[str] = []
+    with store_in(home) as store:
+        store.bring_up_to_date(words.append)
+        assert words == []
+        monkeypatch.setattr(sqlite_store, "WORTH_TELLING_BYTES", 1000)
+        store.bring_up_to_date(words.append)
+        store.bring_up_to_date(words.append)
+    assert len(words) == 1 and "once" in words[0]

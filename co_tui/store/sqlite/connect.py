@@ -59,9 +59,19 @@ def connect_for_reading(path: Path) -> sqlite3.Connection | None:
         return None
     if version < SCHEMA_VERSION:
         connection.close()
-        connect_for_writing(path).close()
+        _bring_up_to_date(path, version)
         connection, version = _opened(path)
     return connection
+
+
+def _bring_up_to_date(path: Path, version: int) -> None:
+    try:
+        connect_for_writing(path).close()
+    except StoreError as error:
+        raise StoreError(
+            f"The database {path} is of an older co-tui (schema {version}, this one reads {SCHEMA_VERSION}) and could "
+            f"not be brought up to date: {error}"
+        ) from error
 
 
 def _opened(path: Path, *, immutable: bool = False) -> tuple[sqlite3.Connection, int]:
