@@ -62,8 +62,7 @@ class Settings(Governing):
         one_of("on", "bell", "off"),
         About(
             "looks",
-            "Whether the terminal calls back whoever looks elsewhere when a long turn ends or a question waits: by a "
-            "notice where it has one, else by its bell.",
+            "Whether a notice, or else the bell, calls you back when a long turn ends or a question waits.",
         ),
     ] = "on"
     keys: Annotated[

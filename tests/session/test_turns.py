@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
-from pydantic_ai.models.function import DeltaToolCall
+from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.context.repair import INTERRUPTED
@@ -26,6 +26,7 @@ from co_tui.session.session import Session
 from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
 from co_tui.store.errors import SessionBusy
+from co_tui.ui.activity import Activity
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.stores import replayed, stored_events
 from tests.support.waiting import next_fact, until
@@ -37,6 +38,23 @@ async def heard(listener: Listener):
 
 def parts_of(fact: Message) -> list[tuple[str, object]]:
     return [(part["part_kind"], part.get("content", part.get("args"))) for part in fact.message["parts"]]
+
+
+async def test_thoughts_that_are_not_shown_are_announced_and_not_told(home: Path) -> None:
+    async def thinks(_: object, __: object):
+        yield {0: DeltaThinkingPart(signature="sealed")}
+        yield "So it is."
+
+    environment, listener = environment_for(home, ScriptedModel(thinks)), Listener()
+    session = await Session.start(environment, "scripted", listener)
+    assert await session.submit("hi") is Outcome.DONE
+    await session.close()
+    events = await heard(listener)
+    streamed = facts(events, StreamDelta)
+    assert [(delta.kind, delta.text) for delta in streamed] == [("thinking", ""), ("text", "So it is.")]
+    activity = Activity()
+    activity.hear(streamed[0], 0.0)
+    assert "thinking" in activity.line(30.0, "scripted"), "it is there, although nothing comes"
 
 
 async def test_a_prompt_becomes_events_in_the_log_and_on_the_bus(home: Path) -> None:

@@ -23,15 +23,22 @@ from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.gauge import SEPARATOR, Gauge
 from co_tui.ui.widgets.gauge_reading import GaugeReading
+from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.lens_lines import STYLES, left_line, message_line, policy_head, policy_line, told_fate
 from co_tui.ui.widgets.line_list import LineList
 
 LOOK_EVERY_S: Final = 0.25
 TABS: Final = ("request", "policies", "left")
 KEYS: Final = {
-    "request": "space open   p pin   s compact up to here   tab other policies   esc back",
-    "policies": "enter look through it   tab what left   esc back",
-    "left": "space open   tab the request   esc back",
+    "request": (
+        ("space", "open"),
+        ("p", "pin"),
+        ("s", "compact up to here"),
+        ("tab", "other policies"),
+        ("esc", "back"),
+    ),
+    "policies": (("enter", "look through it"), ("tab", "what left"), ("esc", "back")),
+    "left": (("space", "open"), ("tab", "the request"), ("esc", "back")),
 }
 
 
@@ -128,7 +135,7 @@ class LensScreen(Dialog[Ref | None]):
             yield Static(id="head", markup=False)
             yield LensList()
             yield Static(id="why", markup=False)
-            yield Static(KEYS[self._tab], classes="keys", markup=False)
+            yield KeyHints(*KEYS[self._tab])
 
     def on_mount(self) -> None:
         self._list.focus()
@@ -213,7 +220,7 @@ class LensScreen(Dialog[Ref | None]):
         under = self._policy or self._desk.policy
         line.append(f"as if {under} governed" if self._policy else f"policy {under}", "dim")
         self.query_one("#tabs", Static).update(line)
-        self.query_one(".keys", Static).update(KEYS[self._tab])
+        self.query_one(KeyHints).show(*KEYS[self._tab])
 
     @on(LineList.Chosen)
     def _chose(self) -> None:

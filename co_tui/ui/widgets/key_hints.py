@@ -25,6 +25,11 @@ class KeyHints(Widget):
         super().__init__(classes="keys")
         self._hints = hints
 
+    def show(self, *hints: KeyHint) -> None:
+        """Others from now on."""
+        self._hints = hints
+        self.refresh(layout=True)
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(list(self._lines(width)))
 
