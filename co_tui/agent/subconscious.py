@@ -38,9 +38,10 @@ another. Often there is nothing to do: then say so and stop. End with one senten
 class BoardDraft:
     """What shall become of a board; nothing of it has happened yet."""
 
-    def __init__(self, present: Mapping[str, str], keys: Sequence[str] = ()) -> None:
-        """`present` are the entries by id; `keys` are hidden in what is added."""
+    def __init__(self, present: Mapping[str, str], most: int, keys: Sequence[str] = ()) -> None:
+        """`present` are the entries by id, `most` is how many there may be; `keys` are hidden in what is added."""
         self._present = present
+        self._most = most
         self._keys = keys
         self.added: list[str] = []
         self.pruned: set[str] = set()
@@ -72,6 +73,8 @@ class BoardDraft:
             raise ModelRetry("To add something, say what: `text` is empty.")
         if len(self.added) >= MOST_ADDED:
             return f"Nothing more is added: {MOST_ADDED} learnings are enough for one run."
+        if len(self._present) - len(self.pruned) + len(self.added) >= self._most:
+            return f"The board is full: it has {self._most} entries. Prune what matters least first."
         if learning in self.added or learning in self._present.values():
             return "The board says that already."
         self.added.append(learning)

@@ -16,11 +16,12 @@ _started: list["subprocess.Popen[bytes]"] = []
 """Kept so that those which ended while this process goes on are noticed."""
 
 
-def update_beside(environment: Environment, state: SessionState) -> None:
-    """Start it when the settings want it, and the session said something since the board last learnt from it."""
+def update_beside(environment: Environment, state: SessionState, began: SessionState) -> None:
+    """Start it when the settings want it, and there is something to learn: turns since the session was opened, as it
+    was in `began`, and enough messages since the board last learnt from it."""
     if environment.settings.board_updates != "on" or environment.private or state.model == EMBEDDED:
         return
-    if new_messages(state) < LEAST_MESSAGES:
+    if state.turn == began.turn or new_messages(state) < LEAST_MESSAGES:
         return
     _started[:] = [each for each in _started if each.poll() is None]
     with contextlib.suppress(OSError):  # a comfort: the session is kept, and can still be learnt from

@@ -15,7 +15,7 @@ from co_tui.context.user_words import earlier_summary
 from co_tui.events import BoardChanged
 from co_tui.session.classify import classify
 from co_tui.session.to_the_end import to_the_end
-from co_tui.store.board_text import BoardChange, BoardEntry
+from co_tui.store.board_text import MOST_ENTRIES, BoardChange, BoardEntry
 from co_tui.store.context_board import BoardFailed, ContextBoard, new_entry
 
 LARGEST_SHARE: Final = 0.6
@@ -85,7 +85,7 @@ class BoardUpdate:
         """What shall become of the board. Raises `BoardRefused`."""
         try:
             present = await asyncio.to_thread(self._board.read)
-            draft = BoardDraft({entry.id: entry.text for entry in present.entries}, self._keys)
+            draft = BoardDraft({entry.id: entry.text for entry in present.entries}, MOST_ENTRIES, self._keys)
             parts = await self._parts(draft.as_text())
             async with asyncio.timeout(self._timeout_s * max(1, len(parts))):
                 await consolidate(self._model_handle, parts, draft, self._bill, self._tell)

@@ -343,7 +343,7 @@ class Session:
             self._recorder.close()
             await self._runtime.model_handle.close()
             self._lock.release()
-        update_beside(self._environment, self.state)
+        update_beside(self._environment, self.state, self.resumed_from)
         return unsaid
 
     async def _stop_turns(self, *, leaving: bool = False) -> list[str]:

@@ -158,6 +158,20 @@ async def test_who_stops_it_while_it_is_written_comes_too_late(home: Path, monke
     env.store.close()
 
 
+async def test_a_full_board_is_pruned_before_it_takes_more(home: Path) -> None:
+    model = Model()
+    env = environment(home, model)
+    first, *_ = learn(env.board, *(f"Number {n}." for n in range(MOST_ENTRIES)))
+    new = {"action": "add", "text": "Room at last."}
+    model.calls = [{"action": "add", "text": "No room."}, {"action": "prune", "id": first}, new]
+    session = await talked(env)
+    updated = await session.update_board()
+    assert updated is not None and [entry.text for entry in updated.change.added] == ["Room at last."]
+    assert "The board is full" in model.asked[-1][1]
+    await session.close()
+    env.store.close()
+
+
 async def test_no_key_reaches_the_board(home: Path) -> None:
     model = Model({"action": "add", "text": "The key is sk-live-0123456789abcdef, the word tr0ub4dor-and-3."})
     env = environment(home, model)
