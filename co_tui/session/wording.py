@@ -1,7 +1,11 @@
 """What happened, in a sentence, and money in words: for the screen, and for the command line."""
 
+from typing import TYPE_CHECKING
+
 from co_tui.events import CompactionComplete, SessionError
-from co_tui.store.housekeeping import TRASH_DAYS, CleanUp
+
+if TYPE_CHECKING:
+    from co_tui.store.housekeeping import CleanUp
 
 
 def sentence(text: str) -> str:
@@ -49,8 +53,10 @@ def told_compaction(done: CompactionComplete) -> str:
     )
 
 
-def told_clean_up(done: CleanUp, retention_days: int, *, dry_run: bool = False) -> str:
+def told_clean_up(done: "CleanUp", retention_days: int, *, dry_run: bool = False) -> str:
     """What a clean-up did, or would do; empty when that is nothing."""
+    from co_tui.store.housekeeping import TRASH_DAYS  # not on the way to the first paint
+
     parts = []
     if done.trashed:
         verb = "would be put" if dry_run else "put"

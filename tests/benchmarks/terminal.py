@@ -25,8 +25,11 @@ SCREEN_TAKEN, KEY = b"\x1b[?1049h", b"Z"
 COLOUR_QUERY, COLOUR_ANSWER = b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x07\x1b[?62c"
 
 
-def launch_to_echo_ms(command: Sequence[str], environ: dict[str, str], cwd: Path, timeout_s: float = 20) -> float:
-    """From the start of the process until a key sent at the first sign of a screen is seen on it."""
+def launch_to_echo_ms(
+    command: Sequence[str], environ: dict[str, str], cwd: Path, *, answers: bool = True, timeout_s: float = 20
+) -> float:
+    """From the start of the process until a key sent at the first sign of a screen is seen on it. A terminal that
+    `answers` tells its background when it is asked."""
     start = time.perf_counter()
     pid, terminal = pty.fork()
     if pid == 0:
@@ -39,7 +42,7 @@ def launch_to_echo_ms(command: Sequence[str], environ: dict[str, str], cwd: Path
             if select.select([terminal], [], [], 0.005)[0]:
                 piece = os.read(terminal, 65536)
                 seen += piece
-                if COLOUR_QUERY in piece:
+                if answers and COLOUR_QUERY in piece:
                     os.write(terminal, COLOUR_ANSWER)
             at = seen.find(SCREEN_TAKEN)
             if at >= 0 and not sent:

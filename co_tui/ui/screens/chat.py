@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.events import Key, Paste
 from textual.geometry import Size
 
@@ -23,8 +23,6 @@ from co_tui.ui.screens.questions import Questions
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.blocks import BlockBuilder
-from co_tui.ui.widgets.gauge import Gauge
-from co_tui.ui.widgets.gauge_reading import reading_of
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.question import QuestionPanel
@@ -79,8 +77,6 @@ class ChatScreen(ChatRequests):
         yield TitleLine(id="title")
         with Horizontal(id="middle"):
             yield Transcript(id="transcript")
-            with Vertical(id="side"):
-                yield Gauge(id="gauge")
         yield Prompt(id="prompt")
 
     def _fold_for(self, size: Size) -> None:
@@ -91,7 +87,6 @@ class ChatScreen(ChatRequests):
 
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
-        self.query_one("#gauge").border_title = "Context"
         self.feed = Feed(self.transcript)
         self.prompt.cwd = self._launch.cwd
         self._status = PromptStatus(self.prompt)
@@ -192,9 +187,8 @@ class ChatScreen(ChatRequests):
     def show_state(self, state: SessionState) -> None:
         self._state = state
         self._status.provider = self._model.partition(":")[0]
-        reading = reading_of(state, self._launch.settings)
-        for gauge in self.query(Gauge):
-            gauge.reading = reading
+        if self._late is not None:
+            self._late.show_gauge(state, self._launch.settings)
         self._show_title()
 
     @property

@@ -3,25 +3,30 @@
 from pathlib import Path
 from typing import Any
 
+from textual.containers import Vertical
 from textual.screen import Screen
 
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings
 from co_tui.ui.completion import CompletionOffer
 from co_tui.ui.screens.file_finder import FileFinder
 from co_tui.ui.widgets.compacting import CompactingIndicator
 from co_tui.ui.widgets.completions import Completions
-from co_tui.ui.widgets.gauge import MiniGauge
+from co_tui.ui.widgets.gauge import Gauge, MiniGauge
+from co_tui.ui.widgets.gauge_reading import reading_of
 from co_tui.ui.widgets.key_line import KeyLine
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.timeline import Timeline
 
 
 class LateWidgets:
-    """Timeline, small gauge, compacting indicator, completions and the line of keys."""
+    """Both gauges, the timeline, compacting indicator, completions and the line of keys."""
 
     def __init__(self, finder: FileFinder) -> None:
         self._finder = finder
+        self._gauges = (Gauge(id="gauge"), MiniGauge(id="mini"))
+        self._gauges[0].border_title = "Context"
         self._timeline = Timeline(id="timeline")
         self._timeline.border_title = "Timeline"
         self._compacting = CompactingIndicator(id="compacting")
@@ -30,8 +35,8 @@ class LateWidgets:
     async def mount(self, screen: Screen[Any]) -> None:
         """Into the places that are kept free for them."""
         with screen.app.batch_update():
-            await screen.query_one("#side").mount(self._timeline)
-            await screen.mount(MiniGauge(id="mini"), self._compacting, self._completions, before="#prompt")
+            await screen.query_one("#middle").mount(Vertical(self._gauges[0], self._timeline, id="side"))
+            await screen.mount(self._gauges[1], self._compacting, self._completions, before="#prompt")
             await screen.mount(KeyLine())
             screen.add_class("-complete")
 
@@ -42,6 +47,11 @@ class LateWidgets:
     def show_session(self, state: SessionState) -> None:
         self._compacting.end()
         self.show_timeline(state)
+
+    def show_gauge(self, state: SessionState, settings: Settings) -> None:
+        reading = reading_of(state, settings)
+        for gauge in self._gauges:
+            gauge.reading = reading
 
     def show_timeline(self, state: SessionState) -> None:
         self._timeline.show(state.timeline)

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from co_tui.events import (
     CompactionComplete,
@@ -24,7 +26,9 @@ from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import Stage, stage_of, told_output, told_progress, told_result, told_steps
 from co_tui.session.wording import told_compaction
 from co_tui.ui.widgets.block import Block, Kind, clock
-from co_tui.ui.widgets.delegation_lines import DelegationLines
+
+if TYPE_CHECKING:
+    from co_tui.ui.widgets.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
@@ -37,9 +41,14 @@ class BlockBuilder:
         self.blocks: list[Block] = []
         self._speaking = False
         self._open_calls: dict[str, Block] = {}
-        self._delegations = DelegationLines()
         self._plan: Block | None = None
         """The line of the plan in the present turn, which changes in place."""
+
+    @cached_property
+    def _delegations(self) -> "DelegationLines":
+        from co_tui.ui.widgets.delegation_lines import DelegationLines  # few talks have any
+
+        return DelegationLines()
 
     def add_all(self, events: Iterable[Event]) -> list[Block]:
         for event in events:

@@ -37,6 +37,15 @@ class Gauge(Widget):
         "gauge--system",
         "gauge--tools",
     }
+    DEFAULT_CSS = """
+    Gauge { height: 8; padding: 0 1; border: round $border; border-title-color: $muted; }
+    Gauge > .gauge--normal { color: $secondary; }
+    Gauge > .gauge--warning { color: $warning; }
+    Gauge > .gauge--error { color: $error; }
+    Gauge > .gauge--muted { color: $muted; }
+    Gauge > .gauge--system { color: $accent; }
+    Gauge > .gauge--tools { color: $primary; }
+    """
 
     def watch_reading(self, reading: GaugeReading) -> None:
         self.auto_refresh = MOVE_S if reading.summarising else None
@@ -117,6 +126,8 @@ class Gauge(Widget):
 
 class MiniGauge(Gauge):
     """The same in one line, for narrow screens: whole items, the weightiest first."""
+
+    DEFAULT_CSS = "MiniGauge { height: 1; border: none; display: none; }"
 
     def render(self) -> Text:
         reading = self.reading
