@@ -11,7 +11,7 @@ from co_tui.settings.rules import PartRefused, Rule, shown
 
 NO_KEY: Final = "none"
 _NAMED: Final = "up|down|left|right|home|end|pageup|pagedown|insert|delete|enter|space|backspace|tab|escape"
-_KEY: Final = re.compile(rf"(?:(?:ctrl|alt|shift)\+){{0,3}}(?:f(?:[1-9]|1\d|2[0-4])|{_NAMED}|[a-z0-9]|[^\w\s])")
+_KEY: Final = rf"(?:(?:ctrl|alt|shift)\+){{0,3}}(?:f(?:[1-9]|1\d|2[0-4])|{_NAMED}|[a-z0-9]|[^\w\s])"
 _SAME_BYTE: Final = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+[": "escape"}
 _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "escape": "stopping and going back"}
 _OF_EVERYBODY: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
@@ -61,7 +61,7 @@ def _read_key(name: str, key: object) -> str:
 
 def _trouble(key: str, place: Place) -> str:
     """What the key would have to be; empty when it will do."""
-    if not _KEY.fullmatch(key):
+    if not re.fullmatch(_KEY, key):
         return "a key such as f7, ctrl+g or alt+x, or none"
     if key in _SAME_BYTE:
         return f"another key: terminals send {key} as {_SAME_BYTE[key]}"

@@ -11,9 +11,8 @@ from typing import Any, Final
 BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 COLOUR_REPLY: Final = r"\x1b\]11;([^\x07\x1b]{0,100})(?:\x07|\x1b\\)"
 """A terminal's answer to the question for its background, ended by BEL or ST."""
-_COLOUR: Final = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
-_HEX: Final = re.compile(r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})")
-_REPLY: Final = re.compile(COLOUR_REPLY)
+_COLOUR: Final = r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})"
+_HEX: Final = r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})"
 _LIGHT_ANSI: Final = ("7", "15")
 
 
@@ -62,7 +61,7 @@ def _pending(terminal: int) -> bytes:
 
 def has_dark_background(typed: str, colorfgbg: str = "") -> bool | None:
     """Whether the background is dark, by the terminal's answer, else by its variable; None when neither says."""
-    found = _REPLY.search(typed)
+    found = re.search(COLOUR_REPLY, typed) if "\x1b" in typed else None
     told = is_dark_colour(found[1]) if found is not None else None
     if told is None and colorfgbg:
         return colorfgbg.rpartition(";")[2] not in _LIGHT_ANSI
@@ -71,7 +70,7 @@ def has_dark_background(typed: str, colorfgbg: str = "") -> bool | None:
 
 def is_dark_colour(colour: str) -> bool | None:
     """Whether a colour as terminals spell them is dark; None for what is no colour."""
-    found = _COLOUR.match(colour) or _HEX.match(colour)
+    found = re.match(_COLOUR, colour) or re.match(_HEX, colour)
     if found is None:
         return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())

@@ -215,10 +215,3 @@ async def test_a_prompt_the_database_could_not_take_comes_back(
             await type_text(pilot, "second\n")
             await until(pilot, lambda: "read-only" in transcript_text(app))
             await until(pilot, lambda: app.chat.prompt.text == "second")
-
-
-def test_what_is_typed_while_the_terminal_is_asked_is_kept() -> None:
-    from co_tui.ui.terminal import REPLIES
-
-    answer = b"he\x1b]11;rgb:ffff/ffff/ffff\x07l\x1b[?62;22clo\r"
-    assert REPLIES.sub(b"", answer) == b"hello\r"
