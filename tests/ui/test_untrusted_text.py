@@ -138,7 +138,8 @@ class Shown:
         await until(self.pilot, lambda: "There is no command" in screen_text(self.app))
 
     async def file_names(self) -> None:
-        (self.app.launch.cwd / "[b]sly\x1b[31m\u202egnp.txt").write_text("x")
+        for name in ("[b]sly[@click=app.quit]gnp", "sly\x1b[31m\u202egnp"):
+            (self.app.launch.cwd / name).write_text("x")
         self.app.chat.prompt.text = "@gnp"
         self.app.chat.prompt.move_cursor((0, 4))
         await until(self.pilot, lambda: "sly" in screen_text(self.app))
@@ -153,7 +154,7 @@ class Shown:
     async def finding(self) -> None:
         await self.app.chat.find(HOSTILE)
         self.app.post_message(Paste(HOSTILE))
-        await self.pilot.pause()
+        await self.pilot.press("home")
 
     async def pager(self) -> None:
         await self.user()
@@ -216,6 +217,8 @@ async def test_text_nobody_should_trust_is_shown_inert_wherever_the_chat_shows_t
                 app.pop_screen()
             app.chat.prompt.text = ""
             app.chat.show_waiting([])
+            app.chat.show_state(SessionState())
+            app.clear_notifications()
             app.chat.transcript.show([])
             await app.chat.action_back()
         assert app.clipboard.startswith(SEEN) and not set(app.clipboard) & (FORBIDDEN - {"\n"})
