@@ -6,6 +6,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
+from co_tui.ui.widgets.block_lines import BAR
 from co_tui.ui.widgets.layout import TranscriptLayout
 
 
@@ -25,7 +26,7 @@ def with_selection(strip: Strip, selection: Selection, row: int, style: Style) -
 
 
 def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
-    """As it stands on the screen, without the blanks at the ends of lines."""
+    """As it stands on the screen, without the bar before prompts and the blanks at the ends of lines."""
     total = layout.row_count
     first = selection.start.y if selection.start else 0
     last = selection.end.y if selection.end else total - 1
@@ -36,4 +37,4 @@ def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
         Offset(selection.end.x, last - first) if selection.end else None,
     )
     extracted = local.extract("\n".join(lines))
-    return "\n".join(line.rstrip() for line in extracted.split("\n"))
+    return "\n".join(line.removeprefix(BAR).rstrip() for line in extracted.split("\n"))

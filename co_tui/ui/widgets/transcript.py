@@ -224,7 +224,7 @@ class Transcript(TranscriptView, can_focus=True):
             return True
         match action, parameters:
             case "copy_code", _:
-                return bool(code_in(block))
+                return "```" in block.text or "~~~" in block.text
             case "wish", ("links",):
                 return "://" in block.plain or "mailto:" in block.plain
             case "wish", ("edit",):

@@ -1,0 +1,48 @@
+"""The prompt in an editor of one's own, in a real terminal, while an answer goes on coming."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Command
+from tests.support.provider import Provider, Reply
+from tests.support.terminal import Terminal, needs_tmux
+
+pytestmark = [pytest.mark.terminal, needs_tmux]
+
+EDITOR = """#!/bin/sh
+echo "THE EDITOR HAS THE SCREEN"
+while [ ! -e go ]; do sleep 0.1; done
+printf 'written elsewhere' > "$1"
+"""
+
+
+@pytest.fixture
+def terminal(served: Command, provider: Provider, tmp_path: Path) -> Iterator[Terminal]:
+    provider.default = Reply(text="slow words " * 60 + "at last", delay_s=0.02)
+    editor = tmp_path / "an editor"
+    editor.write_text(EDITOR)
+    editor.chmod(0o700)
+    served.environ["EDITOR"] = f"'{editor}'"
+    opened = Terminal(served, 80, 24)
+    yield opened
+    opened.close()
+
+
+def test_an_editor_has_the_screen_to_itself_and_gives_it_back(terminal: Terminal, served: Command) -> None:
+    terminal.start()
+    terminal.wait("Write a message")
+    terminal.type("talk")
+    terminal.press("Enter")
+    terminal.wait("slow words")
+    terminal.type("a draft")
+    terminal.wait("a draft")
+    terminal.press("C-g")
+    seen = terminal.wait("THE EDITOR HAS THE SCREEN")
+    assert "slow words" not in seen and "Chat" not in seen
+    (served.cwd / "go").touch()
+    seen = terminal.wait("written elsewhere", "at last", gone="THE EDITOR")
+    assert "a draft" not in seen and seen.count("╭─ Chat") == 1
+    terminal.leave()
+    terminal.wait("goes on with")
