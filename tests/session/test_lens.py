@@ -14,6 +14,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from co_tui.events import Truncation, UsageInfo
 from co_tui.paths import locate
+from co_tui.session.file_references import named_files
 from co_tui.session.lens.look import look, source_of, stored_source
 from co_tui.session.lens.messages import Fate, Kind, Lens, shared_out
 from co_tui.session.sent_beside import SentBeside
@@ -27,6 +28,7 @@ from tests.support.counts import Counts
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.provider import Provider, Reply
 
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (400).to_bytes(4) + (300).to_bytes(4) + b"\x08\x02\0\0\0" + b"\0" * 64
 POLICIES = ("balanced", "co-cli", "inkeep", "copilot", "cowagent", "off")
 LARGE = "".join(f"line {n} of src/module_{n}.py says nothing new\n" for n in range(700))
 """A result that every policy that makes results smaller makes smaller."""
@@ -93,7 +95,7 @@ async def test_the_model_gets_what_the_lens_showed(home: Path, policy: str) -> N
     model = Asked()
     async with opened(home, model, LOADED[policy]) as session:
         await said(session, "Hello", "read it", "What else?")
-        for change in changes(session):
+        for change in changes(session, home):
             await change()
             await session.settle(10)
             lens, before, compactions = lens_of(session), len(model.requests), len(session.state.compactions)
@@ -104,10 +106,15 @@ async def test_the_model_gets_what_the_lens_showed(home: Path, policy: str) -> N
                 assert plain(shown) == plain(model.requests[before])[:-1]
 
 
-def changes(session: Session) -> list[Callable[[], Any]]:
+def changes(session: Session, home: Path) -> list[Callable[[], Any]]:
     """All that people do to a history."""
 
     async def nothing() -> None: ...
+
+    async def show_picture() -> None:
+        home.joinpath("shot.png").write_bytes(PNG)
+        prompt = "What is in @shot.png?"
+        assert await session.submit(prompt, files=named_files(prompt, home).files) is Outcome.DONE
 
     async def pin() -> None:
         await session.pin([session.state.history[1].ref])
@@ -115,6 +122,7 @@ def changes(session: Session) -> list[Callable[[], Any]]:
     return [
         nothing,
         lambda: said(session, "read it again"),
+        show_picture,
         pin,
         lambda: session.compact(),
         lambda: session.undo(),
@@ -172,6 +180,30 @@ async def test_each_message_says_what_becomes_of_it_and_why(home: Path, policy: 
         assert pinned.judgement.fate is Fate.PINNED and pinned.text == LARGE, "and no stage makes it smaller"
         agrees(session, lens_of(session))
         assert {each.kind for each in lens_of(session).messages} >= {Kind.SYSTEM, Kind.TOOLS, Kind.USER, Kind.TOOL_CALL}
+
+
+async def test_while_a_tool_runs_its_call_is_the_last_message_and_the_total_is_the_gauges(home: Path) -> None:
+    model, seen = Asked(), list[Lens]()
+
+    def read_large() -> str:
+        """Read it all."""
+        seen.append(lens_of(session))
+        return LARGE
+
+    environment = environment_for(home, ScriptedModel(model.script, window=60_000), tools=[read_large])
+    environment.settings = LOADED["co-cli"]
+    session = await Session.start(environment, "scripted")
+    try:
+        await said(session, "Hello", "read it")
+        (lens,) = seen
+        assert lens.messages[-1].kind is Kind.TOOL_CALL and lens.messages[-1].text == "read_large {}"
+        assert lens.messages[-2].judgement.why == "The prompt that is being answered always stays."
+        assert sum(each.tokens for each in lens.messages) == lens.reading.current_tokens
+        shown = plain([each.message for each in lens.messages])
+        assert shown == plain(model.requests[-1])[: len(shown)], "its result is what follows"
+    finally:
+        await session.close()
+        environment.store.close()
 
 
 async def test_what_goes_with_every_request_can_be_read_by_another_process(home: Path) -> None:

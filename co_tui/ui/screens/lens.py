@@ -140,7 +140,7 @@ class LensScreen(Dialog[Ref | None]):
     def on_mount(self) -> None:
         self._list.focus()
         self._show_tabs()
-        self._follow()
+        self.call_after_refresh(self._follow)  # first of all it is there
         self.set_interval(LOOK_EVERY_S, self._follow)
 
     @property
