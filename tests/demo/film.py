@@ -68,7 +68,7 @@ def _extent(size: tuple[int, int]) -> tuple[float, float]:
 
 
 def _svg(width: float, height: float, ground: str, style: str, content: str) -> str:
-    base = f"text{{white-space:pre;font:{FONT_SIZE}px {FONT}}}rect{{shape-rendering:crispEdges}}"
+    base = f"text{{white-space:pre;font-family:{FONT};font-size:{FONT_SIZE}px}}rect{{shape-rendering:crispEdges}}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img">'
         f'<style>{base}{style}</style><rect width="100%" height="100%" rx="10" fill="{ground}"/>{content}</svg>\n'
