@@ -63,9 +63,21 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.wait("The compaction is undone")
     terminal.press("Escape")
 
-    terminal.type("/config policy")
+    terminal.press(key_for("lens"))
+    terminal.wait("Why are there tides?", "kept")
+    terminal.press("Escape")
+    terminal.wait("Write a message")
+
+    terminal.type("/settings")
     terminal.press("Enter")
-    terminal.wait("balanced", "default")
+    terminal.wait("answering", "From the environment")
+    terminal.press("/")
+    terminal.type("policy")
+    terminal.wait("balanced", gone="base_url")
+    terminal.press("Escape")
+    time.sleep(0.3)
+    terminal.press("Escape")
+    terminal.wait("Write a message")
 
     terminal.press(key_for("sessions"))
     terminal.wait("Sessions", "Why are there tides?")

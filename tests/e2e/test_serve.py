@@ -57,8 +57,8 @@ async def test_the_app_in_a_browser(page_server: Served, served: Command, provid
         await page.type("What is it?")
         await page.press("Enter", 13)
         await page.wait("▌ What is it?", "The answer is 42, as ever.", "turn 1")
-        await page.press("F1", 112)
-        await page.wait("╭─ Help", "Browse past sessions")
+        await page.press("F3", 114)
+        await page.wait("kept", "What is it?", "next request")
         await page.press("Escape", 27)
         (app,) = page_server.apps
         assert page_server.stop(signal.SIGINT) == 0
