@@ -36,6 +36,13 @@ def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
     opened.close()
 
 
+def press(terminal: Terminal, *keys: str) -> None:
+    """One after the other, as a hand does: an Escape that is followed at once would be Alt."""
+    for key in keys:
+        terminal.press(key)
+        time.sleep(0.3)
+
+
 def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provider) -> None:
     terminal.start()
     terminal.wait("Ask anything", "Write a message", "context: nothing sent yet")
@@ -55,33 +62,30 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.wait("/undo takes it back")
     terminal.press(key_for("timeline"))
     terminal.wait("Conversation", "Compacted")
-    for key in ("End", "Enter"):
-        time.sleep(0.3)  # as a hand does
-        terminal.press(key)
+    press(terminal, "End", "Enter")
     terminal.wait("Summary", "Replaced", "Kept", "Cost", "notes/tides.md")
     terminal.press("u")
     terminal.wait("The compaction is undone")
-    terminal.press("Escape")
+    press(terminal, "Escape")
+    terminal.wait(gone="╭─ Timeline")
 
     terminal.press(key_for("lens"))
     terminal.wait("Why are there tides?", "kept")
-    terminal.press("Escape")
+    press(terminal, "Escape")
     terminal.wait("Write a message")
 
     terminal.type("/settings")
     terminal.press("Enter")
     terminal.wait("answering", "From the environment")
-    terminal.press("/")
+    press(terminal, "/")
     terminal.type("policy")
-    terminal.wait("balanced", gone="base_url")
-    terminal.press("Escape")
-    time.sleep(0.3)
-    terminal.press("Escape")
+    terminal.wait("balanced", gone="base_url", seconds=30)
+    press(terminal, "Escape", "Escape")
     terminal.wait("Write a message")
 
     terminal.press(key_for("sessions"))
     terminal.wait("Sessions", "Why are there tides?")
-    terminal.press("Escape")
+    press(terminal, "Escape")
     terminal.wait("Write a message")
     asked = len(provider.requests)
     terminal.leave()
