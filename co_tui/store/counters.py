@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from co_tui.events import (
+    BoardChanged,
     CompactionComplete,
     Event,
     Message,
@@ -41,6 +42,8 @@ class SessionCounters:
     pinned: bool = False
     trashed: str = ""
     """When it was put into the trash; empty while it is not there."""
+    summary_cost: float = 0.0
+    """The part of the cost that was paid beside the turns."""
     usage: str | None = None
     """The newest measurement, as JSON."""
 
@@ -54,7 +57,7 @@ class SessionCounters:
                 self.branch = fact.branch or self.branch
             case SessionRename():
                 self.title = fact.title
-                self.cost += fact.cost or 0.0
+                self._pay_beside(fact.cost)
             case Message():
                 self.messages += 1
                 self.turns = max(self.turns, fact.turn)
@@ -68,13 +71,19 @@ class SessionCounters:
                 self.usage = dump(payload_of(event))
             case CompactionComplete():
                 self.compactions += fact.success
-                self.cost += fact.cost or 0.0
+                self._pay_beside(fact.cost)
+            case BoardChanged():
+                self._pay_beside(fact.cost)
             case ModelChange():
                 self.model = fact.to
             case PolicyChange():
                 self.policy = fact.to
             case _:
                 pass
+
+    def _pay_beside(self, cost: float | None) -> None:
+        self.cost += cost or 0.0
+        self.summary_cost += cost or 0.0
 
     def _file(self, event: Event) -> None:
         """Where it stands among others. Only what is said and done in a session makes it newer."""

@@ -32,6 +32,8 @@ class SessionRow(NamedTuple):
     pinned: bool = False
     trashed: str = ""
     """When it was put into the trash; empty while it is not there."""
+    summary_cost: float = 0.0
+    """The part of the cost that was paid beside the turns: for summaries, the title and the board."""
 
     @property
     def share(self) -> float | None:

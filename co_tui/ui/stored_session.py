@@ -38,7 +38,8 @@ class StoredSession:
         History and transcript are left empty: the engine will replay them.
         """
         row, recent = self._row, replay(self._newest)
-        counted = recent if self._first_seq <= 1 else SessionState(cost=row.cost)  # a row tells only the whole
+        by_row = SessionState(cost=row.cost - row.summary_cost, summary_cost=row.summary_cost)
+        counted = recent if self._first_seq <= 1 else by_row  # a row does not tell all
         return SessionState(
             session_id=row.id,
             seq=row.last_seq,

@@ -90,9 +90,9 @@ class StoredSessions:
         return session if session is not None and session.id == session_id else None
 
     async def _leave(self, session_id: str) -> None:
-        """A new session begins where this one was shown."""
-        self._require_engine()
-        if session_id == self._here.session_id:
+        """A new session begins where this one was shown; one that is open elsewhere stays, and will be refused."""
+        is_ours = self._open(session_id) is not None or session_id not in self._store.claimed()
+        if is_ours and session_id == self._here.session_id:
             await self._here.switch_session("")
 
     def _require_engine(self) -> None:

@@ -170,7 +170,7 @@ def test_the_row_carries_its_counters(store: Store, reading: Reading) -> None:
     row = reading.session("s")
     assert (row.title, row.messages, row.turns, row.tokens, row.cost) == ("Fix the tests", 2, 2, 60, 1.0)
     assert (row.model, row.cwd, row.branch, row.last_seq, row.compactions) == ("m", "/here", "main", 7, 1)
-    assert row.created < row.updated
+    assert row.created < row.updated and row.summary_cost == 0.5
     assert reading.usage("s") == usage.but(current_tokens=60)
 
 

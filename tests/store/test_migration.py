@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
-from co_tui.events import SessionTrashed
+from co_tui.events import CompactionComplete, SessionTrashed
 from co_tui.store.sqlite import store as sqlite_store
 from co_tui.store.sqlite.migrations import INCREMENTAL, steps
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
@@ -38,6 +38,9 @@ def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
             connection.execute("INSERT INTO events VALUES(?, ?, 'message', ?, 1, ?)", row)
             row = (name, seq, text)
             connection.execute("INSERT INTO message_texts(session_id, seq, role, text) VALUES(?, ?, 'user', ?)", row)
+    for seq, payload in enumerate(('{"success": true, "cost": 0.5}', '{"success": true, "cost": null}', "{"), 3):
+        row = ("imported later", seq, CompactionComplete.TYPE, payload)
+        connection.execute("INSERT INTO events VALUES(?, ?, ?, '2026-01-01T10:00:02Z', 1, ?)", row)
     connection.close()
     assert_told_once(home, monkeypatch)
     with store_in(home) as store, store.reading() as reading:
@@ -45,6 +48,7 @@ def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
         assert [hit.session.id for hit in reading.search("heron").hits] == ["new", "imported later"]
         assert [hit.seq for hit in reading.search("天气").hits] == [2, 2]
         assert reading.messages_with("new", ["herö"]).seqs == (1,) and len(list(reading.events("new"))) == 2
+        assert [reading.session(name).summary_cost for name in ("new", "imported later")] == [0.0, 0.5]
         assert reading.prompts(1) == ["今天天气很好"] and not reading.session("new").pinned
         store.writing().append("new", [said("one more heron", 2), SessionTrashed()]).result()
         assert [hit.session.id for hit in reading.search("heron").hits] == ["imported later"]

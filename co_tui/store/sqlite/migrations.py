@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite_utils import Database, Migrations
 from sqlite_utils.db import Table
 
-from co_tui.events import Message
+from co_tui.events import BoardChanged, CompactionComplete, Message, SessionRename
 from co_tui.events.event import stored
 from co_tui.store.file_lock import file_lock
 from co_tui.store.searchable import SAID, searchable
@@ -191,6 +191,18 @@ def _with_new_ids(ordered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int
     for old, timestamp in ordered:
         new = max(new + 1, seconds_of(timestamp))
         yield new, old
+
+
+@steps(name="004_cost_of_summaries")
+def _cost_of_summaries(db: Database) -> None:
+    """What a session paid beside its turns, so that its figures are whole before its log is read."""
+    db.execute("ALTER TABLE sessions ADD COLUMN summary_cost REAL NOT NULL DEFAULT 0")
+    paid = ", ".join(f"'{fact.TYPE}'" for fact in (CompactionComplete, BoardChanged, SessionRename))
+    db.execute(
+        "UPDATE sessions SET summary_cost = coalesce((SELECT sum(json_extract(payload, '$.cost')) FROM events e"
+        f" WHERE e.session_id = sessions.id AND e.type IN ({paid}) AND json_valid(payload)"
+        " AND json_type(payload, '$.cost') IN ('real', 'integer')), 0.0)"
+    )
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:

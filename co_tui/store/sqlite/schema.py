@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Kept in `PRAGMA user_version`; equals the number of migrations."""
 
 _MAGIC = b"SQLite format 3\0"
