@@ -1,7 +1,5 @@
 """Texts as they are compared: in small letters, and without accents where those are only signs beside a letter."""
 
-import unicodedata
-
 _ACCENTS = range(0x300, 0x370)
 _LETTERS_WITH_ACCENTS = (range(0x590), range(0x1E00, 0x2000))
 """Latin, Greek, Cyrillic, Armenian. In other scripts a sign at a letter makes another letter of it."""
@@ -13,6 +11,8 @@ class _Folds(dict[int, str]):
     def __missing__(self, code: int) -> str:
         folded = chr(code).casefold()
         if any(code in letters for letters in _LETTERS_WITH_ACCENTS):
+            import unicodedata  # only where there is something to fold: the first paint reads lists, too
+
             parts = unicodedata.normalize("NFKD", folded).casefold()
             folded = "".join(each for each in parts if ord(each) not in _ACCENTS)
         self[code] = folded

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from co_tui.paths import ensure_file
 from co_tui.store.errors import StoreError
-from co_tui.store.sqlite import message_index, reading_functions
+from co_tui.store.sqlite import reading_functions
 from co_tui.store.sqlite.failures import explained
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
@@ -22,6 +22,9 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
+        # Imported here: whoever only reads needs nothing of how texts are indexed.
+        from co_tui.store.sqlite import message_index
+
         message_index.register(connection)
         version = checked_version(connection, path)
         if version < SCHEMA_VERSION:

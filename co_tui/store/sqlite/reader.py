@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
 from co_tui.store.errors import StoreError
-from co_tui.store.search_words import SearchWords
 from co_tui.store.sqlite import session_list
 from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.failures import explained
@@ -90,6 +89,7 @@ class Reader:
     ) -> "SearchPage":
         """Messages of all sessions that hold all words."""
         from co_tui.store.message_search import Search, SearchPage
+        from co_tui.store.search_words import SearchWords
         from co_tui.store.sqlite.message_search import search
 
         asked = Search(SearchWords(typed), by_relevance, limit, page, once_a_session)
@@ -99,6 +99,7 @@ class Reader:
         self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False
     ) -> "FoundCount":
         from co_tui.store.message_search import FoundCount, counted
+        from co_tui.store.search_words import SearchWords
         from co_tui.store.sqlite.message_search import candidates
 
         words = SearchWords(typed)
