@@ -187,3 +187,13 @@ def test_what_the_cache_took_off_the_price() -> None:
 )
 def test_more_than_full_is_not_nearly_full(tokens: int, words: str) -> None:
     assert GaugeReading(usage(tokens)).outlook == words
+
+
+def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
+    window = GaugeReading(usage(20_000), messages_per_turn=4, marks=marks(policy_of(LOADED["co-cli"]), LIMIT))
+    assert window.outlook_in(40) == "compacts over 40 messages, ≈ 8 turns"
+    assert window.outlook_in(32) == "over 40 messages, ≈ 8 turns" and window.outlook_in(12) == "≈ 8 turns"
+    assert window._replace(summarising=32).outlook_in(32) == "summarising 32 in the background"
+    assert GaugeReading(usage(85_000)).outlook_in(32) == "past 80 %: compaction is due"
+    for forms in (window.outlooks, window._replace(summarising=132).outlooks, GaugeReading(usage(119_000)).outlooks):
+        assert any(len(form) <= 32 for form in forms), "beside the chat there are so many columns"

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 
-from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
@@ -90,7 +89,7 @@ class Gauge(Widget):
         yield Text.assemble((reading.percent, bold), f"   {reading.amount}")
         if rows >= ALL_PARTS_ROWS:
             yield from self._legend()
-        yield Text(reading.outlook, style=muted)
+        yield Text(reading.outlook_in(self.size.width), style=muted)
         if rows > ALL_PARTS_ROWS:
             yield self._last_turns()
         cost = told_cost(reading.cost, reading.summary_cost)
@@ -136,9 +135,9 @@ class MiniGauge(Gauge):
         bold = self.style_of(reading.level) + Style(bold=True)
         line = Text.assemble((f"{reading.percent} ", bold), self.bar(MINI_BAR), f" {reading.amount}", no_wrap=True)
         cost = told_cost(reading.cost, None) if reading.cost else ""
-        for forms in ((reading.outlook, reading.short_outlook), (self._compactions(),), (cost,)):
-            room = self.size.width - line.cell_len - len(SEPARATOR)
-            if item := next((form for form in forms if form and cell_len(form) <= room), ""):
+        room = self.size.width - line.cell_len - len(SEPARATOR)
+        for item in (reading.outlook_in(room), self._compactions(), cost):
+            if item and line.cell_len + len(SEPARATOR) + len(item) <= self.size.width:
                 line.append(f"{SEPARATOR}{item}", self.style_of("muted"))
         return line
 

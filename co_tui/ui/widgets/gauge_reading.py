@@ -71,23 +71,34 @@ class GaugeReading(NamedTuple):
     @property
     def outlook(self) -> str:
         """What comes next, and in how many turns at the present pace."""
-        if self.summarising:
-            return f"summarising {self.summarising} messages in the background"
-        if self.share > 1:
-            return f"{(self.share - 1) * 100:.0f} % over: the oldest are left out" if self.share >= 1.005 else "full"
-        if self.level == "error":
-            return f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %: nearly full"
-        if self.level == "warning":
-            return f"past {(self.marks.share or NEARLY) * 100:.0f} %"
-        mark, left = self._next
-        return f"compacts {mark}, {_in_turns(left)}".rstrip(", ") if mark else "never compacts"
+        return self.outlooks[0]
+
+    def outlook_in(self, width: int) -> str:
+        """The longest form of it that fits; empty when none does."""
+        return next((form for form in self.outlooks if len(form) <= width), "")
 
     @property
-    def short_outlook(self) -> str:
-        """The same where there is little room."""
+    def outlooks(self) -> tuple[str, ...]:
+        """The same in ever fewer words."""
         if self.summarising:
-            return "summarising"
-        return _in_turns(self._next[1]) if self.level == "normal" else self.outlook.partition(":")[0]
+            short = f"summarising {self.summarising}"
+            return f"{short} messages in the background", f"{short} in the background", "summarising"
+        if self.share >= 1.005:
+            over = f"{(self.share - 1) * 100:.0f} % over"
+            return f"{over}: the oldest are left out", f"{over}, the oldest left out", over
+        if self.share > 1:
+            return ("full",)
+        if self.level == "error":
+            past = f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %"
+            return f"{past}: nearly full", past
+        if self.level == "warning":
+            past = f"past {(self.marks.share or NEARLY) * 100:.0f} %"
+            return (f"{past}: compaction is due", past) if self.marks.share else (past,)
+        mark, left = self._next
+        if not mark:
+            return ("never compacts",)
+        ahead = f"{mark}, {_in_turns(left)}".rstrip(", ")
+        return f"compacts {ahead}", ahead, _in_turns(left)
 
     @property
     def _next(self) -> tuple[str, int | None]:
