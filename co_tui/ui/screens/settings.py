@@ -18,10 +18,14 @@ from co_tui.settings import GROUPS, SettingsError
 from co_tui.ui.setting_rows import SettingRow
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 
-TITLE: Final = "Settings · enter changes, / filters, backspace back to default"
+TITLE: Final = ("Settings", "enter changes", "/ filters", "backspace takes back to the default", "← → groups")
 EMPTY: Final = "(empty)"
 SOURCE_COLUMNS: Final = 64
 """From this width of the list on there is room to tell where a value comes from."""
+
+LONG_VALUE: Final = 30
+IN_THE_FILE: Final = ("mcp_servers", "hooks")
+"""Too much for one line."""
 
 
 class SettingEditor(Protocol):
@@ -63,7 +67,7 @@ class SettingsScreen(Screen[None]):
         """The setting that is being changed."""
 
     def compose(self) -> ComposeResult:
-        yield Static(TITLE, id="title", markup=False)
+        yield Static(id="title", markup=False)
         with Horizontal(id="columns"):
             yield OptionList(*(Option(group, id=group) for group in GROUPS), id="groups")
             with Vertical(id="right"):
@@ -84,7 +88,12 @@ class SettingsScreen(Screen[None]):
             self.values.focus()
 
     def on_resize(self) -> None:
+        self.query_one("#title", Static).update(_title(self.size.width - 2))
         self.call_after_refresh(self._fill)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a value is being changed, keys are for that."""
+        return not self._edited or action not in ("filter", "take_back", "groups", "rows")
 
     # What is shown
 
@@ -125,7 +134,11 @@ class SettingsScreen(Screen[None]):
     @on(OptionList.OptionHighlighted, "#rows")
     def _tell(self) -> None:
         row = self._highlighted()
-        self.query_one("#about", Static).update(_about(row) if row is not None else Text())
+        told = Text() if row is None else Text(row.sentence) if self._edited else self._about(row)
+        self.query_one("#about", Static).update(told)
+
+    def _about(self, row: SettingRow) -> Text:
+        return _about(row, whole=self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE)
 
     def _say(self, sentence: str, *, bad: bool = False) -> None:
         said = self.query_one("#said", Static)
@@ -141,12 +154,10 @@ class SettingsScreen(Screen[None]):
 
     @on(OptionList.OptionSelected, "#groups")
     def action_rows(self) -> None:
-        if not self._edited:
-            self.values.focus()
+        self.values.focus()
 
     def action_groups(self) -> None:
-        if not self._edited:
-            self.groups.focus()
+        self.groups.focus()
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
@@ -168,15 +179,22 @@ class SettingsScreen(Screen[None]):
         row = self._highlighted()
         if row is None:
             return
-        if row.is_switch:
+        if row.name in IN_THE_FILE:
+            self._say(f"{row.name} is a table: write it in config.toml, as the README shows.", bad=True)
+        elif row.is_switch:
             await self._change(row.name, "off" if row.value == "on" else "on")
         elif row.choices:
             self._choose(row)
         else:
             self._write(row)
 
-    def _choose(self, row: SettingRow) -> None:
+    def _begin_edit(self, row: SettingRow) -> None:
         self._edited = row.name
+        self._tell()
+        self.refresh_bindings()
+
+    def _choose(self, row: SettingRow) -> None:
+        self._begin_edit(row)
         present = "" if row.value == EMPTY else row.value
         self.choices.border_title = row.name
         self.choices.clear_options()
@@ -187,7 +205,7 @@ class SettingsScreen(Screen[None]):
             self.choices.highlighted = [*row.choices].index(present)
 
     def _write(self, row: SettingRow) -> None:
-        self._edited = row.name
+        self._begin_edit(row)
         self.text.border_title = row.name
         self.text.value = "" if row.value in (EMPTY, "none") else row.value
         self.add_class("-writing")
@@ -220,7 +238,7 @@ class SettingsScreen(Screen[None]):
 
     async def action_take_back(self) -> None:
         row = self._highlighted()
-        if row is None or self._edited:
+        if row is None:
             return
         try:
             said = await self._editor.take_back(row.name)
@@ -234,6 +252,8 @@ class SettingsScreen(Screen[None]):
         self._edited = ""
         self.remove_class("-choosing", "-writing")
         self.values.focus()
+        self._tell()
+        self.refresh_bindings()
 
     def action_back(self) -> None:
         """Out of what was opened last."""
@@ -250,12 +270,24 @@ class SettingsScreen(Screen[None]):
             self.dismiss()
 
 
+def _title(width: int) -> Text:
+    """As many of its hints as fit, each whole."""
+    name, *hints = TITLE
+    while hints and len(" · ".join((name, *hints))) > width:
+        hints.pop()
+    return Text.assemble((name, "bold"), *(f" · {hint}" for hint in hints))
+
+
 def _choice(event: OptionList.OptionMessage) -> str:
     return (event.option_id or "=")[1:]
 
 
-def _about(row: SettingRow) -> Text:
-    told = Text(row.sentence)
+def _about(row: SettingRow, *, whole: bool) -> Text:
+    """`whole` tells name and value, too, which the list has no room for."""
+    told = Text()
+    if whole:
+        told.append(f"{row.name} = {one_line(row.value, 300)}\n", "bold")
+    told.append(row.sentence)
     told.append(f"\nAllowed: {row.allowed}.", "dim")
     origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
     told.append(f"\n{'This is the default.' if row.source == 'default' else origin}", "dim")
