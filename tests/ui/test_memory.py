@@ -60,8 +60,9 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await pilot.press("ctrl+z")
         await until(pilot, lambda: "1 of 2" in screen_text(app))
         assert len(list(memory.entries())) == 2
-        await pilot.press("escape")
+        await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        await until(pilot, lambda: "There is no session 's1'" in transcript_text(app))
 
 
 async def test_a_run_of_the_subconscious_shows_how_far_it_is_is_stopped_and_taken_back(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from co_tui.inert import one_line
 from co_tui.ui.commands.host import NO_SESSION, CommandHost
 from co_tui.ui.commands.registry import command
+from co_tui.ui.commands.sessions import resume
 
 if TYPE_CHECKING:
     from co_tui.store.board_text import Board, BoardChange, BoardEntry
@@ -37,7 +38,7 @@ async def memory(host: CommandHost, words: str) -> None:
             return str(failed)
         return ""
 
-    await host.ask(
+    chosen = await host.ask(
         lambda: MemoryScreen(
             entries,
             words,
@@ -45,6 +46,8 @@ async def memory(host: CommandHost, words: str) -> None:
             restore=lambda entry: attempt(files.restore, entry),
         )
     )
+    if chosen:
+        await resume(host, chosen)
 
 
 def _newest(files: "DailyMemory") -> "list[MemoryEntry]":
@@ -74,13 +77,12 @@ async def _show_board(host: CommandHost) -> None:
 @command("subconscious")
 async def subconscious(host: CommandHost, arguments: str) -> None:
     match arguments:
-        case "run":
+        case "run" | "":
             await _run(host)
         case "undo":
             await _undo(host)
         case _:
-            given = f", not {one_line(arguments, 40)!r}" if arguments else ""
-            host.fail(f"/subconscious takes `run` or `undo`{given}. `/memory board` shows the board.")
+            host.fail(f"/subconscious takes `run` or `undo`, not {one_line(arguments, 40)!r}.")
 
 
 async def _run(host: CommandHost) -> None:

@@ -22,19 +22,26 @@ MOST_SHOWN = 300
 GIST_CHARS = 200
 GIST_LINES = 6
 MARK = "reverse"
-KEYS = (("enter", "open"), ("ctrl+d", "delete"), ("ctrl+z", "bring back"), ("esc", "back"))
+KEYS = (
+    ("enter", "open"),
+    ("ctrl+o", "its session"),
+    ("ctrl+d", "delete"),
+    ("ctrl+z", "bring back"),
+    ("esc", "back"),
+)
 
 Change = Callable[[MemoryEntry], Awaitable[str]]
 """Returns what went wrong, in a sentence; empty when nothing did."""
 
 
-class MemoryScreen(FilteringDialog[None]):
-    """Lists the entries that hold all words of the filter, newest first."""
+class MemoryScreen(FilteringDialog[str]):
+    """Lists the entries that hold all words of the filter, newest first. Gives the id of a session to open."""
 
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back", priority=True),
         Binding("enter", "open", "Open", priority=True),
+        Binding("ctrl+o", "resume", "Its session", priority=True),
         Binding("ctrl+d", "delete", "Delete", priority=True),
         Binding("ctrl+z", "restore", "Bring back", priority=True),
     ]
@@ -85,6 +92,12 @@ class MemoryScreen(FilteringDialog[None]):
             origin = f"\n\nSession {inert(entry.session_id)}" if entry.session_id else ""
             self.app.push_screen(TextScreen(title, _marked(inert(entry.text) + origin, words)))
 
+    def action_resume(self) -> None:
+        if (entry := self._chosen) is None or not entry.session_id:
+            self._say("No session is named there.")
+        else:
+            self.answer(entry.session_id)
+
     async def action_delete(self) -> None:
         entry, at = self._chosen, self.query_one(OptionList).highlighted
         if entry is None:
@@ -114,7 +127,7 @@ class MemoryScreen(FilteringDialog[None]):
         self.notify(words, markup=False, timeout=4)
 
     def action_close(self) -> None:
-        self.answer(None)
+        self.withdraw()
 
 
 def _searched(entry: MemoryEntry) -> str:
