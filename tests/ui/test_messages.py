@@ -4,6 +4,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from co_tui.events import Message, SessionStart
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.links import LinksScreen
 from co_tui.ui.screens.pager import PagerScreen
@@ -11,6 +12,7 @@ from co_tui.ui.widgets.find import FindBar
 from co_tui.ui.widgets.pager import Pager
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+from tests.ui.test_prompt import at_once
 
 CODE = "Look at https://example.com/a:\n\n```python\nx = 1\n```\n\nand\n\n```\ny\n```"
 
@@ -125,3 +127,19 @@ async def test_finding_counts_marks_and_goes_both_ways_while_typing(home: Path, 
         await until(pilot, lambda: "nothing found" in screen_text(app))
         await pilot.press("escape")
         assert not app.chat.query(FindBar) and app.chat.prompt.has_focus and not app.chat.transcript.search.needle
+
+
+async def test_what_is_not_loaded_yet_is_found_and_counted_however_fast_one_types(home: Path) -> None:
+    launch = launch_for(home, session_id="long")
+    facts = [
+        Message(turn=n, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"plum {n}"}]})
+        for n in range(1, 400)
+    ]
+    launch.store.writing().append("long", [SessionStart(model="openai-chat:scripted"), *facts]).result()
+    async with running(launch, ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.has_class("-complete"))
+        loaded = len(app.chat.transcript.blocks)
+        await app.chat.find("")
+        at_once(app, [*"plum", "space", *"2"])
+        await until(pilot, lambda: "Find · 111 of 111" in screen_text(app))
+        assert loaded < 100 and len(app.chat.transcript.blocks) >= 399

@@ -169,7 +169,7 @@ async def test_searching_goes_up_wraps_and_marks() -> None:
         assert transcript.find("needle")
         await pilot.pause()
         row = next(line for line in range(20) if "Needle" in transcript.render_line(line).text)
-        assert any(segment.style and segment.style.reverse for segment in transcript.render_line(row))
+        assert any(each.style and each.style.bgcolor == LOOK.looked_at.bgcolor for each in transcript.render_line(row))
         assert not transcript.find("haystack")
 
 

@@ -21,6 +21,7 @@ class Finding:
 
     def __init__(self, screen: Screen[Any], transcript: Transcript, host: "ChatHost") -> None:
         self._screen, self._transcript, self._host = screen, transcript, host
+        self._loading: asyncio.Future[None] | None = None
 
     async def open(self, text: str) -> FindBar:
         bars = self._screen.query(FindBar)
@@ -47,18 +48,31 @@ class Finding:
         self._tell(done=True)
 
     async def _count(self, text: str) -> None:
-        transcript, search = self._transcript, self._transcript.search
+        """First what is there, then what had to be loaded."""
+        await self._count_loaded(text)
+        self._tell(done=not text)
         if text:
-            await self._host.load_back_to(0)
-        blocks = list(transcript.blocks)
+            await self._load()
+            await self._count_loaded(text)
+        search = self._transcript.search
+        if search.needle == text.lower():
+            if search.match is None and search.total:  # only what was loaded just now has it
+                self._transcript.find(text)
+            self._tell(done=True)
+
+    async def _load(self) -> None:
+        """All of the conversation; once, however often it is asked for meanwhile."""
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(self._host.load_back_to(0))
+        await asyncio.shield(self._loading)
+
+    async def _count_loaded(self, text: str) -> None:
+        search, blocks = self._transcript.search, list(self._transcript.blocks)
         for start in range(len(blocks), 0, -BLOCKS_AT_ONCE):
             if search.needle != text.lower():
                 return  # something else is searched for by now
             search.count(blocks[max(0, start - BLOCKS_AT_ONCE) : start])
             await asyncio.sleep(0)
-        if search.match is None and search.total:  # only what was loaded just now has it
-            transcript.find(text)
-        self._tell(done=True)
 
     def _tell(self, *, done: bool) -> None:
         search = self._transcript.search

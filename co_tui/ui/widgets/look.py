@@ -49,6 +49,8 @@ class Look:
         self.warning = Style.parse(palette.warning)
         tint = Color.parse(palette.surface).blend(Color.parse(palette.accent), MARKED_SHARE)
         self.marked = Style(bgcolor=tint.rich_color)
+        self.found = Style.parse(f"not bold not underline {palette.surface} on {palette.warning}")
+        self.looked_at = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
 
     @cached_property
     def console(self) -> Console:

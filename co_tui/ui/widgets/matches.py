@@ -4,14 +4,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.layout import LinePlace, TranscriptLayout
-
-FOUND = Style(reverse=True)
-LOOKED_AT = Style(reverse=True, bold=True, underline=True)
 
 
 class Match(NamedTuple):
@@ -106,7 +104,7 @@ class Search:
         return lines[min(nth, len(lines) - 1)] if lines else min(laid.title_line, max(0, laid.height - 1))
 
 
-def marked(strip: Strip, needle: str, style: Style = FOUND) -> Strip:
+def marked(strip: Strip, needle: str, style: Style) -> Strip:
     """The strip with every occurrence of the needle in this style."""
     text = strip.text
     small = text.lower()
@@ -116,6 +114,6 @@ def marked(strip: Strip, needle: str, style: Style = FOUND) -> Strip:
     while at >= 0:
         start = cell_len(text[:at])
         end = start + cell_len(text[at : at + len(needle)])
-        parts += [strip.crop(done, start), strip.crop(start, end).apply_style(style)]
+        parts += [strip.crop(done, start), Strip(Segment.apply_style(strip.crop(start, end), post_style=style))]
         done, at = end, small.find(needle, at + len(needle))
     return Strip.join([*parts, strip.crop(done)]) if parts else strip

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
@@ -16,7 +15,7 @@ from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.event_places import event_at, place_of_event
 from co_tui.ui.widgets.layout import LinePlace
 from co_tui.ui.widgets.marking import Mark, code_in, copied_text, toggle_all
-from co_tui.ui.widgets.matches import FOUND, LOOKED_AT, Search, marked
+from co_tui.ui.widgets.matches import Search, marked
 from co_tui.ui.widgets.selecting import selected_text, with_selection
 from co_tui.ui.widgets.transcript_view import TranscriptView
 
@@ -87,12 +86,13 @@ class Transcript(TranscriptView, can_focus=True):
         super().changed(block)
 
     def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
-        block = self.blocks[place.block]
-        if block in self._marked and self._layout.look is not None:
-            tint = Style(bgcolor=self._layout.look.marked.bgcolor)
-            strip = Strip(Segment.apply_style(strip.extend_cell_length(width), post_style=tint))
+        block, look = self.blocks[place.block], self._layout.look
+        assert look is not None
+        if block in self._marked and (place.line or block.tight):
+            # Under what is there: code keeps its own surface.
+            strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=look.marked))
         if self._search.needle:
-            style = LOOKED_AT if place == self._search.line else FOUND
+            style = look.looked_at if place == self._search.line else look.found
             strip = marked(strip, self._search.needle, style)
         if (selection := self.text_selection) is not None:
             style = self.screen.get_component_rich_style("screen--selection")
