@@ -48,6 +48,7 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.store.sqlite.writer",
         "co_tui.settings",
         "co_tui.cli",
+        "co_tui.commands",
         "co_tui.session.state.session_state",
         "co_tui.session.questions",
         "co_tui.session.file_references",

@@ -1,0 +1,295 @@
+"""What each command does with its options; its code is imported when it runs."""
+
+import gc
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
+from co_tui.headless.stopping import leave_signals_to_the_app
+from co_tui.inert import one_line
+from co_tui.paths import path_text
+from co_tui.settings import DEBUG_VARIABLE, load
+from co_tui.store.errors import SessionNotFound
+from co_tui.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from co_tui.headless.opening import SessionOpening
+    from co_tui.store.values import SessionRow
+
+    Options = Namespace | SimpleNamespace
+
+MOST_PROMPT_BYTES = 64_000_000
+SERVED_DRIVER = "co_tui.ui.served_driver:ServedDriver"
+"""What shows the app when it has a page of `co-tui serve` instead of a terminal, as the library is told it."""
+
+OF_A_TERMINAL = (
+    "COLUMNS",
+    "LINES",
+    "TERM_PROGRAM",
+    "KITTY_WINDOW_ID",
+    "WEZTERM_PANE",
+    "ITERM_SESSION_ID",
+    "TMUX",
+    "STY",
+)
+"""What tells about the terminal a server was started in, and nothing about a page it serves."""
+
+
+def run_command(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    """Do what was asked for; returns the exit code."""
+    match options.command:
+        case None:
+            return _open_app(options, context, environ, cwd)
+        case "run":
+            return _run_prompt(options, context, environ, cwd)
+        case "sessions":
+            from co_tui.headless.sessions_command import sessions_command
+
+            return sessions_command(context, options)
+        case "show":
+            from co_tui.headless.listing import show
+
+            return show(context, options.id, history=options.history, as_json=options.json)
+        case "context":
+            from co_tui.headless.context import show_context
+
+            row = _stored_row(options.id, context)
+            return show_context(_under_policy_of(row, options, context, environ, cwd), row.id, as_json=options.json)
+        case "lens":
+            return _run_lens(options, context, environ, cwd)
+        case "compact":
+            return _run_compact(options, context, environ, cwd)
+        case "subconscious":
+            _hush_libraries(environ)
+            from co_tui.headless.subconscious import subconscious
+
+            return subconscious(context, options.id, environ=environ, cwd=cwd)
+        case "lab":
+            return _run_lab(options, context, environ, cwd)
+        case "import":
+            return _run_import(options, context, environ)
+        case "config":
+            from co_tui.headless.config import config
+
+            return config(context, options.key, options.value)
+        case "doctor":
+            from co_tui.headless.doctor import doctor
+
+            return doctor(context, environ, cwd)
+        case "trust":
+            from co_tui.headless.trust import trust
+
+            return trust(context, options.folder, revoke=options.revoke, listed=options.listed)
+        case "export":
+            from co_tui.headless.exporting import export
+
+            return export(context, options.id, form=options.form, file=options.output, environ=environ)
+        case "serve":
+            return _serve(options, environ)
+    raise AssertionError(f"nobody does {options.command}")
+
+
+def _open_app(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    has_page = environ.get("TEXTUAL_DRIVER") == SERVED_DRIVER
+    if not has_page and (not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb"):
+        say("The app needs a terminal that can move its cursor. `co-tui run -p …` answers a prompt without one.")
+        return WRONG_USAGE
+    session_id = ""
+    if options.resume or options.resume_latest:
+        row = _stored_session(options.resume, context, cwd)
+        session_id = row.id
+        context = _under_policy_of(row, options, context, environ, cwd)
+    from co_tui.ui.launch import Launch
+    from co_tui.ui.start import start
+
+    _hush_libraries(environ)
+    leave_signals_to_the_app()
+    return start(
+        Launch(
+            paths=context.paths,
+            store=context.store,
+            loaded=context.loaded,
+            environ=environ,
+            cwd=cwd,
+            session_id=session_id,
+            browse=options.resume == "",
+            model=getattr(options, "model", ""),
+            private=context.private,
+        )
+    )
+
+
+def _serve(options: "Options", environ: Mapping[str, str]) -> int:
+    from co_tui.headless.serve import Address, serve
+
+    chosen = {"--model": getattr(options, "model", ""), "--policy": getattr(options, "policy", "")}
+    arguments = [word for name, value in chosen.items() if value for word in (name, value)]
+    if options.resume is not None:
+        arguments += ["--resume", *filter(None, [options.resume])]
+    elif options.resume_latest:
+        arguments.append("--continue")
+    arguments += ["--private"] if getattr(options, "private", False) else []
+    kept = {name: value for name, value in environ.items() if name not in OF_A_TERMINAL}
+    given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    return serve(Address(options.host, options.port), arguments, given, allow_remote=options.allow_remote)
+
+
+def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    prompt = options.prompt
+    if prompt is None:
+        if sys.stdin.isatty():
+            say("Give the prompt with -p, or on standard input.")
+            return WRONG_USAGE
+        given = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
+        if len(given) > MOST_PROMPT_BYTES:
+            say(f"The prompt is larger than {MOST_PROMPT_BYTES:,} bytes.")
+            return WRONG_USAGE
+        prompt = given.decode(errors="replace")
+    if not prompt.strip():
+        say("The prompt is empty: give some text with -p or on standard input.")
+        return WRONG_USAGE
+    from co_tui.session.file_references import NOT_MEANT, NamedFiles, named_files
+
+    # What is piped in is data: it may name files that nobody meant to send.
+    named = named_files(prompt, cwd) if options.prompt is not None else NamedFiles()
+    if named.troubles:
+        say(" ".join((*named.troubles, NOT_MEANT)))
+        return WRONG_USAGE
+    row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
+    opening = _place(row, options, context, environ, cwd)
+    from co_tui.headless.run import run
+
+    code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
+    if code == DONE and not context.private:
+        from co_tui.session.clean_up import clean_up_now
+
+        with SqliteStore(context.paths) as store:  # the session's own was closed with it
+            if words := clean_up_now(store, context.loaded):
+                say(words)
+    return code
+
+
+def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    opening = _place(_stored_session(options.id, context, cwd), options, context, environ, cwd)
+    from co_tui.headless.compact import compact
+
+    return compact(opening, focus=options.focus, json=options.json)
+
+
+def _place(
+    row: "SessionRow | None", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
+) -> "SessionOpening":
+    """Where a command's session comes from. Loads the engine."""
+    if row is not None:
+        _tell_other_folder(row, cwd)
+        context = _under_policy_of(row, options, context, environ, cwd)
+    _hush_libraries(environ)
+    from co_tui.headless.opening import SessionOpening
+
+    gc.enable()
+    return SessionOpening(context, environ, cwd, row.id if row is not None else "", getattr(options, "model", ""))
+
+
+def _hush_libraries(environ: Mapping[str, str]) -> None:
+    """What libraries have to say to programmers is nothing for the person at the keyboard."""
+    if environ.get(DEBUG_VARIABLE):
+        return
+    import logging
+    import threading
+    import warnings
+
+    warnings.simplefilter("ignore")
+    logging.getLogger().addHandler(logging.NullHandler())
+    threading.excepthook = lambda failed: say(
+        f"A part of co-tui failed: {failed.exc_type.__name__}: {failed.exc_value}."
+    )
+
+
+def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    if (options.input is None) == (options.id is None):
+        say("Give the recordings with --input FILE.jsonl, or the ID of a stored session.")
+        return WRONG_USAGE
+    policies = []
+    for name in options.policies or ["balanced"]:
+        loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line={"policy": name})
+        if loaded.problems:
+            for problem in loaded.problems:
+                say(problem)
+            return WRONG_USAGE
+        policies.append((name, loaded))
+    _hush_libraries(environ)
+    from co_tui.agent.models import config_for
+    from co_tui.headless.lab import lab, ratio_of, recorded, window_of
+
+    window = window_of(options.window or context.loaded.settings.context_window, options.as_model)
+    ratio = ratio_of(options.as_model, context)
+    conversations = recorded(options.input, options.id, context)
+    return lab(
+        conversations,
+        policies,
+        window,
+        ratio=ratio,
+        model=options.summariser or "",
+        config=config_for(context.loaded.settings, environ, context.paths.models),
+        dump=options.dump,
+        as_json=options.json,
+    )
+
+
+def _run_lens(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+    row = _stored_row(options.id, context)
+    context = _under_policy_of(row, options, context, environ, cwd)
+    _hush_libraries(environ)
+    from co_tui.headless.lens import show_lens
+
+    return show_lens(context, row.id, as_json=options.json)
+
+
+def _run_import(options: "Options", context: CommandContext, environ: Mapping[str, str]) -> int:
+    if not options.files and not options.program:
+        say("Name the files to import, or the program with --from.")
+        return WRONG_USAGE
+    _hush_libraries(environ)
+    from co_tui.headless.importing import import_sessions
+
+    return import_sessions(
+        context, options.files, program=options.program, environ=environ, home=Path.home(), as_json=options.json
+    )
+
+
+def _stored_row(name: str, context: CommandContext) -> "SessionRow":
+    """Raises `StoreError` when there is none."""
+    with context.store.reading() as reading:
+        return reading.session(name)
+
+
+def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
+    """The named session, else the latest. Raises `StoreError` when there is none."""
+    with context.store.reading() as reading:
+        row = reading.session(name) if name else reading.latest(path_text(cwd))
+    if row is None:
+        raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
+    return row
+
+
+def _tell_other_folder(row: "SessionRow", cwd: Path) -> None:
+    """A session that worked elsewhere works here now; the app asks, a command says so."""
+    if row.cwd and row.cwd != path_text(cwd):
+        gone = "" if Path(row.cwd).is_dir() else ", which is gone"
+        say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it goes on here, in {path_text(cwd)}.")
+
+
+def _under_policy_of(
+    row: "SessionRow", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
+) -> CommandContext:
+    """The settings under a stored session's own policy, unless another was named or that one is gone."""
+    if getattr(options, "policy", None) is not None or not row.policy:
+        return context
+    given = {"model": getattr(options, "model", None), "policy": row.policy}
+    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given)
+    return context if loaded.problems else context._replace(loaded=loaded)
