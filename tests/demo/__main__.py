@@ -76,6 +76,15 @@ async def record(camera: Camera, provider: Provider) -> Shot:
     await camera.shoot(3, "Enter opens it: the summary the model sees …")
     await pilot.press("2")
     await camera.shoot(3, "… and every message that it replaced; u takes it back")
+    await pilot.press("escape")
+    await until(pilot, lambda: app.screen is app.chat)
+    await pilot.press("f3")
+    await until(pilot, lambda: "recollected" in screen_text(app) and "kept" in screen_text(app))
+    await camera.shoot(3.5, "F3, the lens: the next request, message by message, and what becomes of each")
+    await pilot.press("tab")
+    await until(pilot, lambda: "co-cli" in screen_text(app))
+    await asyncio.sleep(2)
+    await camera.shoot(3.5, "Tab: what every other policy would send instead")
     return top
 
 

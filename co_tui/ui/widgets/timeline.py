@@ -20,6 +20,7 @@ from co_tui.ui.widgets.timeline_log import EVERYTHING, TimelineLog
 NARROWEST, GAP_TO_BAR = 20, 1
 PAGE, MOST_DRAWN = 150, 450
 """So many entries are drawn around the one that is looked at; with new ones they become no more than the second."""
+EMPTY = "Turns, compactions and all else that happens will stand here; Enter opens an entry."
 
 
 class Timeline(OptionList):
@@ -84,6 +85,8 @@ class Timeline(OptionList):
         kind = self._log.add(event)
         if kind is None:
             return
+        if not self._drawn:
+            self.clear_options()
         if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MOST_DRAWN:
             self._drawn = range(self._drawn.start, self._drawn.stop + 1)
             self.add_option(self._option(event))
@@ -115,6 +118,8 @@ class Timeline(OptionList):
         self._drawn = places
         self.clear_options()
         self.add_options([self._option(self._entries[place]) for place in places])
+        if not places:
+            self.add_option(Option(Text(EMPTY), disabled=True))
         self._tell_hidden()
 
     def _draw_and_go_to(self, place: int) -> None:
