@@ -84,6 +84,9 @@ def test_a_compaction_changes_the_room_and_not_the_pace() -> None:
         before = talk.pace.tokens_per_turn
     assert talk.pace.tokens_per_turn == pytest.approx(before) == pytest.approx(2_000)
     assert talk.turns_left == pytest.approx((MARK - AFTER) / 2_000)
+    for _ in range(3):
+        talk.say(2_000)
+    assert talk.pace.tokens_per_turn == pytest.approx(2_000), "what a compaction took is no turn's doing"
 
 
 def test_nothing_is_forecast_before_the_first_reply_nor_while_it_shrinks() -> None:
