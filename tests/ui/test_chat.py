@@ -12,7 +12,6 @@ from co_tui.ui.transcript_feed import LOADING
 from co_tui.ui.widgets.gauge import Gauge
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
-from tests.support.stores import listed
 
 
 async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider: Provider) -> None:
@@ -152,21 +151,6 @@ async def test_the_gauge_tells_pace_and_changes_level(home: Path, provider: Prov
             outlooks.append(reading.outlook)
         assert levels == ["normal", "normal", "warning"]
         assert outlooks[1] == "compacts at 70 %, ≈ 2 turns"
-
-
-async def test_a_session_open_elsewhere_is_said(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "mine")
-        async with running(launch_for(home, provider, session_id=app.controller.session_id), ready=False) as (
-            other,
-            second,
-        ):
-            await until(second, lambda: "open in another co-tui" in transcript_text(other))
-            assert "mine" in transcript_text(other)
-            await type_text(second, "not elsewhere\n")
-            await until(second, lambda: other.chat.prompt.text == "not elsewhere")
-        assert len(listed(home)) == 1, "a prompt must not end up in another session"
-        assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
