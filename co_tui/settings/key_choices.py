@@ -17,7 +17,7 @@ _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "esc
 _OF_EVERYBODY: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
 """Keys of the prompt, of lists and of moving the focus."""
 _NO_LETTERS: Final[tuple[Place, ...]] = ("anywhere", "prompt")
-ALLOWED: Final = "a table of keys by action, such as compact = 'f7', a key being f1 to f24, ctrl+g, alt+x, …, or none"
+ALLOWED: Final = "keys by action, such as compact=f12, new=alt+n: f1 to f24, ctrl+g, alt+x, …, or none"
 
 
 def default_keys() -> dict[str, str]:
@@ -32,7 +32,7 @@ def place_of(name: str) -> Place:
 def key_table() -> Rule:
     def read(value: object) -> object:
         if isinstance(value, str):
-            value = json.loads(value)
+            value = json.loads(value) if value.lstrip().startswith("{") else _pairs(value)
         if not isinstance(value, Mapping):
             raise ValueError
         chosen = {str(name): _read_key(str(name), key) for name, key in value.items()}
@@ -41,6 +41,14 @@ def key_table() -> Rule:
         return chosen
 
     return Rule(ALLOWED, read)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """As in `compact=f7, new=f5`; nothing is no choice. Raises ValueError."""
+    parts = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not all(equals for _, equals, _ in parts):
+        raise ValueError
+    return {name.strip(): key.strip().strip("'\"") for name, _, key in parts}
 
 
 def _read_key(name: str, key: object) -> str:

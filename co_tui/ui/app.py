@@ -27,7 +27,7 @@ from co_tui.ui.clipboard import copy
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.launch import Launch
-from co_tui.ui.motion import let_cursor_blink
+from co_tui.ui.motion import hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
@@ -302,7 +302,7 @@ class CoTui(App[None]):
         KnownTerminals(self.launch.paths, self.launch.environ).note(dark)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        let_cursor_blink(event.widget)
+        hold_cursor(event.widget)
 
     def _theme_changed(self, _: Theme) -> None:
         self._look_again()

@@ -15,14 +15,21 @@ def stands_still(node: DOMNode) -> bool:
 
 
 def set_still(app: App[Any], still: bool) -> None:
+    if app.has_class(STILL) == still:
+        return
     app.set_class(still, STILL, update=False)
     if app.is_running:
         for screen in app.screen_stack:
             for node in screen.query("Input, TextArea"):
-                let_cursor_blink(node)
+                _set_blinking(node, not still)
 
 
-def let_cursor_blink(node: DOMNode) -> None:
-    """Or not, as the user wants it; for whatever has a cursor."""
+def hold_cursor(node: DOMNode) -> None:
+    """Of whatever gets the focus, if nothing may move."""
+    if stands_still(node):
+        _set_blinking(node, False)
+
+
+def _set_blinking(node: DOMNode, blinks: bool) -> None:
     if hasattr(node, "cursor_blink"):
-        node.cursor_blink = not stands_still(node)
+        node.cursor_blink = blinks

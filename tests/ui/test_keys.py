@@ -33,7 +33,7 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
         ({"compct": "f12"}, "an action that exists (did you mean compact?)"),
         ({"newline": "f5"}, "f5 is that of compact"),
         ({"copy": "]"}, "] is that of next_fold"),
-        ("f7", "it must be a table of keys by action"),
+        ("f7", "it must be keys by action, such as compact=f12"),
     ],
 )
 def test_a_key_that_cannot_be_used_is_told_in_a_sentence(chosen: object, told: str) -> None:
@@ -43,6 +43,7 @@ def test_a_key_that_cannot_be_used_is_told_in_a_sentence(chosen: object, told: s
 
 def test_keys_may_change_places_and_be_taken_away() -> None:
     assert check("keys", {"compact": "F7", "new": "f5"}) == {"compact": "f7", "new": "f5"}
+    assert check("keys", "compact=f7, new = 'f5'") == {"compact": "f7", "new": "f5"} and check("keys", "") == {}
     assert check("keys", {"sessions": "none", "compact": "f2"}) == {"sessions": "", "compact": "f2"}
     assert check("keys", {"copy": "x", "filter": "c"}) == {"copy": "x", "filter": "c"}, "letters where none are typed"
 
