@@ -7,7 +7,7 @@ from rich.cells import cell_len, set_cell_size
 
 from co_tui.agent.models import recorded_window
 from co_tui.headless.listing import load_state
-from co_tui.headless.output import DONE, CommandContext, put, put_json, say
+from co_tui.headless.output import DONE, CommandContext, json_line, put, put_json, say
 from co_tui.inert import one_line
 from co_tui.session.lens.look import look, stored_source
 from co_tui.session.lens.messages import Fate, Kind, Lens
@@ -29,7 +29,7 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
         say(f"The context of {state.session_id} is empty: nothing was said yet, or it was cleared.")
     if as_json:
         for message in lens.messages:
-            put_json(message.as_json())
+            put(json_line(message.as_json()))
         put_json({"session_id": state.session_id, **lens.total_json()})
     else:
         _print(lens)

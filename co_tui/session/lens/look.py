@@ -132,6 +132,7 @@ def reading_of(usage: UsageInfo) -> Reading:
 def _rows(source: LensSource, governor: Governor, following: NextRequest, fates: Fates) -> Iterator[LensMessage]:
     """The messages, not yet with their tokens."""
     entries, origins = source.state.history, list(following.measured.origins)
+    messages = source.parsed.messages(entries)
     places = governor.places(following.messages, following.measured)
     for place, message in zip(places, following.messages, strict=True):
         origin = origins[place] if place is not None else None
@@ -142,7 +143,8 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
                 )
             continue
         entry = entries[origin]
-        yield LensMessage(kind_of(message), 0, fates.of(place, message), message, "", entry.ref, entry.turn)
+        seen = LensMessage(kind_of(message), 0, fates.of(place, message), message, "", entry.ref, entry.turn)
+        yield seen._replace(stored=entry.message) if messages[origin] is message else seen
 
 
 def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:

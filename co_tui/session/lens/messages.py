@@ -66,20 +66,29 @@ class LensMessage(NamedTuple):
     turn: int = 0
     system_tokens: int = 0
     """How many of its tokens are of system parts."""
+    stored: Json | None = None
+    """As the log has it, when it is sent so."""
 
     @property
     def role(self) -> str:
         """As a provider has it: `system`, `user`, `assistant` or `tool`."""
-        return role_of(self.message)
+        if isinstance(self.message, ModelResponse):
+            return "assistant"
+        if self.message is None or self.kind is Kind.SYSTEM:
+            return "system"
+        return "tool" if self.kind in (Kind.TOOL_RESULT, Kind.DELEGATION) else "user"
 
     @property
     def text(self) -> str:
-        return self.given if self.message is None else text_of(message_json(self.message))
+        return self.given if self.message is None else text_of(self._as_json(self.message))
 
     @property
     def beginning(self) -> str:
         """The same with the name of its tool before it, for a line of a list."""
-        return self.given if self.message is None else _named_text(message_json(self.message))
+        return self.given if self.message is None else _named_text(self._as_json(self.message))
+
+    def _as_json(self, message: ModelMessage) -> Json:
+        return self.stored if self.stored is not None else message_json(message)
 
     @property
     def is_pinned(self) -> bool:
@@ -173,15 +182,6 @@ def kind_of(message: ModelMessage) -> Kind:
         delegated = any(getattr(part, "tool_name", "") == DELEGATE_TOOL for part in message.parts)
         return Kind.DELEGATION if delegated else Kind.TOOL_RESULT
     return Kind.SYSTEM if holds_system(message) else Kind.TOOL_RESULT
-
-
-def role_of(message: ModelMessage | None) -> str:
-    if message is None:
-        return "system"
-    if isinstance(message, ModelResponse):
-        return "assistant"
-    kind = kind_of(message)
-    return "system" if kind is Kind.SYSTEM else "tool" if answers_calls(message) and kind is not Kind.USER else "user"
 
 
 def text_of(message: Json) -> str:

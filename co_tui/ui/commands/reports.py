@@ -74,7 +74,7 @@ async def lens(host: CommandHost, arguments: str) -> None:
     if arguments:
         host.fail(f"/lens takes nothing, not {one_line(arguments, 40)!r}.")
     elif (session := host.session) is None:
-        host.say(NO_SESSION)
+        host.say("The session is not open yet; try again in a moment." if host.sessions.session_id else NO_SESSION)
     else:
         from co_tui.ui.commands.lens_desk import SessionDesk
         from co_tui.ui.screens.lens import LensScreen

@@ -143,6 +143,9 @@ class LensScreen(Dialog[Ref | None]):
         self.call_after_refresh(self._follow)  # first of all it is there
         self.set_interval(LOOK_EVERY_S, self._follow)
 
+    def on_resize(self) -> None:
+        self._show()
+
     @property
     def _list(self) -> LensList:
         return self.query_one(LensList)
@@ -217,8 +220,9 @@ class LensScreen(Dialog[Ref | None]):
         for name, label in names.items():
             line.append(f" {label} ", "reverse bold" if name == self._tab else "")
             line.append("  ")
-        under = self._policy or self._desk.policy
-        line.append(f"as if {under} governed" if self._policy else f"policy {under}", "dim")
+        under = f"as if {self._policy} governed" if self._policy else f"policy {self._desk.policy}"
+        if line.cell_len + len(under) <= self.size.width - 4:
+            line.append(under, "dim")
         self.query_one("#tabs", Static).update(line)
         self.query_one(KeyHints).show(*KEYS[self._tab])
 
