@@ -83,7 +83,7 @@ class Session:
                 recorder.listen(listener)
             lock = environment.store.claim(session_id)
             place = place_of(environment, model_handle.name, environment.settings.policy)
-            await recorder.record(SessionStart(**place), *await first_look(environment, window))
+            await recorder.record(SessionStart(**place), *await first_look(environment, model_handle.name, window))
             session = cls(environment, lock, recorder, model_handle, window)
         except BaseException:
             if lock is not None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from co_tui.agent.catalogue import EMBEDDED
 from co_tui.context.board_note import board_note
 from co_tui.context.count import Window
 from co_tui.events import BoardProgress, BoardShown, Fact, SessionError
@@ -17,9 +18,10 @@ from co_tui.store.context_board import BoardFailed, ContextBoard
 PRIVATE = "This session is private: nothing of it goes to the context board."
 
 
-async def first_look(environment: Environment, window: Window) -> tuple[Fact, ...]:
-    """What a new session logs of the board it begins with; nothing when there is none."""
-    if not environment.settings.board_tokens:
+async def first_look(environment: Environment, model: str, window: Window) -> tuple[Fact, ...]:
+    """What a new session logs of the board it begins with; nothing when there is none, or a model that would only be
+    confused by it."""
+    if not environment.settings.board_tokens or model == EMBEDDED:
         return ()
     board = environment.board
     try:

@@ -248,6 +248,21 @@ async def test_without_a_board_or_with_a_broken_one_sessions_begin_as_ever(home:
     env.store.close()
 
 
+async def test_the_embedded_model_is_told_nothing_of_it(home: Path) -> None:
+    model = Model()
+    env = environment_for(home, ScriptedModel(model.script, name="embedded"), ScriptedModel(model.script))
+    learn(env.board, "The port is 8080.")
+    for begins, goes_on in (("embedded", "scripted"), ("scripted", "embedded")):
+        session = await Session.start(env, begins)
+        await session.submit("Hello")
+        await session.switch_model(goes_on)
+        await session.submit("And on")
+        assert context_report(session.state)["board_entries"] == 0
+        await session.close()
+    assert [TAG in instructions for instructions, *_ in model.asked] == [False, False, True, False]
+    env.store.close()
+
+
 def test_the_oldest_are_left_out_when_there_is_no_room() -> None:
     learnings = [f"Number {n} is about function_{n} and its tests." for n in range(MOST_ENTRIES)]
     note = board_note(learnings, 1_000, 1_000_000)

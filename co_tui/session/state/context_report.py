@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from co_tui.agent.catalogue import EMBEDDED
 from co_tui.events.messages import pieces
 from co_tui.session.state.session_state import Entry, SessionState
 
@@ -11,13 +12,14 @@ from co_tui.session.state.session_state import Entry, SessionState
 def context_report(state: SessionState) -> dict[str, Any]:
     """The last measurement, with what the history is made of."""
     usage = state.usage
+    board = state.board if state.model != EMBEDDED else None  # which is told nothing
     roles, characters = _composition(state.history)
     return {
         "token_limit": usage.token_limit if usage else 0,
         "current_tokens": usage.current_tokens if usage else 0,
         "system_tokens": usage.system_tokens if usage else 0,
-        "board_tokens": state.board.tokens if state.board else 0,
-        "board_entries": state.board.entries if state.board else 0,
+        "board_tokens": board.tokens if board else 0,
+        "board_entries": board.entries if board else 0,
         "tool_definition_tokens": usage.tool_definition_tokens if usage else 0,
         "conversation_tokens": usage.conversation_tokens if usage else 0,
         "share": round(usage.share, 4) if usage else 0.0,
