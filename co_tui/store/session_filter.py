@@ -19,6 +19,12 @@ def filter_words(typed: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folded(storable_text(typed).replace("\0", " ")).split()))[:MOST_WORDS]
 
 
+def lets_through(typed: str, title: str, cwd: str) -> bool:
+    """Whether a filter lets a session through."""
+    text = filter_text(title, cwd)
+    return all(word in text for word in filter_words(typed))
+
+
 def filter_places(typed: str, text: str) -> list[tuple[int, int]]:
     """Where the words of a filter stand in a text: from which character to before which."""
     both = FoldedText(text)

@@ -106,7 +106,7 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         await type_text(pilot, "answer")
         assert "No title holds “answer”" in screen_text(app)
         await until(pilot, lambda: "Said in 4 sessions, newest first" in screen_text(app))
-        assert "Sessions · 4 of 4" in screen_text(app)
+        assert "Sessions · 4 of 4" in screen_text(app) and "^f fork" in screen_text(app)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "by relevance" in screen_text(app))
         await type_text(pilot, " swan")
@@ -121,6 +121,7 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         assert marked, "in the preview"
         await type_text(pilot, "qqq")
         await until(pilot, lambda: "Nothing found for “answer swanqqq”; esc clears." in screen_text(app))
+        assert "^f fork" not in screen_text(app), "no key for nothing"
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
         for odd in ('"', "*", "NEAR(", "a-b OR", "'; --", "漢字", "x" * 10_000):

@@ -19,6 +19,7 @@ from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
 from co_tui.store.housekeeping import TRASH_DAYS
 from co_tui.store.port import Store
+from co_tui.store.session_filter import lets_through
 from co_tui.store.values import SessionRow
 from co_tui.ui.formatting import folder
 from co_tui.ui.screens.session_choice import ChosenSession, SessionEditor
@@ -34,6 +35,8 @@ PAUSE_S: Final = 0.25
 LOOK_S: Final = 0.04
 """So long a session is highlighted before its preview is read: whoever runs through the list sees the heads."""
 TITLE_CHARS: Final = 200
+WITH_A_SESSION: Final = ("resume", "restore", "fork", "rename", "pin", "export", "delete")
+"""What is done with the highlighted one."""
 PUT_THERE: Final = "Deleted last"
 
 
@@ -161,8 +164,8 @@ class SessionsScreen(Screen[ChosenSession | None]):
     @property
     def _said_in(self) -> list[SessionRow]:
         """Sessions that hold what was typed, though not in their titles."""
-        known = {row.id for row in self._listed.rows}
-        return [hit.session for hit in self._found.hits if hit.session.id not in known] if self._found else []
+        hits = self._found.hits if self._found else ()
+        return [hit.session for hit in hits if not lets_through(self._typed, hit.session.title, hit.session.cwd)]
 
     @property
     def _more(self) -> str:
@@ -237,6 +240,8 @@ class SessionsScreen(Screen[ChosenSession | None]):
         """Keys for what cannot be done now are not shown."""
         if not self.is_mounted:
             return True
+        if action in WITH_A_SESSION and self.sessions.row is None:
+            return False
         if action in ("resume", "fork", "rename", "pin", "trash"):
             return not self._in_trash
         if action in ("restore", "sessions"):
