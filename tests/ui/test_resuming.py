@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from co_tui.events import CompactionComplete, Message, SessionStart, UsageInfo
 from co_tui.ui.widgets.gauge import Gauge
+from co_tui.ui.widgets.gauge_reading import GaugeReading
 from tests.support.provider import Provider
 from tests.support.screen import (
     answer,
@@ -114,15 +116,24 @@ async def test_a_session_whose_model_is_gone_goes_on_with_the_usual_one(home: Pa
 
 
 @pytest.mark.parametrize("policy", ["balanced", "cowagent"])
-async def test_the_gauge_is_right_from_the_first_frame(home: Path, provider: Provider, policy: str) -> None:
+async def test_the_gauge_is_right_from_its_first_frame(
+    home: Path, provider: Provider, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     launch = launch_for(home, provider, session_id="s-1", environ={"CO_TUI_POLICY": policy})
     say(home, "s-1", "how full?", cwd=str(launch.cwd), policy=policy)
-    async with running(launch, ready=False) as (app, pilot):
-        first = app.chat.query_one(Gauge).reading
-        assert first.percent == "50 %" and "50 %" in screen_text(app)
-        await until(pilot, lambda: app.controller.session is not None)
-        now = app.chat.query_one(Gauge).reading
-        assert now._replace(turns=0) == first._replace(turns=0) and first.summary_cost == 0.03
+    painted: list[GaugeReading] = []
+    render = Gauge.render
+
+    def watched(gauge: Gauge) -> Text:
+        painted.append(gauge.reading)
+        return render(gauge)
+
+    monkeypatch.setattr(Gauge, "render", watched)
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: app.controller.session is not None and painted)
+        assert "50 %" in screen_text(app)
+    told = {(each.percent, each.amount, each.marks, each.cost, each.summary_cost) for each in painted}
+    assert len(told) == 1 and painted[0].percent == "50 %" and painted[0].summary_cost == 0.03
 
 
 async def test_a_session_chosen_in_the_app_goes_on_under_its_own_policy(home: Path, provider: Provider) -> None:
