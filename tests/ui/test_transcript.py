@@ -23,6 +23,13 @@ LOOK = Look(palette_of(DARK))
 
 
 class Shell(App[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clicked: list[str] = []
+
+    def on_transcript_link_clicked(self, event: Transcript.LinkClicked) -> None:
+        self.clicked.append(event.address)
+
     def compose(self) -> ComposeResult:
         yield Transcript()
 
@@ -226,3 +233,14 @@ def test_no_text_is_lost_in_cutting(text: str) -> None:
     assert [word for word in joined.split() if word.isalnum()] == [
         word for line in text.split("\n") if not line.startswith("```") for word in line.split() if word.isalnum()
     ]
+
+
+async def test_clicking_a_link_opens_nothing_but_says_where_it_goes() -> None:
+    async with shell([Block("reply", "see [the docs](https://docs.example/a) there")]) as (app, transcript, pilot):
+        row = next(y for y, line in enumerate(lines(transcript)) if "the docs" in line)
+        await pilot.click(Transcript, offset=(6, row))
+        await until(pilot, lambda: app.clicked)
+        assert app.clicked == ["https://docs.example/a"]
+        await pilot.click(Transcript, offset=(1, row))
+        await pilot.pause()
+        assert len(app.clicked) == 1
