@@ -127,6 +127,14 @@ async def test_finding_counts_marks_and_goes_both_ways_while_typing(home: Path, 
         await until(pilot, lambda: "nothing found" in screen_text(app))
         await pilot.press("escape")
         assert not app.chat.query(FindBar) and app.chat.prompt.has_focus and not app.chat.transcript.search.needle
+        provider.default = Reply(text="slow words " * 400, delay_s=0.01)
+        app.chat.prompt.insert("talk")
+        await pilot.press("enter")
+        await until(pilot, lambda: "slow" in transcript_text(app))
+        await marked(app, pilot, "escape")
+        assert app.chat.prompt.has_focus and app.controller.busy, "who leaves the chat does not stop the turn"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
 
 
 async def test_what_is_not_loaded_yet_is_found_and_counted_however_fast_one_types(home: Path) -> None:

@@ -227,15 +227,15 @@ class ChatScreen(ChatRequests):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys for what cannot be done now are not shown."""
         if action == "stop":
-            return (self._status.busy or self._is_compacting) and not self._has_list_or_search
+            return (self._status.busy or self._is_compacting) and not self._has_something_to_close
         if action == "back":
-            return self._has_list_or_search or self.has_class("-drawer") or not self.prompt.has_focus
+            return self._has_something_to_close or self.has_class("-drawer") or not self.prompt.has_focus
         return True
 
     @property
-    def _has_list_or_search(self) -> bool:
+    def _has_something_to_close(self) -> bool:
         """What is closed before anything is stopped."""
-        return self._is_offering or self._finding is not None
+        return self._is_offering or self._finding is not None or self.transcript.has_focus
 
     @property
     def _is_compacting(self) -> bool:
