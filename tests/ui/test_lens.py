@@ -93,8 +93,9 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(home: Pat
 async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: Path, provider: Provider) -> None:
     async with looking(home, provider, (60, 16), dark=False) as (app, pilot):
         lines = app.screen.query_one(LineList)
-        assert max(map(len, screen_text(app).splitlines())) <= 60 and "goes next" in screen_text(app)
         await pilot.press("home", "down", "down")
+        seen = screen_text(app)
+        assert max(map(len, seen.splitlines())) <= 60 and "goes next" in seen and "esc back" in seen
         session = app.controller.session
         assert session is not None
         before = lines.scroll_offset
