@@ -24,6 +24,7 @@ SOURCE_COLUMNS: Final = 64
 """From this width of the list on there is room to tell where a value comes from."""
 
 LONG_VALUE: Final = 30
+MANY_CHOICES: Final = 8
 IN_THE_FILE: Final = ("mcp_servers", "hooks")
 """Too much for one line."""
 
@@ -147,6 +148,8 @@ class SettingsScreen(Screen[None]):
 
     @on(OptionList.OptionHighlighted, "#groups")
     def _group_chosen(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option_id == self._group:
+            return  # the first one, which nobody chose
         self._group = next(group for group in GROUPS if group == event.option_id)
         self.filter.value = ""
         self.remove_class("-filtering")
@@ -288,9 +291,9 @@ def _about(row: SettingRow, *, whole: bool) -> Text:
     if whole:
         told.append(f"{row.name} = {one_line(row.value, 300)}\n", "bold")
     told.append(row.sentence)
-    told.append(f"\nAllowed: {row.allowed}.", "dim")
-    origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
-    told.append(f"\n{'This is the default.' if row.source == 'default' else origin}", "dim")
     if row.unused:
         told.append(f"\n{row.unused[0].upper()}{row.unused[1:]}.", "bold")
-    return told
+    origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
+    told.append(f"\n{'This is the default.' if row.source == 'default' else origin}", "dim")
+    listed = f"one of {len(row.choices)} words, which enter lists"
+    return told.append(f"\nAllowed: {listed if len(row.choices) > MANY_CHOICES else row.allowed}.", "dim")
