@@ -106,7 +106,7 @@ class Settings(Governing):
     retention_days: Annotated[
         int,
         whole_number(0, 36_500, "keeps sessions for ever"),
-        About("files", "Sessions older than this move to the trash."),
+        About("files", "Sessions not used for so many days go into the trash, but for pinned and open ones."),
     ] = 0
     daily_memory: Annotated[
         str,
