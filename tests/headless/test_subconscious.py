@@ -1,8 +1,10 @@
 """What a session taught goes to the board, by a command or by itself once the session is left."""
 
 import json
-import time
+import threading
+from dataclasses import replace
 
+from co_tui.session import board_process
 from co_tui.session.checkout import repository_branch_of
 from co_tui.store.context_board import ContextBoard
 from tests.support.command import Command
@@ -42,14 +44,16 @@ def test_a_stored_session_is_learnt_from(served_here: Here, provider: Provider) 
     assert sum(each["tokens"] for each in seen) == total["total_tokens"]
 
 
-def test_a_session_that_is_left_teaches_by_itself_and_nobody_waits(served: Command, provider: Provider) -> None:
+def test_a_session_that_is_left_teaches_by_itself_and_nobody_waits(served_here: Here, provider: Provider) -> None:
     provider.window = 32_000
-    served.environ["CO_TUI_BOARD_UPDATES"] = "on"
-    assert served("run", "-p", "We test with uv.").code == 0
+    served_here.environ["CO_TUI_BOARD_UPDATES"] = "on"
+    assert served_here("run", "-p", "We test with uv.").code == 0
     assert len(provider.requests) == 1, "too little was said to learn from"
-    provider.script = [Reply(), *LEARNS]
-    assert served("run", "--continue", "-p", "Always.").code == 0
-    until = time.monotonic() + 60
-    while not on_board(served) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert on_board(served) == ["Tests run with uv."]
+    held = threading.Event()
+    provider.script = [Reply(), replace(LEARNS[0], until=held), LEARNS[1]]
+    assert served_here("run", "--continue", "-p", "Always.").code == 0
+    (process,) = board_process._started
+    assert process.poll() is None and not on_board(served_here), "it runs on after the command has ended"
+    held.set()
+    assert process.wait(60) == 0
+    assert on_board(served_here) == ["Tests run with uv."]

@@ -1,10 +1,13 @@
 """What leaves the context is found in the day's memory: by whoever reads the file, and by the model."""
 
 import json
+from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo
 
 from co_tui.agent.redact import HIDDEN
 from co_tui.events import MemoryWritten
@@ -15,7 +18,7 @@ from co_tui.settings import Settings, load
 from co_tui.store.daily_memory import DailyMemory
 from co_tui.store.memory_text import MemoryEntry
 from tests.support.compacting import TOO_MUCH, look, looking, successes, texts
-from tests.support.environments import ScriptedModel, environment_for, facts, says
+from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import GOOD, served_environment, talk, talking
 
@@ -159,9 +162,15 @@ async def test_the_search_is_offered_only_where_it_is_of_use(
 ) -> None:
     if words:
         remember(home, words)
-    environment = environment_for(home, ScriptedModel(says("Hi."), takes_tools=takes_tools), **settings)
+    tools: list[str] = []
+
+    async def script(_: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        tools.extend(tool.name for tool in info.function_tools)
+        yield "Hi."
+
+    environment = environment_for(home, ScriptedModel(script, takes_tools=takes_tools), **settings)
     session = await Session.start(environment, "scripted")
     await session.submit("Hello")
-    assert ("search_memory" in [tool.name for tool in session.scaffold.tools]) is offered
+    assert ("search_memory" in tools) is offered
     await session.close()
     environment.store.close()
