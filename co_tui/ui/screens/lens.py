@@ -1,8 +1,8 @@
 """The context lens: the next request, message by message; the same under other policies; and what left the context."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import ClassVar, Final, Protocol
+from collections.abc import Coroutine, Sequence
+from typing import Any, ClassVar, Final, Protocol
 
 from rich.style import Style
 from rich.text import Text
@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from co_tui.context.marks import marks
 from co_tui.events import Ref
-from co_tui.inert import inert
+from co_tui.inert import inert, one_line
 from co_tui.lab.outlook import PolicyOutlook, outlook
 from co_tui.session.lens.look import LensSource, look
 from co_tui.session.lens.messages import Kind, Lens, LensMessage
@@ -156,10 +156,18 @@ class LensScreen(Dialog[Ref | None]):
         """Look again when something has happened."""
         if self._desk.version is not self._version:
             self._version = self._desk.version
-            self.run_worker(self._look(), group="lens", exclusive=True, exit_on_error=False)
+            self.run_worker(self._attempt(self._look()), group="lens", exclusive=True)
             self._outlooks.clear()
             if self._tab == "policies":
                 self._compare()
+
+    async def _attempt(self, work: Coroutine[Any, Any, None]) -> None:
+        """A worker's exception would otherwise vanish, or end the app."""
+        try:
+            await work
+        except Exception as error:
+            words = f"The next request cannot be shown: {type(error).__name__}: {one_line(str(error), 200)}"
+            self.notify(words, severity="error", markup=False)
 
     async def _look(self) -> None:
         source = self._desk.source(self._policy)
@@ -173,7 +181,7 @@ class LensScreen(Dialog[Ref | None]):
         self._show()
 
     def _compare(self) -> None:
-        self.run_worker(self._look_through_all(), group="policies", exclusive=True, exit_on_error=False)
+        self.run_worker(self._attempt(self._look_through_all()), group="policies", exclusive=True)
 
     async def _look_through_all(self) -> None:
         for name in self._desk.policies:

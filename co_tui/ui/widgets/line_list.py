@@ -62,14 +62,14 @@ class LineList(ScrollView, can_focus=True):
     def __len__(self) -> int:
         return self._count
 
-    def show(self, count: int, line_of: LineOf, key_of: KeyOf, *, known: KeyOf | None = None) -> None:
-        """Show other lines; `known` tells where a key of the lines before is now, or None."""
+    def show(self, count: int, line_of: LineOf, key_of: KeyOf) -> None:
+        """Show other lines."""
         was_last = self.chosen >= self._count - 1
         key = self._key_of(self.chosen) if self._count and self.chosen < self._count else None
         offset = self.chosen - round(self.scroll_y)
         self._count, self._line_of, self._key_of = count, line_of, key_of
         self.virtual_size = Size(self.scrollable_content_region.width, count)
-        place = next((n for n in range(count) if key_of(n) == key), None) if key is not None and not was_last else None
+        place = self._place_of(key) if key is not None and not was_last else None
         chosen = count - 1 if place is None and was_last else place if place is not None else self.chosen
         self.set_reactive(LineList.chosen, max(0, min(chosen, count - 1)))
         if place is not None:
@@ -78,6 +78,12 @@ class LineList(ScrollView, can_focus=True):
             self._see_chosen()
         self.refresh()
         self.post_message(self.Chosen(self, self.chosen))
+
+    def _place_of(self, key: Hashable) -> int | None:
+        """Mostly where it was: lines come at the end."""
+        if self.chosen < self._count and self._key_of(self.chosen) == key:
+            return self.chosen
+        return next((place for place in range(self._count) if self._key_of(place) == key), None)
 
     def validate_chosen(self, place: int) -> int:
         return max(0, min(place, self._count - 1))
