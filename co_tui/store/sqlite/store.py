@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from co_tui.paths import Paths
 from co_tui.store.prompt_drafts import PromptDraftFiles
-from co_tui.store.sqlite.schema import outdated_bytes
+from co_tui.store.sqlite.schema import bytes_to_write_anew
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.lock import SessionLockFile
@@ -40,7 +40,7 @@ class SqliteStore:
 
         For a new process only: it looks at the file beside SQLite.
         """
-        size = outdated_bytes(self._database)
+        size = bytes_to_write_anew(self._database)
         if size >= WORTH_TELLING_BYTES:
             tell(f"Your sessions are brought into the form of this version, once. With {size // 1_000_000:,} MB this "
                  "takes some minutes; nothing is lost when it is interrupted.")  # fmt: skip
