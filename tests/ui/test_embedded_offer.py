@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.errors import ModelUnusable
+from co_tui.ui.screens.chat import WELCOME
+from co_tui.ui.widgets.title_line import EMBEDDED_WORDS
 from tests.support.installed import without_the_embedded_model
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
 
@@ -44,3 +46,9 @@ async def test_it_is_offered_once_and_fetched_beside_the_conversation(
         await pilot.press("tab", "escape")  # "hi" is in the prompt again, so that it does not take the keys by itself
         await until(pilot, lambda: "/fetch brings the embedded model later" in transcript_text(app))
     assert "embedded-model-offered" in (home / "state" / "hints.json").read_text()
+
+
+def test_the_first_screen_fits_the_smallest_terminal() -> None:
+    assert len(EMBEDDED_WORDS[-1]) <= 58 and "F6" in EMBEDDED_WORDS[-1]
+    lines = WELCOME.splitlines()
+    assert len(lines) <= 7 and max(map(len, lines)) <= 53

@@ -40,13 +40,11 @@ TALL_ROWS, ROOMY_ROWS = 22, 28
 """Below the first the gauge leaves room for the timeline; from the second on it shows the last turns, too."""
 WELCOME = (
     "Ask anything; Enter sends. For example:\n"
-    "\n"
     "  Explain what a context window is\n"
-    "  What does @README.md say?      @ names a file\n"
-    "  !git status                    ! runs a command of yours\n"
+    "  What does @README.md say?     @ names a file\n"
+    "  !git status                   ! runs your command\n"
     "\n"
-    "F1 help   F2 earlier sessions   F6 who answers   Ctrl+P everything\n"
-    "The gauge tells how full the context is, the timeline what became of it."
+    "F1 help  F2 sessions  F6 model  Ctrl+P everything"
 )
 
 

@@ -10,6 +10,12 @@ from textual.widgets import Static
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
 from co_tui.inert import one_line
 
+EMBEDDED_WORDS = (
+    f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). F6 chooses another.",
+    f"Embedded model {EMBEDDED_LABEL} (offline). F6 chooses another.",
+)
+"""How to choose another is told at every width."""
+
 
 class TitleFacts(NamedTuple):
     """What the line tells."""
@@ -38,10 +44,8 @@ class TitleLine(Static):
         room = max(0, self.app.size.width - 2)
         line = _line(facts, room)
         if facts.model == EMBEDDED:
-            told = Text(f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). F6 chooses another.")
-            told.truncate(room, overflow="ellipsis")
             line.append("\n")
-            line.append(told.plain, muted)
+            line.append(next((words for words in EMBEDDED_WORDS if len(words) <= room), EMBEDDED_WORDS[-1]), muted)
         self.update(line)
 
 
