@@ -11,7 +11,7 @@ from co_tui.store.port import Reading, Store
 from co_tui.store.values import Preview, SessionRow
 
 T = TypeVar("T")
-FIRST_PAGE: Final = 200
+FIRST_PAGE: Final = 100
 MOST_HITS: Final = 100
 PREVIEW_HITS: Final = 6
 

@@ -66,6 +66,9 @@ class SessionList(ScrollView, can_focus=False):
         super().__init__()
         self._lines: Sequence[SessionLine] = ()
         self._marks = ListMarks()
+        self._strips: dict[tuple[int, bool, int], Strip] = {}
+        """What was drawn, by line, whether it is highlighted, and width."""
+        self._styles: dict[str, Style] = {}
 
     @property
     def row(self) -> SessionRow | None:
@@ -76,6 +79,7 @@ class SessionList(ScrollView, can_focus=False):
     def show(self, lines: Sequence[SessionLine], marks: ListMarks, keep: str = "") -> None:
         """Other lines; the session with the id `keep` stays highlighted when it is among them, else the first is."""
         self._lines, self._marks = lines, marks
+        self._strips.clear()
         self.virtual_size = Size(0, len(lines))
         places = {line.row.id: place for place, line in reversed(list(enumerate(lines))) if line.row is not None}
         place = places.get(keep, min(places.values(), default=None))
@@ -127,21 +131,33 @@ class SessionList(ScrollView, can_focus=False):
 
     # How it looks
 
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+        self._styles.clear()
+
     def render_line(self, y: int) -> Strip:
         place, width = y + self.scroll_offset.y, self.scrollable_content_region.width
-        base = self.rich_style
         if place >= len(self._lines):
-            return Strip.blank(width, base)
-        line = self._lines[place]
+            return Strip.blank(width, self.rich_style)
+        drawn = (place, place == self.highlighted, width)
+        if drawn not in self._strips:
+            self._strips[drawn] = self._drawn(self._lines[place], width, highlighted=drawn[1])
+        return self._strips[drawn]
+
+    def _drawn(self, line: SessionLine, width: int, *, highlighted: bool) -> Strip:
+        base = self.rich_style
         text = self._heading(line.heading) if line.row is None else self._session(line.row, line.when, width)
-        if place == self.highlighted:
+        if highlighted:
             base += self._style("cursor")
             text = Text.assemble(("▌", self._style("sign")), text[1:])
-        segments = [segment for segment in text.render(self.app.console) if segment.text != "\n"]
+        segments = list(text.render(self.app.console))
         return Strip(segments).adjust_cell_length(width).apply_style(base)
 
     def _style(self, part: str) -> Style:
-        return self.get_component_rich_style(f"session-list--{part}", partial=True)
+        if part not in self._styles:
+            self._styles[part] = self.get_component_rich_style(f"session-list--{part}", partial=True)
+        return self._styles[part]
 
     def _heading(self, words: str) -> Text:
         return Text.assemble((f" {words}", self._style("heading")), no_wrap=True)
