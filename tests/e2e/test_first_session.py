@@ -77,9 +77,10 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.type("/settings")
     terminal.press("Enter")
     terminal.wait("answering", "From the environment")
-    press(terminal, "/")
+    terminal.press("/")
+    terminal.wait("Filter by words")
     terminal.type("policy")
-    terminal.wait("balanced", gone="base_url", seconds=30)
+    terminal.wait("balanced", gone="base_url")
     press(terminal, "Escape", "Escape")
     terminal.wait("Write a message")
 
