@@ -44,6 +44,7 @@ class RunningWork:
         self._other: UserCommand | BoardUpdate | None = None
         """What the user asked for that is no turn."""
         self._stop_next = False
+        self._leaving = False
 
     @property
     def _runtime(self) -> Runtime:
@@ -62,6 +63,7 @@ class RunningWork:
 
     def stop(self, *, leaving: bool = False) -> bool:
         """Stop what runs, keeping what came; what waits behind it is held. False when nothing runs."""
+        self._leaving |= leaving
         if (running := self.turn or self._other) is not None:
             running.interrupt(leaving=leaving)
             self._queue.hold()
@@ -92,7 +94,8 @@ class RunningWork:
             await self._factory.compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
             self.title.after_turn(runtime)
-        await self._runtime.history.report_next()
+        if not self._leaving:  # then that it was interrupted is the last to be told
+            await self._runtime.history.report_next()
         return outcome
 
     async def go_on(self) -> Outcome | None:

@@ -36,7 +36,7 @@ def write(key: str, value: str, paths: Paths, present: Settings | None = None) -
         raise SettingsError(f"{wrong[0]} Nothing was written.")
     if key == "policy" and policy_file(str(kept), paths) is None:
         raise SettingsError(f"policy = {shown(value)} is not allowed: one of {', '.join(policy_names(paths))}.")
-    _put(key, kept, paths.config_file)
+    _put(key, str(kept) if isinstance(kept, ByWindow) else kept, kept, paths.config_file)
     return kept
 
 
@@ -47,7 +47,7 @@ def _write_key(action: str, key: str, paths: Paths) -> object:
     others = {name: each for name, each in table.items() if name != action} if isinstance(table, Mapping) else {}
     kept = check("keys", others if key == DEFAULT else {**others, action: key})
     assert isinstance(kept, Mapping)
-    _put("keys", {name: each or NO_KEY for name, each in kept.items()}, paths.config_file)
+    _put("keys", {name: each or NO_KEY for name, each in kept.items()}, kept, paths.config_file)
     return kept.get(action, DEFAULT) or NO_KEY
 
 
@@ -77,9 +77,12 @@ def _file(file: Path) -> tuple[str, dict[str, Any]]:
         raise SettingsError(f"{error} Mend it first; nothing was written.") from None
 
 
-def _put(key: str, kept: object, file: Path) -> None:
+def _put(key: str, written: object, kept: object, file: Path) -> None:
+    """Write a value so that it is read as `kept`. Raises `SettingsError`."""
     text, before = _file(file)
-    _save(file, text if _says(before, key, kept) else _changed(text, before, key, kept, file))
+    if not _says(before, key, kept):
+        text = _changed(text, before, key, written, kept, file)
+    _save(file, text)
 
 
 def _save(file: Path, text: str) -> None:
@@ -89,12 +92,12 @@ def _save(file: Path, text: str) -> None:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}.") from None
 
 
-def _changed(text: str, before: dict[str, Any], key: str, kept: object, file: Path) -> str:
+def _changed(text: str, before: dict[str, Any], key: str, written: object, kept: object, file: Path) -> str:
     """The file's text with the key set and all else the same. Raises `SettingsError`."""
     from co_tui.settings.toml_text import with_key  # takes long to load, and most runs write nothing
 
     try:
-        changed = with_key(text, key, str(kept) if isinstance(kept, ByWindow) else kept)
+        changed = with_key(text, key, written)
         after = parsed(changed, file)
         if _says(after, key, kept) and before | {key: None} == after | {key: None}:
             return changed
@@ -106,7 +109,7 @@ def _changed(text: str, before: dict[str, Any], key: str, kept: object, file: Pa
 def _says(table: Mapping[str, object], key: str, kept: object) -> bool:
     """Whether the table gives the key that value, however it is spelled."""
     try:
-        return key in table and check(key, table[key]) == check(key, kept)
+        return key in table and check(key, table[key]) == kept
     except SettingsError:
         return False
 

@@ -197,7 +197,7 @@ async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session
     provider.script = [Reply(status=400, body=error(f"{'x' * before} {PLAIN_KEY} {'y' * 100}"))]
     await session.submit("hi")
     (told,) = facts(list(session.state.timeline), SessionError)
-    assert PLAIN_KEY[:2] not in told.what and told.what.endswith("…")
+    assert PLAIN_KEY[:2] not in told.what and "… If it stays so, choose another" in told.what
 
 
 @pytest.mark.parametrize("body", ["[" * 30_000, '{"error":' * 30_000, '{"error":' * 900 + "1" + "}" * 900])
@@ -205,7 +205,7 @@ async def test_an_error_nested_without_end_is_told(body: str, session: Session, 
     provider.script = [Reply(status=400, body=body)]
     assert await session.submit("hi") is Outcome.FAILED
     (told,) = facts(list(session.state.timeline), SessionError)
-    assert told.kind == "rejected" and len(told.what) < 500
+    assert told.kind == "rejected" and len(told.what) <= 500
     assert await session.submit("again") is Outcome.DONE
 
 

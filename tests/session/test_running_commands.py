@@ -154,7 +154,7 @@ async def test_the_model_is_told_how_long_a_command_may_take(folder: Path, home:
     environment = working_in(folder, home, model, LET, command_timeout_s=75)
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    (tool,) = [tool for tool in session.scaffold.tools if tool.name == "run_command"]
+    (tool,) = [tool for tool in session.history.scaffold.tools if tool.name == "run_command"]
     assert "default, and at most: 75" in json.dumps(tool.parameters_json_schema)
     await left(environment, session)
 

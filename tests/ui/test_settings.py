@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from textual.widgets import OptionList, Static
+from textual.events import Key
+from textual.widgets import Input, OptionList, Static
 
 from co_tui.settings import GROUPS, load, rules, unused
 from co_tui.ui.app import CoTui
@@ -35,9 +36,10 @@ async def test_settings_are_found_changed_in_place_and_taken_back(home: Path, pr
         await until(pilot, lambda: "Who answers" in screen_text(app))
         assert all(group in screen_text(app) for group in GROUPS) and "From the environment" in screen_text(app)
 
-        await pilot.press("slash")
-        await type_text(pilot, "retries")
+        for key in ("slash", *"retries"):  # in one burst
+            app.post_message(Key(key, "/" if key == "slash" else key))
         await until(pilot, lambda: "max_retries" in screen_text(app) and "base_url" not in screen_text(app))
+        assert app.screen.query_one("#filter", Input).value == "retries"
         await pilot.press("enter", "enter")
         await pilot.press("backspace")
         await type_text(pilot, "99\n")

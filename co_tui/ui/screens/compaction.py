@@ -6,6 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
+from textual.theme import Theme
 from textual.widgets import Input, OptionList, Static, TabbedContent, TabPane
 
 from co_tui.events import CompactionComplete, Event, Ref
@@ -88,6 +89,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     def on_mount(self) -> None:
         self.query_one("#summary VerticalScroll").focus()
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
     def on_resize(self) -> None:
         """As high as the fullest tab needs, so that it does not jump from tab to tab."""
@@ -106,6 +108,9 @@ class CompactionScreen(Dialog[DetailWish | None]):
         self.query_one(TabbedContent).active = name
         inside = {"replaced": "#replaced-list", "kept": "#kept-list"}.get(name, f"#{name} VerticalScroll")
         self.query_one(inside).focus()
+
+    def _theme_changed(self, theme: Theme) -> None:
+        self.query_one(InertMarkdown).set_look(Look(palette_of(theme)))
 
     def action_search(self) -> None:
         self.query_one(TabbedContent).active = "replaced"

@@ -45,7 +45,8 @@ class SettingsScreen(Screen[None]):
     CSS_PATH = "settings.tcss"
     AUTO_FOCUS = "#rows"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/"),
+        # Before the list sees the key: what is typed right behind it is for the filter.
+        Binding("slash", "filter", "Filter", priority=True, key_display="/"),
         Binding("backspace", "take_back", "Default", key_display="backspace"),
         Binding("left", "groups", "Groups", show=False),
         Binding("right", "rows", "Values", show=False),
@@ -94,6 +95,8 @@ class SettingsScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a value is being changed, keys are for that."""
+        if action == "filter" and self.filter.has_focus:
+            return False
         return not self._edited or action not in ("filter", "take_back", "groups", "rows")
 
     # What is shown
@@ -169,7 +172,7 @@ class SettingsScreen(Screen[None]):
 
     def action_filter(self) -> None:
         self.add_class("-filtering")
-        self.filter.focus()
+        self.set_focus(self.filter)
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:

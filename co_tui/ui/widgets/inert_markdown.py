@@ -22,6 +22,10 @@ class InertMarkdown(Widget):
         self._lines: tuple[int, Prose] | None = None
         """Laid out for a width."""
 
+    def set_look(self, look: Look) -> None:
+        self._look, self._lines = look, None
+        self.refresh()
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(1, len(self._at(width)))
 

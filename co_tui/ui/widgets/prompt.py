@@ -34,7 +34,7 @@ class Prompt(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         # Ordinary terminals send Enter and Ctrl+J as different bytes; Shift+Enter only where the terminal tells.
         *command_table.bindings("prompt"),
-        Binding("shift+enter", "newline", "Newline", show=False),
+        Binding("shift+enter", "newline", show=False),  # help tells it with the other
     ]
 
     class Submitted(Message):

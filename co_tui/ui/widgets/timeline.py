@@ -82,6 +82,7 @@ class Timeline(OptionList):
 
     def add(self, event: Event) -> None:
         was_at_end = self._is_at_end
+        at_newest = was_at_end and self.highlighted == len(self._drawn) - 1
         kind = self._log.add(event)
         if kind is None:
             return
@@ -91,6 +92,8 @@ class Timeline(OptionList):
             self._drawn = range(self._drawn.start, self._drawn.stop + 1)
             self.add_option(self._option(event))
         self._tell_hidden()
+        if self.has_focus and at_newest:  # whoever reads the newest sees what comes behind it, too
+            self.scroll_end(animate=False, immediate=False)
         self.see_newest()
 
     def see_newest(self) -> None:
@@ -154,7 +157,7 @@ class Timeline(OptionList):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._draw_again()
+        self.call_next(self._draw_again)  # the styles of its parts follow only now
 
     def _draw_again(self) -> None:
         """Entries are wrapped for a width, in the colours of a theme."""

@@ -113,7 +113,7 @@ def words_of(fact: Fact) -> str:
         case SessionError():
             return f"{trouble_of(fact)}\n{_line(fact.outcome)}"
         case SessionInterrupted():
-            return _line(fact.what)
+            return _line(fact.what) or "interrupted"
         case Occurrence():
             return f"{_line(fact.what)}\n{_line(fact.outcome)}"
         case Unknown():
