@@ -56,10 +56,7 @@ def cleaned(reply: str) -> str:
     lines = [line for line in reply.strip().splitlines() if line.strip()]
     if not lines:
         return ""
-    title = re.sub(
-        r"^(title|titel|titre|título|标题|タイトル)\s*[:\uff1a]\s*", "", _bare(lines[0]), flags=re.IGNORECASE
-    )
-    title = one_line(_bare(title), MOST_CHARS + 1)
+    title = one_line(_bare(_LABEL.sub("", _bare(lines[0]))), MOST_CHARS + 1)
     return "" if len(title) > MOST_CHARS or len(title.split()) > MOST_WORDS else title
 
 

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
-from co_tui.paths import PROJECT_FILE
 from co_tui.session.clean_up import policy_that_says_so
 from co_tui.session.wording import told_clean_up
 from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
@@ -13,14 +12,7 @@ from co_tui.store.values import SessionRow
 def prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
     """Put what was not used for `retention_days` into the trash, and delete what was there too long; or tell which."""
     days = context.loaded.settings.retention_days
-    # A folder that nobody trusted may name a policy: that governs sessions under it, not all others.
-    named_by_folder = context.loaded.origins["policy"].source.endswith(PROJECT_FILE)
-    what = due(
-        context.store,
-        retention_days=days,
-        policy=policy_that_says_so(context.loaded) if named_by_folder else "",
-        now=datetime.now(UTC),
-    )
+    what = due(context.store, retention_days=days, policy=policy_that_says_so(context.loaded), now=datetime.now(UTC))
     done = what if dry_run else clean_up(context.store, what)
     _list(done, as_json=as_json)
     if not days:

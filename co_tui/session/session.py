@@ -118,7 +118,7 @@ class Session:
             await session._recorder.record(SessionResume(**place))
             await session._switcher.record_model_change(state.model, before)
             await session._editor.restore(session._runtime.history)
-            if session.state.usage is not None and session.state.model != state.model:
+            if session._is_measured_otherwise(state):
                 await session._runtime.history.report_now()
         except BaseException:
             lock.release()
@@ -126,6 +126,13 @@ class Session:
                 await model_handle.close()
             raise
         return session
+
+    def _is_measured_otherwise(self, before: SessionState) -> bool:
+        """Whether the context was measured for another model, policy or window than it has now."""
+        if before.usage is None:
+            return False
+        now = (self.state.model, self.state.policy, self.history.governor.window.tokens)
+        return now != (before.model, before.policy, before.usage.token_limit)
 
     async def fork(self, upto: int | None = None) -> str:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""

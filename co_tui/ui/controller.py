@@ -183,6 +183,8 @@ class SessionController:
         if session_id:
             self._show_replayed(session.resumed_from)
         self.session, self._session_id = session, session.id
+        if not session_id:
+            self._drafts.save_soon(self.chat.prompt.whole)  # what was written meanwhile is this session's draft now
         self._host.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
         if session.state.pending:
             self.sender.go_on(session)

@@ -54,6 +54,12 @@ def test_pruning_tells_first_and_leaves_what_is_pinned(talks: Here, monkeypatch:
     assert len(talks("sessions", "--prune", "--json").objects) == 1 and ids(talks, "--trash") == ["old", "older"]
 
 
+def test_what_a_policy_says_holds_for_its_own_sessions(talks: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_TUI_POLICY", "cowagent")
+    dry = talks("sessions", "--prune", "--dry-run", "--json")
+    assert [row["id"] for row in dry.objects] == ["older"]
+
+
 def test_wrong_options_are_told(talks: Here) -> None:
     for wrong in (["--dry-run"], ["--prune", "--trash"], ["--restore"]):
         done = talks("sessions", *wrong)

@@ -147,6 +147,39 @@ async def opened(home: Path, model: Asked, settings: Settings, window: int = 60_
         environment.store.close()
 
 
+@pytest.mark.parametrize(("settings", "window"), [(LOADED["co-cli"], 60_000), (LOADED["off"], 20_000)])
+async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
+    home: Path, settings: Settings, window: int
+) -> None:
+    model = Asked()
+    async with opened(home, model, LOADED["off"]) as session:
+        await said(session, "read it", "What else?")
+    environment = environment_for(home, ScriptedModel(model.script, window=window), tools=[read_large])
+    environment.settings = settings
+    resumed = await Session.resume(environment, session.id)
+    agrees(resumed, lens := lens_of(resumed))
+    assert lens.total_json()["limit_tokens"] == window
+    await said(resumed, "And now?")
+    assert plain([each.message for each in lens.messages]) == plain(model.requests[-1])[:-1]
+    await resumed.close()
+    environment.store.close()
+
+
+async def test_tools_that_only_a_compaction_brings_are_foreseen(home: Path) -> None:
+    environment = environment_for(home, ScriptedModel(Asked().script, window=60_000))
+    environment.settings = LOADED["balanced"]
+    session = await Session.start(environment, "scripted")
+    await said(session, *(f"Tell me about src/module_{n}.py " * 40 for n in range(6)))
+    await session.compact()
+    foreseen = session.state.usage
+    await said(session, "And now?")
+    sent = session.state.usage
+    assert foreseen is not None and sent is not None
+    assert foreseen.tool_definition_tokens == sent.tool_definition_tokens > 0
+    await session.close()
+    environment.store.close()
+
+
 async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Path) -> None:
     model, alone = Asked(), LOADED["balanced"].but(compaction="none", recollection_share=0.0)
     async with opened(home, model, alone, window=2_000) as session:

@@ -81,6 +81,7 @@ async def test_without_a_model_for_it_the_prompt_is_the_title(home: Path, titler
     [
         ("Fixing the login test", "Fixing the login test"),
         ("**Title:** `Login fix`.", "Login fix"),
+        ("**Title**: Fixing the parser", "Fixing the parser"),
         ("\n\n“Boote bauen”\n", "Boote bauen"),
         ("标题：登录修复", "登录修复"),
         ("", ""),

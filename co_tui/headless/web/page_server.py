@@ -96,8 +96,10 @@ class PageServer(Server):
             await served.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
             await self._process_messages(socket, served)
         finally:
-            await served.stop()
-            del self._open[served]
+            try:
+                await served.stop()
+            finally:
+                del self._open[served]
         return socket
 
 

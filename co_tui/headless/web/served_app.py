@@ -88,6 +88,8 @@ class ServedApp(AppService):
         try:
             await asyncio.wait_for(self._leave(self._process, self._task), LEAVING_S)
         except TimeoutError:
+            return
+        finally:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()

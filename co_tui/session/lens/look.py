@@ -114,6 +114,8 @@ def _told(source: LensSource) -> Reading | None:
     usage = source.state.usage
     if usage is None or not source.is_own or not source.state.usage_holds:
         return None
+    if usage.token_limit != source.window.tokens:
+        return None
     return reading_of(usage)
 
 
