@@ -11,8 +11,8 @@ from co_tui.paths import ensure_file
 if os.name == "nt":  # pragma: no cover
     import msvcrt
 
-    def lock(handle: IO[str], *, wait: bool) -> None:
-        # The lock sits beyond the text, which other processes read to learn who holds it.
+    def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
+        # There is no shared one here. The lock sits beyond the text, which other processes read to learn who holds it.
         handle.seek(1 << 20)
         # Types are checked for the system they are checked on, where this module has nothing.
         msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
@@ -20,8 +20,9 @@ if os.name == "nt":  # pragma: no cover
 else:
     import fcntl
 
-    def lock(handle: IO[str], *, wait: bool) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
 
 
 @contextmanager

@@ -84,8 +84,8 @@ class InMemoryStore:
         return InMemoryLock(self._claimed, session_id)
 
     def delete(self, session_id: str) -> None:
-        self.prompt_drafts.write(session_id, "")
         self._writer.delete(session_id).result()
+        self.prompt_drafts.write(session_id, "")
 
     def claimed(self) -> frozenset[str]:
         return frozenset(self._claimed)

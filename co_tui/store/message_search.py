@@ -10,7 +10,6 @@ from co_tui.store.values import SessionRow
 
 MOST_COMPARED = 1_000
 """By relevance, so many of the newest matches are compared: what is said every day cannot all be weighed."""
-MOST_COUNTED = 1_000
 
 
 class Candidate(NamedTuple):

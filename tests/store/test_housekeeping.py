@@ -1,5 +1,6 @@
 """What is cleaned up and what never is, in every store."""
 
+import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from co_tui.events import Event, SessionPinned, SessionStart, SessionTrashed
 from co_tui.paths import locate
-from co_tui.store.errors import SessionBusy
+from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
 from co_tui.store.port import Store
 from co_tui.store.timestamps import written
@@ -108,3 +109,21 @@ def test_a_session_that_is_deleted_for_good_leaves_no_file(home: Path) -> None:
         add(store, "s", 1)
         store.delete("s")
         assert not paths.session("s").exists() and listed(store) == []
+
+
+def test_a_session_that_the_database_does_not_let_go_keeps_its_files(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    checkpoint = locate({"CO_TUI_HOME": str(home)}).session("s") / "checkpoints" / "001-a.md"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_text("what was said")
+    with store_in(home) as store:
+        add(store, "s", 1)
+        store.prompt_drafts.write("s", "half a prompt")
+        monkeypatch.setattr("co_tui.store.sqlite.log.delete", refuse)
+        with pytest.raises(StoreError, match="locked"):
+            store.delete("s")
+        assert checkpoint.exists() and store.prompt_drafts.read("s") == "half a prompt" and listed(store) == ["s"]

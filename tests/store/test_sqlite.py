@@ -1,5 +1,6 @@
 """The database itself: its files, its damages, and what cannot be stored, said in a sentence."""
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -9,7 +10,9 @@ import pytest
 
 from co_tui.events import Message, SessionStart
 from co_tui.store.errors import SessionBusy, StoreError
-from co_tui.store.sqlite.lock import SessionLockFile
+from co_tui.store.file_lock import lock
+from co_tui.store.sqlite.connect import connect_for_reading, connect_for_writing
+from co_tui.store.sqlite.lock import SessionLockFile, claimed_sessions
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.writer import Writer
@@ -118,6 +121,35 @@ def test_a_lock_is_exclusive_and_released(tmp_path: Path) -> None:
     second.acquire()
     second.release()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no shared locks")
+def test_who_only_looks_whether_a_session_is_open_keeps_nobody_from_opening_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "s.lock").touch()
+    looker = open(tmp_path / "s.lock", encoding="utf-8")
+    lock(looker, wait=False, shared=True)
+    monkeypatch.setattr("co_tui.store.sqlite.lock.time.sleep", lambda _: looker.close())
+    session = SessionLockFile(tmp_path, "s")
+    assert claimed_sessions(tmp_path) == frozenset(), "many may look at a time"
+    session.acquire()
+    assert looker.closed and claimed_sessions(tmp_path) == {"s"}
+    session.release()
+
+
+def test_a_file_left_by_a_dead_process_of_our_own_number_is_no_open_session(tmp_path: Path) -> None:
+    (tmp_path / "s.lock").write_text(str(os.getpid()))
+    assert claimed_sessions(tmp_path) == frozenset()
+
+
+def test_a_change_waits_longer_for_its_turn_than_a_question(writer: Writer, path: Path) -> None:
+    def patience(connection: sqlite3.Connection) -> int:
+        with contextlib.closing(connection):
+            return int(connection.execute("PRAGMA busy_timeout").fetchone()[0])
+
+    asking = connect_for_reading(path)
+    assert asking is not None and patience(connect_for_writing(path)) >= 4 * patience(asking)
 
 
 def test_a_cancelled_append_does_not_stop_the_writer(writer: Writer) -> None:

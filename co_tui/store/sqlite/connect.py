@@ -10,6 +10,9 @@ from co_tui.store.sqlite.failures import explained
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 15.0
+CHANGE_TIMEOUT_S = 120.0
+"""A change waits longer than a question: another process may copy a large session in one transaction, which takes as
+long as it takes, and an append that gives up fails its turn."""
 LARGEST_LOG_BYTES = 16_000_000
 """What the write-ahead log may keep of the disk once its content is in the database."""
 
@@ -33,6 +36,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
             migrate(connection, path)
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA busy_timeout={CHANGE_TIMEOUT_S * 1000:.0f}")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute(f"PRAGMA journal_size_limit={LARGEST_LOG_BYTES}")
     except sqlite3.Error as error:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from pathlib import Path
 from typing import IO, Self
 
@@ -9,6 +10,9 @@ from co_tui.paths import ensure_file
 from co_tui.store.errors import SessionBusy
 from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.failures import explained
+
+LOOKED_AT_S = 1.0
+"""So long is tried again to take a session that nobody has, but that others look at."""
 
 
 class SessionLockFile:
@@ -20,32 +24,44 @@ class SessionLockFile:
 
     def acquire(self) -> None:
         """Take the lock now. Raises `SessionBusy` when another process holds it."""
+        until = time.monotonic() + LOOKED_AT_S
         while self._handle is None:
-            try:
-                handle = open(ensure_file(self._path), "r+", encoding="utf-8")
-            except OSError as error:
-                raise explained(error, self._path) from error
-            try:
-                lock(handle, wait=False)
-            except OSError:
-                owner = handle.read().strip()
-                handle.close()
-                raise SessionBusy(
-                    f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
-                    "Close it there first, or start a new session.",
-                    owner,
-                ) from None
-            if _names_same_file(self._path, handle):
-                self._handle = handle
-                try:
-                    handle.truncate(0)
-                    handle.write(str(os.getpid()))
-                    handle.flush()
-                except OSError as error:
-                    self.release()
-                    raise explained(error, self._path) from error
+            handle = self._opened()
+            if not _is_free(handle, shared=False):
+                self._refuse_unless_looked_at(handle, until)
+            elif _names_same_file(self._path, handle):
+                self._sign(handle)
             else:  # released and unlinked between our open and our lock
                 handle.close()
+
+    def _opened(self) -> IO[str]:
+        try:
+            return open(ensure_file(self._path), "r+", encoding="utf-8")
+        except OSError as error:
+            raise explained(error, self._path) from error
+
+    def _refuse_unless_looked_at(self, handle: IO[str], until: float) -> None:
+        """Nobody has the session who only looks whether somebody has it: that is over in a moment."""
+        with handle:
+            is_looked_at = _is_free(handle, shared=True)
+            owner = handle.read().strip()
+        if not is_looked_at or time.monotonic() > until:
+            raise SessionBusy(
+                f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
+                "Close it there first, or start a new session.",
+                owner,
+            )
+        time.sleep(0.001)
+
+    def _sign(self, handle: IO[str]) -> None:
+        self._handle = handle
+        try:
+            handle.truncate(0)
+            handle.write(str(os.getpid()))
+            handle.flush()
+        except OSError as error:
+            self.release()
+            raise explained(error, self._path) from error
 
     def release(self) -> None:
         if self._handle is not None:
@@ -72,18 +88,23 @@ def _is_held(path: Path) -> bool:
     try:
         with open(path, "r+", encoding="utf-8") as handle:
             owner = handle.read().strip()
-            if owner == str(os.getpid()):
-                return True
             if os.name == "posix" and owner.isdecimal():
                 os.kill(int(owner), 0)
-            lock(handle, wait=False)
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
+            # Shared: whoever takes the session at this moment can tell that it is only looked at.
+            return not _is_free(handle, shared=True)
+    except (ProcessLookupError, FileNotFoundError):
         return False
     except OSError:
         return True
-    return False
+
+
+def _is_free(handle: IO[str], *, shared: bool) -> bool:
+    """Whether the lock could be had; then it is, until the handle is closed."""
+    try:
+        lock(handle, wait=False, shared=shared)
+    except OSError:
+        return False
+    return True
 
 
 def _names_same_file(path: Path, handle: IO[str]) -> bool:

@@ -67,13 +67,13 @@ class SqliteStore:
         return lock
 
     def delete(self, session_id: str) -> None:
-        # The files first: what is cut short can be done again while the session is still there.
+        # The files last: when the database refuses, the session stays, and stays whole.
+        self.writing().delete(session_id).result()
         self.prompt_drafts.write(session_id, "")
         if self._session_folder(session_id).exists():
             import shutil
 
             shutil.rmtree(self._session_folder(session_id), ignore_errors=True)
-        self.writing().delete(session_id).result()
 
     def claimed(self) -> frozenset[str]:
         from co_tui.store.sqlite.lock import claimed_sessions
