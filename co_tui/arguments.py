@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     _json_option(compact)
 
     learning = commands.add_parser(
-        "subconscious", help="note what a session taught, for later ones in its repository and branch"
+        "subconscious", help="note what a session taught, for later ones in this repository and branch"
     )
     learning.add_argument("id", type=shell_text, metavar="ID")
     _model_options(learning)

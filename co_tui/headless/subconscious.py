@@ -1,4 +1,4 @@
-"""`co-tui subconscious`: what a session taught goes to the context board of its repository and branch."""
+"""`co-tui subconscious`: what a session taught goes to the context board of the repository and branch one is in."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from co_tui.agent.models import config_for, open_model
 from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.inert import one_line
+from co_tui.paths import path_text
 from co_tui.session.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact, told_change
 from co_tui.session.checkout import repository_branch_of
 from co_tui.session.state.parsed_messages import ParsedMessages
@@ -26,9 +27,10 @@ def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, st
     with context.store.reading() as reading:
         row = reading.session(name)
         state = replay(reading.events(row.id))
-    # A session belongs to the repository it took place in, wherever the command is given.
-    here = Path(state.cwd) if state.cwd and Path(state.cwd).is_dir() else cwd
-    board = ContextBoard(context.paths.boards, *repository_branch_of(here))
+    # Not the folder in the log: a file that was imported would choose whose later sessions begin with its words.
+    board = ContextBoard(context.paths.boards, *repository_branch_of(cwd))
+    if state.cwd and state.cwd != path_text(cwd):
+        say(f"Session {row.id} worked in {one_line(state.cwd, 300)}; what it taught is noted for {path_text(cwd)}.")
     try:
         updated = asyncio.run(_updated(context, state, board, environ))
     except (BoardRefused, ModelUnusable) as refused:

@@ -3,6 +3,7 @@
 import json
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 from co_tui.session import board_process
 from co_tui.session.checkout import repository_branch_of
@@ -42,6 +43,26 @@ def test_a_stored_session_is_learnt_from(served_here: Here, provider: Provider) 
     (shown,) = [each for each in seen if each["kind"] == "board"]
     assert "- Tests run with uv." in shown["text"] and shown["tokens"] > 0 and shown["role"] == "system"
     assert sum(each["tokens"] for each in seen) == total["total_tokens"]
+
+
+def test_an_imported_log_does_not_choose_whose_board_is_written(
+    served_here: Here, provider: Provider, tmp_path: Path
+) -> None:
+    provider.window = 32_000
+    victim, log = tmp_path / "victim", tmp_path / "log.jsonl"
+    victim.mkdir()
+    assert served_here("run", "-p", "We test with uv.").code == 0
+    (row,) = served_here("sessions", "--json").objects
+    exported = served_here("export", row["id"], "--format", "jsonl").out
+    log.write_text(
+        exported.replace(json.dumps(row["cwd"]), json.dumps(str(victim))).replace(row["id"], "from-elsewhere")
+    )
+    assert served_here("import", str(log)).code == 0
+    provider.script = list(LEARNS)
+    done = served_here("subconscious", "from-elsewhere")
+    assert done.code == 0 and f"worked in {victim}" in done.err
+    (boards,) = {file.parent for file in (served_here.home / "data" / "boards").rglob("*.md")}
+    assert "victim" not in boards.name and on_board(served_here) == ["Tests run with uv."]
 
 
 def test_a_session_that_is_left_teaches_by_itself_and_nobody_waits(served_here: Here, provider: Provider) -> None:
