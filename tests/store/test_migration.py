@@ -1,6 +1,8 @@
 """A database of the schema before this one, opened by who only reads it."""
 
+import contextlib
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -8,9 +10,13 @@ import pytest
 from sqlite_utils import Database
 
 from co_tui.events import CompactionComplete, SessionTrashed
+from co_tui.paths import locate
+from co_tui.store.errors import StoreError
+from co_tui.store.file_lock import lock
 from co_tui.store.sqlite import store as sqlite_store
 from co_tui.store.sqlite.migrations import INCREMENTAL, steps
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
+from co_tui.store.sqlite.store import SqliteStore
 from tests.store.test_contract import said
 from tests.support.stores import store_in
 
@@ -70,3 +76,24 @@ def assert_told_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         store.bring_up_to_date(words.append)
         store.bring_up_to_date(words.append)
     assert len(words) == 1 and "once" in words[0]
+
+
+def test_a_database_that_an_older_co_tui_has_open_is_left_as_it_is(home: Path) -> None:
+    """Its triggers would call functions that the older one does not have."""
+    paths = locate({"CO_TUI_HOME": str(home)})
+    paths.database.parent.mkdir(parents=True)
+    with contextlib.closing(sqlite3.connect(paths.database, isolation_level=None)) as connection:
+        steps.apply(Database(connection), stop_before="003_finding_sessions")
+        connection.execute("PRAGMA user_version=2")
+    paths.locks.mkdir(parents=True)
+    with open(paths.locks / "s.lock", "w", encoding="utf-8") as held:
+        held.write(str(os.getppid()))
+        held.flush()
+        lock(held, wait=False)
+        for opened in (SqliteStore.reading, SqliteStore.writing):
+            with store_in(home) as store, pytest.raises(StoreError, match=rf"close .* \(process {os.getppid()}\)"):
+                opened(store)
+    with contextlib.closing(sqlite3.connect(paths.database)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    with store_in(home) as store, store.reading() as reading:
+        assert reading.sessions() == []

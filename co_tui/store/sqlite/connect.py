@@ -17,7 +17,7 @@ LARGEST_LOG_BYTES = 16_000_000
 """What the write-ahead log may keep of the disk once its content is in the database."""
 
 
-def connect_for_writing(path: Path) -> sqlite3.Connection:
+def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connection:
     """A connection in WAL mode whose commits survive a power cut, on a database of the present schema."""
     try:
         ensure_file(path)
@@ -34,7 +34,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
             from co_tui.store.sqlite.migrations import migrate
 
-            migrate(connection, path)
+            migrate(connection, path, locks)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute(f"PRAGMA busy_timeout={CHANGE_TIMEOUT_S * 1000:.0f}")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -48,7 +48,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect_for_reading(path: Path) -> sqlite3.Connection | None:
+def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connection | None:
     """A read-only connection; None while there is no database yet."""
     try:
         if not path.exists() or path.stat().st_size == 0:
@@ -66,14 +66,14 @@ def connect_for_reading(path: Path) -> sqlite3.Connection | None:
         return None
     if version < SCHEMA_VERSION:
         connection.close()
-        _bring_up_to_date(path, version)
+        _bring_up_to_date(path, version, locks)
         connection, version = _opened(path)
     return connection
 
 
-def _bring_up_to_date(path: Path, version: int) -> None:
+def _bring_up_to_date(path: Path, version: int, locks: Path | None) -> None:
     try:
-        connect_for_writing(path).close()
+        connect_for_writing(path, locks).close()
     except StoreError as error:
         raise StoreError(
             f"The database {path} is of an older co-tui (schema {version}, this one reads {SCHEMA_VERSION}) and could "

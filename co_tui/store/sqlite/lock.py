@@ -83,6 +83,16 @@ def claimed_sessions(folder: Path) -> frozenset[str]:
     return frozenset(path.stem for path in folder.glob("*.lock") if _is_held(path))
 
 
+def another_process(folder: Path) -> str:
+    """The number of a process, but for this one, that has a session open; empty when there is none."""
+    for path in folder.glob("*.lock"):
+        with contextlib.suppress(FileNotFoundError):
+            owner = path.read_text(encoding="utf-8").strip()
+            if owner != str(os.getpid()) and _is_held(path):
+                return owner or "unknown"
+    return ""
+
+
 def _is_held(path: Path) -> bool:
     """Whether its owner is alive: one that was killed leaves its file, and perhaps its number to another."""
     try:

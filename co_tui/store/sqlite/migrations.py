@@ -10,15 +10,19 @@ from sqlite_utils.db import Table
 
 from co_tui.events import BoardChanged, CompactionComplete, Message, SessionRename
 from co_tui.events.event import stored
+from co_tui.store.errors import StoreError
 from co_tui.store.file_lock import file_lock
 from co_tui.store.searchable import SAID, searchable
 from co_tui.store.session_filter import filter_text
+from co_tui.store.sqlite.lock import another_process
 from co_tui.store.sqlite.message_index import fill_indexes, seconds_of
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 
 steps = Migrations("co-tui")
 INCREMENTAL = 2
 """As `PRAGMA auto_vacuum` tells it."""
+FILLED_BY_FUNCTIONS = 3
+"""From this schema on, whoever adds a text needs functions that an older co-tui does not have."""
 
 
 @steps(name="001_sessions_and_events")
@@ -205,15 +209,30 @@ def _cost_of_summaries(db: Database) -> None:
     )
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the database to the present schema; one process at a time does it, the others wait."""
+def migrate(connection: sqlite3.Connection, path: Path, locks: Path | None = None) -> None:
+    """Bring the database to the present schema; one process at a time does it, the others wait.
+
+    Raises `StoreError` while an older co-tui has a session open that it could not write any more.
+    """
     with file_lock(path.with_name(f"{path.name}.migrate")):
+        if locks is not None:
+            _refuse_while_open(connection, locks)
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file
         # Stays with the file. Switching ignores the busy timeout, hence inside the lock.
         connection.execute("PRAGMA journal_mode=WAL")
         steps.apply(Database(connection))
         _let_room_be_given_back(connection)
         connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+
+def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    process = another_process(locks) if 0 < version < FILLED_BY_FUNCTIONS else ""
+    if process:
+        raise StoreError(
+            f"An older co-tui has a session open and could not save it any more: close the co-tui that is open "
+            f"(process {process}), then start again."
+        )
 
 
 def _let_room_be_given_back(connection: sqlite3.Connection) -> None:

@@ -29,9 +29,10 @@ _EVENT = "session_id, seq, type, timestamp, version, payload"
 class Reader:
     """A read-only view of the database; without a database, an empty one. Who asks meanwhile waits for the answer."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, locks: Path | None = None) -> None:
         """Raises `StoreError` for a database that is damaged or of a newer version."""
         self._path = path
+        self._locks = locks
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         # Two threads in one connection whose queries call back would wait for each other for ever.
@@ -223,7 +224,7 @@ class Reader:
         if self._closed:
             raise StoreError(f"The database {self._path} is closed already.")
         if self._connection is None:
-            self._connection = connect_for_reading(self._path)
+            self._connection = connect_for_reading(self._path, self._locks)
         return self._connection
 
 

@@ -49,14 +49,14 @@ class SqliteStore:
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader
 
-        return Reader(self._database)
+        return Reader(self._database, self._locks)
 
     def writing(self) -> "Writer":
         from co_tui.store.sqlite.writer import Writer
 
         with self._opening:
             if self._writer is None:
-                self._writer = Writer(self._database)
+                self._writer = Writer(self._database, self._locks)
             return self._writer
 
     def claim(self, session_id: str) -> "SessionLockFile":

@@ -37,10 +37,13 @@ class Writer:
     append survives the death of the process.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open the database, creating or migrating it. Raises `StoreError` with a sentence."""
+    def __init__(self, path: Path, locks: Path | None = None) -> None:
+        """Open the database, creating or migrating it; `locks` tell who has sessions of it open.
+
+        Raises `StoreError` with a sentence.
+        """
         self._path = path
-        self._connection = connect_for_writing(path)
+        self._connection = connect_for_writing(path, locks)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed = False
         self._gate = threading.Lock()
