@@ -13,11 +13,12 @@ from co_tui.store.memory_text import MemoryEntry, Section, section_text, section
 from co_tui.store.words import place_of
 
 DAY_CHARS: Final = 1_000_000
-"""Of one day; beyond that its oldest entries go, which the log of their sessions still has."""
+"""Of one day; beyond that the oldest entries of sessions go, whose logs still have them. What people wrote stays."""
 FILE_BYTES: Final = 8_000_000
 """Of a file that is read: people may have written into it, too."""
 MOST_DAYS: Final = 1_000
 """So many of the newest days are read."""
+NOT_UTF8: Final = "some of it is not UTF-8 and would be lost; save it as UTF-8, or move it away."
 _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].md"
 
 
@@ -50,13 +51,16 @@ class DailyMemory:
         return self._change(entry.day, lambda before: _within_limit(_ended(before) + section_text(entry)))
 
     def delete(self, entry: MemoryEntry) -> bool:
-        """Take an entry out of its file; False when it is gone already. Raises `MemoryFailed`."""
+        """Take an entry as it was read out of its file; False when it is gone, or says something else by now.
+
+        Raises `MemoryFailed`.
+        """
         found = False
 
         def without(text: str) -> str:
             nonlocal found
             for section in sections(entry.day, text):
-                if section.entry.id == entry.id:
+                if section.entry.is_same(entry):
                     found = True
                     return text[: section.start] + text[section.end :]
             return text
@@ -65,14 +69,16 @@ class DailyMemory:
         return found
 
     def restore(self, entry: MemoryEntry) -> None:
-        """Put an entry that was taken out back among those of its day; raises `MemoryFailed`."""
+        """Put an entry that was taken out back among those of its day, to the letter; raises `MemoryFailed`."""
 
         def with_it(text: str) -> str:
             present = sections(entry.day, text)
-            if any(section.entry.id == entry.id for section in present):
+            if any(section.entry.is_same(entry) for section in present):
                 return text
             at = next((section.start for section in present if section.entry.time > entry.time), len(text))
-            return _ended(text[:at]) + section_text(entry) + text[at:]
+            before = text[:at] if text[:at].endswith("\n\n") else _ended(text[:at])
+            between = "\n\n" if text[at:] and not entry.written.endswith("\n") else ""
+            return before + entry.written + between + text[at:]
 
         self._change(entry.day, with_it)
 
@@ -102,9 +108,11 @@ class DailyMemory:
         file = self._folder / f"{day}.md"
         with self._alone(file):
             try:
-                before = read_small_text(file, FILE_BYTES, errors="replace")
+                before = read_small_text(file, FILE_BYTES)
             except FileNotFoundError:
                 before = ""
+            except UnicodeDecodeError as error:
+                raise MemoryFailed(f"The memory {file} was not written: {NOT_UTF8}") from error
             after = change(before)
             if not after.strip():
                 file.unlink(missing_ok=True)
@@ -134,9 +142,15 @@ def _ended(text: str) -> str:
 
 
 def _within_limit(text: str) -> str:
-    """Without the oldest entries, when there are too many; what stands before the first one stays."""
-    if len(text) <= DAY_CHARS:
+    """Without the oldest entries of sessions, when there is too much; all that a person wrote stays."""
+    too_many = len(text) - DAY_CHARS
+    if too_many <= 0:
         return text
-    found = sections("", text)
-    kept = next((each for each in found if len(text) - each.start <= DAY_CHARS), found[-1])
-    return text[: found[0].start] + text[kept.start :]
+    *older, newest = sections("", text)
+    kept = [text[: (older or [newest])[0].start]]
+    for _, _, entry in older:
+        if too_many > 0 and entry.session_id:
+            too_many -= len(entry.written)
+        else:
+            kept.append(entry.written)
+    return "".join([*kept, newest.entry.written])

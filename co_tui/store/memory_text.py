@@ -30,6 +30,12 @@ class MemoryEntry(NamedTuple):
     session_id: str = ""
     """Empty for what a person wrote into the file."""
     id: str = ""
+    written: str = ""
+    """Exactly as it stands in its file; empty before it is there."""
+
+    def is_same(self, other: "MemoryEntry") -> bool:
+        """Whether both say the same to the letter; what is blank between entries does not count."""
+        return self._replace(written=self.written.rstrip()) == other._replace(written=other.written.rstrip())
 
 
 class Section(NamedTuple):
@@ -52,7 +58,7 @@ def sections(day: str, text: str) -> list[Section]:
     found = list(_BEGINNING.finditer(text))
     starts = [each.start() for each in found]
     return [
-        Section(start, end, _entry(day, each, text[each.end() : end]))
+        Section(start, end, _entry(day, each, text[each.end() : end])._replace(written=text[start:end]))
         for each, start, end in zip(found, starts, [*starts[1:], len(text)], strict=False)
     ]
 

@@ -67,6 +67,39 @@ def test_what_a_person_wrote_into_the_file_is_an_entry_and_stays(tmp_path: Path)
     assert memory.delete(third) and memory.delete(early) and memory.exists
 
 
+def test_what_was_deleted_comes_back_to_the_letter(tmp_path: Path) -> None:
+    memory, file = DailyMemory(tmp_path), tmp_path / "2026-03-04.md"
+    by_hand = (
+        f"# My day\n\n## Notes \x1b\n\n### Mine\n# Deep\n{'x' * 2 * ENTRY_CHARS}\n\n\n## 08:00 Early\n\nlast words"
+    )
+    file.write_text(by_hand)
+    for entry in list(memory.entries()):
+        assert memory.delete(entry) and entry.heading not in file.read_text()
+        memory.restore(entry)
+        assert file.read_text() == by_hand
+
+
+def test_of_copies_with_one_id_the_chosen_one_goes_and_what_was_changed_meanwhile_stays(tmp_path: Path) -> None:
+    memory = DailyMemory(tmp_path)
+    path = write(memory, "First.")
+    path.write_text(path.read_text() + path.read_text().replace("First.", "My copy."))
+    copy, first = memory.entries()
+    assert copy.id == first.id and memory.delete(copy)
+    assert [entry.text for entry in memory.entries()] == ["First."]
+    memory.restore(copy)
+    assert sorted(entry.text for entry in memory.entries()) == ["First.", "My copy."]
+    path.write_text(path.read_text().replace("My copy.", "My better copy."))
+    assert not memory.delete(copy) and "My better copy." in path.read_text()
+
+
+def test_bytes_that_are_no_text_are_not_written_over(tmp_path: Path) -> None:
+    before = b"## Caf\xe9\n\nwords\n"
+    (tmp_path / "2026-03-04.md").write_bytes(before)
+    with pytest.raises(MemoryFailed, match=r"2026-03-04\.md was not written: some of it is not UTF-8"):
+        write(DailyMemory(tmp_path), "x")
+    assert (tmp_path / "2026-03-04.md").read_bytes() == before
+
+
 def test_a_day_without_entries_has_no_file(tmp_path: Path) -> None:
     memory = DailyMemory(tmp_path)
     path = write(memory, "Alone.")
@@ -91,10 +124,13 @@ def test_entries_with_the_most_words_are_found_newest_first(tmp_path: Path) -> N
 
 def test_a_day_is_bounded_and_loses_its_oldest(tmp_path: Path) -> None:
     memory = DailyMemory(tmp_path)
+    by_hand = "# My day\n\n## Mine alone\n\nin no log\n\n"
+    (tmp_path / "2026-03-04.md").write_text(by_hand)
     for number in range(DAY_CHARS // ENTRY_CHARS + 5):
         path = write(memory, "x" * (2 * ENTRY_CHARS), f"number {number}")
     assert len(path.read_text()) <= DAY_CHARS
-    newest, *_, oldest = memory.entries()
+    newest, *_, oldest, mine = memory.entries()
+    assert mine.text == "in no log" and path.read_text().startswith(by_hand)
     assert newest.heading == f"number {number}" and oldest.heading != "number 0"
     assert newest.text.endswith("[… the rest is in the session]")
 

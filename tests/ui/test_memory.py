@@ -35,7 +35,8 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
     launch = launch_for(home)
     memory = DailyMemory(launch.paths.memory)
     for day, text in enumerate(("The port is 8080.", "## Outcomes\n- We chose SQLite.\n- The store is one file."), 1):
-        memory.append(text, session_id="s1", heading=f"Talk \x1b[31m{day}", when=datetime(2026, 3, day))
+        file = memory.append(text, session_id="s1", heading=f"Talk \x1b[31m{day}", when=datetime(2026, 3, day))
+    file.write_text(file.read_text() + file.read_text().replace("We chose SQLite", "A copy by hand"))
     async with running(launch, ready=False) as (app, pilot):
         await until(pilot, lambda: app.focused is app.chat.prompt)
         await type_text(pilot, "/memory\n")
@@ -43,7 +44,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         seen = screen_text(app)
         assert seen.index("2026-03-02") < seen.index("2026-03-01") and "We chose SQLite. · The store" in seen
         await pilot.press(*"sqlite")
-        assert "1 of 2" in screen_text(app) and "2026-03-01" not in screen_text(app)
+        assert "1 of 3" in screen_text(app) and "2026-03-01" not in screen_text(app)
         marked = [
             segment.text
             for strip in app.screen._compositor.render_strips(app.size)
@@ -56,10 +57,11 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         assert "Session s1" in screen_text(app)
         await pilot.press("escape", "ctrl+d")
         await until(pilot, lambda: "No entry holds all" in screen_text(app))
-        assert [entry.heading for entry in memory.entries()] == ["Talk ␛[31m1"]
+        assert [entry.heading[-1] for entry in memory.entries()] == ["2", "1"]
+        assert "A copy by hand" in file.read_text()
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: "1 of 2" in screen_text(app))
-        assert len(list(memory.entries())) == 2
+        await until(pilot, lambda: "1 of 3" in screen_text(app))
+        assert len(list(memory.entries())) == 3
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         await until(pilot, lambda: "There is no session 's1'" in transcript_text(app))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BOARD = "board"
 MOST_CHARS = 5_000_000
+MEMORY_CHANGED = "That entry is gone, or was changed meanwhile; /memory shows what is there now."
 NO_CHANGE = "There is no change of the context board to take back."
 
 
@@ -31,12 +32,12 @@ async def memory(host: CommandHost, words: str) -> None:
     files = DailyMemory(host.settings.launch.paths.memory)
     entries = await asyncio.to_thread(_newest, files)
 
-    async def attempt(change: "Callable[[MemoryEntry], object]", entry: "MemoryEntry") -> str:
+    async def attempt(change: "Callable[[MemoryEntry], bool | None]", entry: "MemoryEntry") -> str:
         try:
-            await asyncio.to_thread(change, entry)
+            done = await asyncio.to_thread(change, entry)
         except MemoryFailed as failed:
             return str(failed)
-        return ""
+        return MEMORY_CHANGED if done is False else ""
 
     chosen = await host.ask(
         lambda: MemoryScreen(

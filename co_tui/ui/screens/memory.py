@@ -72,7 +72,7 @@ class MemoryScreen(FilteringDialog[str]):
         found = [entry for entry, searched in self._entries if all(word in searched for word in words)]
         self.query_one(Vertical).border_subtitle = _count(len(found), len(self._entries)) if words else ""
         shown = found[:MOST_SHOWN]
-        self._shown = {entry.id: entry for entry in shown}
+        self._shown = {str(row): entry for row, entry in enumerate(shown)}
         options = self.query_one(OptionList)
         options.set_options(_options(shown, words) or [Option(_nothing(bool(self._entries)), disabled=True)])
         first = next((n for n in range(options.option_count) if options.get_option_at_index(n).id), None)
@@ -149,11 +149,12 @@ def _count(found: int, all_: int) -> str:
 def _options(entries: Sequence[MemoryEntry], words: Sequence[str]) -> list[Option]:
     options: list[Option] = []
     day = ""
-    for entry in entries:
+    for number, entry in enumerate(entries):
         if entry.day != day:
             day = entry.day
             options.append(Option(Text(day, style="dim"), disabled=True))
-        options.append(Option(_row(entry, words), id=entry.id))
+        # Not the entry's own id: a section that was copied by hand has the same.
+        options.append(Option(_row(entry, words), id=str(number)))
     return options
 
 
