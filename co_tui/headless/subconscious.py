@@ -19,7 +19,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings import COMMAND_LINE
 from co_tui.store.board_text import BoardChange
 from co_tui.store.context_board import ContextBoard
-from co_tui.store.errors import SessionBusy
+from co_tui.store.errors import SessionBusy, SessionNotFound
 
 
 def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, str], cwd: Path) -> int:
@@ -75,6 +75,8 @@ def _log(context: CommandContext, session_id: str, board: ContextBoard, updated:
             context.store.writing().append(session_id, [fact]).result()
     except SessionBusy:
         say("The session is open elsewhere: the change of the board is not in its log.")
+    except SessionNotFound:
+        say("The session was deleted meanwhile: the change of the board is in no log.")
 
 
 def _print(change: BoardChange) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, UsageInfo, is_durable
+from co_tui.store.beginning import check_beginning
 from co_tui.store.counters import SessionCounters
 from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.folding import folded
@@ -201,6 +202,8 @@ class InMemoryWriter:
         for fact in facts:
             if not is_durable(fact):
                 raise ValueError(f"{fact.TYPE} is announced, never logged")
+        if session_id not in self._sessions:
+            check_beginning(session_id, facts)
         session = self._sessions.setdefault(session_id, _KeptSession(session_id))
         timestamp = now()
         first = len(session.events) + 1

@@ -131,7 +131,10 @@ class Writing(Protocol):
     def append(
         self, session_id: str, facts: "Iterable[Fact]", *, ends_draft: bool = False
     ) -> "Future[tuple[Event, ...]]":
-        """Log facts; with `ends_draft` the half reply they complete is dropped in the same step."""
+        """Log facts; with `ends_draft` the half reply they complete is dropped in the same step.
+
+        Raises `SessionNotFound` when they change or go on with a session that is not there.
+        """
         ...
 
     def save_reply(self, session_id: str, number: int, body: str) -> "Future[None]":

@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import (
+    BoardChanged,
     Clear,
     CompactionComplete,
     Event,
+    Fact,
     Message,
     SessionFork,
+    SessionPinned,
     SessionRename,
+    SessionResume,
     SessionStart,
+    SessionTrashed,
     StreamDelta,
     Unknown,
     UsageInfo,
@@ -237,7 +242,7 @@ def test_search_finds_words_in_messages_and_titles(store: Store, reading: Readin
 
 
 def test_only_what_was_said_and_told_is_searched(store: Store, reading: Reading) -> None:
-    store.writing().append("s", [SessionRename(title="t"), told("heron", "thinking"), told("egret", "text")]).result()
+    store.writing().append("s", [SessionStart(), told("heron", "thinking"), told("egret", "text")]).result()
     assert reading.sessions(search="heron") == [] and len(reading.sessions(search="egret")) == 1
 
 
@@ -368,6 +373,18 @@ def test_deleting_leaves_nothing(store: Store, reading: Reading) -> None:
     with pytest.raises(SessionNotFound):
         writing.delete("s").result()
     assert [event.seq for event in writing.append("s", [said("anew")]).result()] == [1]
+
+
+@pytest.mark.parametrize(
+    "fact", [SessionResume(), SessionRename(title="t"), SessionPinned(), SessionTrashed(), BoardChanged(what="w")]
+)
+def test_a_deleted_session_does_not_come_back_by_a_change_to_it(store: Store, reading: Reading, fact: Fact) -> None:
+    writing = store.writing()
+    writing.append("s", [SessionStart()]).result()
+    writing.delete("s").result()
+    with pytest.raises(SessionNotFound, match="no session s"):
+        writing.append("s", [fact]).result()
+    assert reading.count() == 0 and reading.count(in_trash=True) == 0
 
 
 def test_a_session_is_claimed_once_at_a_time(store: Store) -> None:

@@ -1,11 +1,12 @@
 """The SQL of the event log: appending facts, with the session's row and search texts in step."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
 from co_tui.events.event import dump, payload_of, stored
 from co_tui.events.storable import storable_text
+from co_tui.store.beginning import check_beginning
 from co_tui.store.counters import SessionCounters
 from co_tui.store.errors import SessionNotFound
 from co_tui.store.half_reply import recovered
@@ -21,10 +22,12 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM sessions WHERE id = ?"
 _UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMNS)}, filter_text = ? WHERE id = ?"
 
 
-def append(connection: sqlite3.Connection, session_id: str, facts: Iterable[Fact]) -> tuple[Event, ...]:
+def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact]) -> tuple[Event, ...]:
     """Add durable facts at the end of a session's log. The caller holds the transaction."""
     timestamp = now()
     known = connection.execute(_SELECT, (session_id,)).fetchone()
+    if known is None:
+        check_beginning(session_id, facts)
     counters = SessionCounters(*known) if known else _created(connection, session_id, timestamp)
     events = []
     for fact in facts:
