@@ -2,6 +2,7 @@
 
     - Tests run with `uv run pytest -n 1`. <!-- 3f9a2c1b 2026-03-04T15:16:00+00:00 20260304-151600-a1b2c3 -->
 
+Only lines that begin with `- ` or `* ` are learnings; all others are a person's own and stay where they are.
 What the latest change took out stands below its own heading, and what it added is marked: so that the file alone, which
 is replaced in one step, says how to take that change back.
 """
@@ -17,11 +18,12 @@ ENTRY_CHARS: Final = 500
 MOST_ENTRIES: Final = 200
 TAKEN_OUT: Final = "## Taken out by the latest change"
 _NEW: Final = "new"
-_LINE: Final = re.compile(
-    r"(?:[-*] +)?(?P<text>.*?)(?:\s*<!-- (?P<id>[0-9a-f]{8}) (?P<added>\S+) (?P<session>\S+)(?P<new> new)? -->)?\s*"
+_ENTRY: Final = re.compile(
+    r"[-*] +(?P<text>.*?)(?:\s*<!-- (?P<id>[0-9a-f]{8}) (?P<added>\S+) (?P<session>\S+)(?P<new> new)? -->)?\s*"
 )
+_NEW_MARK: Final = re.compile(r" new -->(?=\s*$)")
+_FENCE: Final = re.compile(r"\s{0,3}(```|~~~)")
 _COMMENT: Final = re.compile(r"<!--|-->")
-_NOT_AN_ENTRY: Final = re.compile(r"#|New sessions in .* begin with these\.$")
 
 
 class BoardEntry(NamedTuple):
@@ -78,39 +80,130 @@ def safe_entry_text(text: str) -> str:
     return _COMMENT.sub("⟨--⟩", one_line(text, ENTRY_CHARS))
 
 
-def board_text(board: Board, repository: str, branch: str) -> str:
-    """The whole file."""
-    where = f"{one_line(repository, 400)}{f', branch {one_line(branch, 200)}' if branch else ''}"
-    added = {entry.id for entry in board.latest.added}
-    lines = [_line(entry, new=entry.id in added) for entry in board.entries]
+def board_text(board: Board, repository: str, branch: str, before: str = "") -> str:
+    """The whole file. Of the one before, from which the board was read, every line that is no entry stays in place."""
+    standing, _ = _parted(before if before.strip() else _head(repository, branch))
     gone = [_line(entry, new=False) for entry in board.latest.pruned]
-    blocks = ["# Context board", f"New sessions in {where} begin with these."]
-    blocks += ["\n".join(lines)] if lines else []
+    blocks = ["\n".join(_with_entries(standing, board)).rstrip()]
     blocks += [TAKEN_OUT, "\n".join(gone)] if gone else []
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def read_board(text: str) -> Board:
-    """The board in a file, also with lines that a person wrote there."""
-    standing, _, gone = text.partition(f"\n{TAKEN_OUT}\n")
-    entries, new = _entries(standing)
-    return Board(tuple(entries), BoardChange(tuple(e for e in entries if e.id in new), tuple(_entries(gone)[0])))
+    """The board in a file, also with entries that a person wrote there; what says the same twice is one entry."""
+    standing, gone = _parted(text)
+    entries = _entries(standing)
+    new = {line.entry.id for line in standing if line.entry and line.is_new}
+    return Board(tuple(entries), BoardChange(tuple(e for e in entries if e.id in new), tuple(_entries(gone))))
 
 
-def _entries(text: str) -> tuple[list[BoardEntry], set[str]]:
-    """Those of a text, each once, and which of them are marked as new."""
+class _FileLine(NamedTuple):
+    """A line as it is written, and the entry it holds, if it is one."""
+
+    written: str
+    entry: BoardEntry | None = None
+    is_marked: bool = False
+    """Whether it was written by us."""
+    is_new: bool = False
+
+
+def _head(repository: str, branch: str) -> str:
+    where = f"{one_line(repository, 400)}{f', branch {one_line(branch, 200)}' if branch else ''}"
+    return f"# Context board\n\nNew sessions in {where} begin with these."
+
+
+def _parted(text: str) -> tuple[list[_FileLine], list[_FileLine]]:
+    """The lines that stand, and those that the latest change took out; what a person wrote among the latter stands."""
+    lines = _file_lines(text)
+    at = next((n for n, line in enumerate(lines) if line.written.strip() == TAKEN_OUT), len(lines))
+    below = lines[at + 1 :]
+    end = next((n for n, line in enumerate(below) if line.written.strip() and not line.entry), len(below))
+    own = [line for line in below[:end] if line.entry and not line.is_marked]
+    return [*lines[:at], *own, *below[end:]], [line for line in below[:end] if line.is_marked]
+
+
+def _file_lines(text: str) -> list[_FileLine]:
+    lines = text.split("\n")
+    code = _lines_of_code(lines)
+    found: list[_FileLine] = []
+    said: dict[str, str] = {}
+    for number, written in enumerate(lines):
+        line = _FileLine(written) if number in code else _file_line(written)
+        if (entry := line.entry) and said.setdefault(entry.id, entry.text) != entry.text:
+            # A copy that was changed by hand is an entry of its own.
+            entry = entry._replace(id=_id_of(entry.text))
+            line = _FileLine(_line(entry, new=False), entry, is_marked=True)
+        found.append(line)
+    return found
+
+
+def _lines_of_code(lines: Sequence[str]) -> set[int]:
+    """Which of them stand between fences; a fence that is never closed is none."""
+    code: set[int] = set()
+    opened: tuple[int, str] | None = None
+    for number, line in enumerate(lines):
+        fence = _FENCE.match(line)
+        if fence and opened is None:
+            opened = number, fence[1]
+        elif fence and opened and fence[1] == opened[1]:
+            code.update(range(opened[0], number + 1))
+            opened = None
+    return code
+
+
+def _file_line(written: str) -> _FileLine:
+    read = _ENTRY.fullmatch(written.strip())
+    said = safe_entry_text(read["text"]) if read else ""
+    if read is None or not said:
+        return _FileLine(written)
+    entry = BoardEntry(read["id"] or _id_of(said), said, read["added"] or "", _session(read["session"]))
+    return _FileLine(written, entry, is_marked=bool(read["id"]), is_new=bool(read["new"]))
+
+
+def _entries(lines: Iterable[_FileLine]) -> list[BoardEntry]:
+    """Those of some lines, each once."""
     found: dict[str, BoardEntry] = {}
-    new: set[str] = set()
-    for line in map(str.strip, text.split("\n")):
-        read = None if _NOT_AN_ENTRY.match(line) else _LINE.fullmatch(line)
-        said = safe_entry_text(read["text"]) if read else ""
-        if read is None or not said:
-            continue
-        entry_id = read["id"] or hashlib.sha256(said.encode()).hexdigest()[:8]
-        found.setdefault(entry_id, BoardEntry(entry_id, said, read["added"] or "", _session(read["session"])))
-        if read["new"]:
-            new.add(entry_id)
-    return list(found.values()), new
+    for line in lines:
+        if line.entry:
+            found.setdefault(line.entry.id, line.entry)
+    return list(found.values())
+
+
+def _with_entries(standing: Sequence[_FileLine], board: Board) -> list[str]:
+    """The lines that stand, without the entries that left the board, and with those that came to it."""
+    present, new = {entry.id for entry in board.entries}, {entry.id for entry in board.latest.added}
+    kept = [line for line in standing if line.entry is None or line.entry.id in present]
+    lines = [_NEW_MARK.sub(" -->", line.written) if line.is_new else line.written for line in kept]
+    ids = [line.entry.id if line.entry else "" for line in kept]
+    follower = ""
+    for entry in reversed(board.entries):
+        if entry.id not in ids:
+            at = ids.index(follower) if follower else _end_of_entries(lines, ids)
+            lines.insert(at, _line(entry, new=entry.id in new))
+            ids.insert(at, entry.id)
+        follower = entry.id
+    return lines
+
+
+def _end_of_entries(lines: list[str], ids: list[str]) -> int:
+    """Where one more goes: below the last entry and what belongs to it, else below all there is, after a blank line."""
+    last = max((n for n, id_ in enumerate(ids) if id_), default=None)
+    if last is not None:
+        below = lines[last + 1 :]
+        return (
+            last + 1 + next((n for n, line in enumerate(below) if not line.strip() or line[0] not in " \t"), len(below))
+        )
+    while lines and not lines[-1].strip():
+        del lines[-1], ids[-1]
+    if lines:
+        lines.append("")
+        ids.append("")
+    return len(lines)
+
+
+def _id_of(said: str) -> str:
+    """Of what a person wrote: it is known by what it says."""
+    return hashlib.sha256(said.encode()).hexdigest()[:8]
 
 
 def _session(written: str | None) -> str:

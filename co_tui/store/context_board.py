@@ -44,10 +44,16 @@ class ContextBoard:
 
     def read(self) -> Board:
         """Empty when there is none. Raises `BoardFailed`."""
+        return read_board(self._text(errors="replace"))
+
+    def _text(self, errors: str = "strict") -> str:
         try:
-            return read_board(read_small_text(self.file, FILE_BYTES, errors="replace"))
+            return read_small_text(self.file, FILE_BYTES, errors=errors)
         except FileNotFoundError:
-            return Board()
+            return ""
+        except UnicodeDecodeError as error:
+            why = "some of it is not UTF-8 and would be lost; save it as UTF-8, or move it away."
+            raise BoardFailed(f"The context board {self.file} was not written: {why}") from error
         except OSError as error:
             raise BoardFailed(f"The context board {self.file} cannot be read: {error.strerror or error}.") from error
 
@@ -62,11 +68,12 @@ class ContextBoard:
     def _replace(self, change: Callable[[Board], Board]) -> BoardChange:
         try:
             with file_lock(self.file.with_suffix(".lock")):
-                before = self.read()
+                text = self._text()
+                before = read_board(text)
                 after = change(before)
                 if after == before:
                     return BoardChange()
-                write_atomically(self.file, board_text(after, self.repository, self.branch))
+                write_atomically(self.file, board_text(after, self.repository, self.branch, text))
                 return after.latest
         except OSError as error:
             raise BoardFailed(f"The context board {self.file} was not written: {error.strerror or error}.") from error

@@ -46,10 +46,78 @@ def test_a_board_is_markdown_that_people_can_read_and_edit(tmp_path: Path) -> No
         f"- Tests run with `uv run pytest -n 1`. <!-- {entry.id} {entry.added} s1 new -->\n"
     )
     assert board.file.stat().st_mode & 0o777 == 0o600
-    board.file.write_text(board.file.read_text() + "- By hand\nwithout a mark\n")
-    assert texts(board) == ["Tests run with `uv run pytest -n 1`.", "By hand", "without a mark"]
+    board.file.write_text(board.file.read_text() + "- By hand\n")
+    assert texts(board) == ["Tests run with `uv run pytest -n 1`.", "By hand"]
     learn(board, "More")
-    assert len(texts(board)) == 4
+    assert texts(board) == ["Tests run with `uv run pytest -n 1`.", "By hand", "More"]
+
+
+BY_HAND = """# Our board
+
+Some words of mine.
+
+## Tests
+- Run them with uv
+  and never alone
+* With a star
+
+```sh
+- no entry
+uv run pytest
+```
+| a | table |
+
+- Twice
+- Twice
+
+## The end
+without a mark
+"""
+
+
+def test_what_a_person_wrote_stays_where_it_is_through_every_change(tmp_path: Path) -> None:
+    board = board_in(tmp_path)
+    learn(board, "to begin with")
+    board.file.write_text(BY_HAND)
+    assert texts(board) == ["Run them with uv", "With a star", "Twice"]
+    learn(board, "New one", "Another")
+    assert [line for line in board.file.read_text().splitlines(keepends=True) if "<!--" not in line] == (
+        BY_HAND.splitlines(keepends=True)
+    )
+    assert texts(board)[-2:] == ["New one", "Another"]
+    star, first_new = board.read().entries[1], board.read().entries[-2]
+    board.change((), [star.id, first_new.id])
+    board.file.write_text(board.file.read_text() + "- Below what is gone\n\nand words\n")
+    assert texts(board) == ["Run them with uv", "Twice", "Another", "Below what is gone"]
+    board.undo()
+    assert set(texts(board)) == {"Run them with uv", "With a star", "Twice", "New one", "Another", "Below what is gone"}
+    board.undo()
+    written = board.file.read_text()
+    assert texts(board) == ["Run them with uv", "Twice", "Another", "Below what is gone"]
+    own = [line for line in (BY_HAND + "- Below what is gone\nand words").split("\n") if line and "star" not in line]
+    assert [line for line in written.split("\n") if line and "<!--" not in line and "Taken out" not in line] == own
+
+
+def test_a_copy_that_was_changed_by_hand_and_an_open_fence_hide_nothing(tmp_path: Path) -> None:
+    board = board_in(tmp_path)
+    learn(board, "one")
+    line = board.file.read_text().split("\n")[4]
+    board.file.write_text(f"{board.file.read_text()}{line.replace('one', 'two')}\n```\n- three\n")
+    one, two, three = board.read().entries
+    assert (one.text, two.text, three.text) == ("one", "two", "three") and one.id != two.id
+    board.change((), [one.id])
+    assert texts(board) == ["two", "three"]
+    board.undo()
+    assert sorted(texts(board)) == ["one", "three", "two"]
+
+
+def test_a_board_that_is_no_text_is_not_written_over(tmp_path: Path) -> None:
+    board = board_in(tmp_path)
+    learn(board, "one")
+    board.file.write_bytes(before := board.file.read_bytes() + b"- caf\xe9\n")
+    with pytest.raises(BoardFailed, match="was not written: some of it is not UTF-8"):
+        learn(board, "two")
+    assert board.file.read_bytes() == before and len(texts(board)) == 2
 
 
 def test_a_change_is_taken_back_and_brought_back(tmp_path: Path) -> None:
