@@ -38,6 +38,8 @@ class _KeptSession:
 
     id: str
     created: str = field(default_factory=now)
+    came_in: str = ""
+    """When it came from elsewhere; empty when it began here."""
     counters: SessionCounters = field(default_factory=SessionCounters)
     events: list[Event] = field(default_factory=list)
     half_reply: list[str] = field(default_factory=list)
@@ -178,7 +180,7 @@ class InMemoryWriter:
             session = self._sessions.get(session_id)
             came_of_it = BroughtIn.NEW
             if session is None:
-                session = self._sessions[session_id] = _KeptSession(session_id, created=events[0].timestamp)
+                session = self._sessions[session_id] = _KeptSession(session_id, events[0].timestamp, now())
                 for event in events:
                     session.add(event)
             else:
@@ -315,7 +317,7 @@ class InMemoryReader:
         return only_one([self._sessions[each].row for each in ids] if name else [], name)
 
     def unused_since(self, time: str) -> list[SessionRow]:
-        rows = [each.row for each in reversed(self._newest_first(in_trash=False))]
+        rows = [each.row for each in reversed(self._newest_first(in_trash=False)) if each.came_in < time]
         return [row for row in rows if row.updated < time and not row.pinned]
 
     def trashed_before(self, time: str) -> list[SessionRow]:

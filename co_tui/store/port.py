@@ -79,7 +79,10 @@ class Reading(Closable, Protocol):
         ...
 
     def unused_since(self, time: str) -> "list[SessionRow]":
-        """The sessions in which nothing happened since then, but for pinned ones; the longest unused first."""
+        """The sessions in which nothing happened since then, but for pinned ones; the longest unused first.
+
+        One that came from elsewhere since then is none of them, however old it is.
+        """
         ...
 
     def trashed_before(self, time: str) -> "list[SessionRow]":

@@ -8,7 +8,7 @@ from co_tui.events import Event, SessionStart
 from co_tui.store.timestamps import written
 from tests.store.test_contract import said
 from tests.support.here import Here
-from tests.support.stores import store_in
+from tests.support.stores import keep_since_then, store_in
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def talks(here: Here) -> Here:
             when = written(datetime.now(UTC) - timedelta(days=days))
             facts = [SessionStart(policy=policy), said(f"the {name} heron stands")]
             events = [Event(session_id=name, seq=seq, timestamp=when, fact=fact) for seq, fact in enumerate(facts, 1)]
-            store.writing().bring_in(events).result()
+            keep_since_then(store, events)
     return here
 
 

@@ -13,8 +13,9 @@ from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
 from co_tui.store.port import Store
 from co_tui.store.timestamps import written
+from co_tui.store.values import BroughtIn
 from tests.store.test_contract import STORES, said
-from tests.support.stores import store_in
+from tests.support.stores import keep_since_then, store_in
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -29,7 +30,7 @@ def add(store: Store, name: str, days_ago: int, policy: str = "", *more: object)
     facts = [SessionStart(policy=policy), said(f"about {name}"), *more]
     when = written(NOW - timedelta(days=days_ago))
     events = [Event(session_id=name, seq=seq, timestamp=when, fact=fact) for seq, fact in enumerate(facts, 1)]
-    store.writing().bring_in(events).result()
+    keep_since_then(store, events)
 
 
 def ids(what: CleanUp) -> tuple[list[str], list[str]]:
@@ -56,6 +57,15 @@ def test_what_was_not_used_for_long_goes_into_the_trash_but_for_what_is_pinned_o
         assert reading.session("old").updated == written(NOW - timedelta(days=31))
     take_out_of_trash(store, "old")
     assert ids(due(store, retention_days=30, now=NOW)) == (["open"], []), "what was wanted back is not old"
+
+
+def test_an_old_session_that_just_came_from_elsewhere_is_not_long_unused(store: Store) -> None:
+    long_ago = written(datetime.now(UTC) - timedelta(days=400))
+    log = [Event(session_id="s", seq=1, timestamp=long_ago, fact=SessionStart())]
+    assert store.writing().bring_in(log).result() is BroughtIn.NEW
+    for days, expected in ((0, []), (29, []), (31, ["s"])):
+        later = datetime.now(UTC) + timedelta(days=days)
+        assert ids(due(store, retention_days=30, now=later)) == (expected, [])
 
 
 def test_a_policys_own_retention_is_for_its_own_sessions(store: Store) -> None:

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from co_tui.events import Event
 from co_tui.paths import locate
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
+from co_tui.store.port import Store
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.values import SessionRow
 
@@ -27,3 +30,11 @@ def stored_events(home: Path, session_id: str, upto: int | None = None) -> list[
 
 def replayed(home: Path, session_id: str) -> SessionState:
     return replay(stored_events(home, session_id))
+
+
+def keep_since_then(store: Store, log: list[Event]) -> None:
+    """A session that has been here since it was used last."""
+    with pytest.MonkeyPatch.context() as then:
+        for keeper in ("sqlite.log", "in_memory"):
+            then.setattr(f"co_tui.store.{keeper}.now", lambda: log[-1].timestamp)
+        store.writing().bring_in(log).result()

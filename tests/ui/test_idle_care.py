@@ -11,7 +11,7 @@ from co_tui.ui import idle_care
 from tests.store.test_contract import said
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, transcript_text, until
-from tests.support.stores import listed, store_in
+from tests.support.stores import keep_since_then, listed, store_in
 
 
 async def test_old_sessions_go_into_the_trash_beside_the_work(
@@ -23,7 +23,7 @@ async def test_old_sessions_go_into_the_trash_beside_the_work(
         for name, *more in (("old",), ("pinned", SessionPinned()), ("shown",)):
             facts = [said(f"about {name}"), *more]
             log = [Event(session_id=name, seq=n, timestamp=long_ago, fact=fact) for n, fact in enumerate(facts, 1)]
-            store.writing().bring_in(log).result()
+            keep_since_then(store, log)
     launch = launch_for(home, provider, session_id="shown", environ={"CO_TUI_RETENTION_DAYS": "10"})
     async with running(launch) as (app, pilot):
         told = "1 session not used for 10 days put into the trash."

@@ -136,6 +136,7 @@ def bring_in(connection: sqlite3.Connection, events: Sequence[Event]) -> Brought
             counters.count(event)
             _index(connection, event)
         _save(connection, session_id, counters)
+        connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))
         known = (counters.trashed,)
         came_of_it = BroughtIn.NEW
     else:

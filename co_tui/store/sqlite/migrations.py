@@ -209,6 +209,12 @@ def _cost_of_summaries(db: Database) -> None:
     )
 
 
+@steps(name="005_when_a_session_came_from_elsewhere")
+def _when_a_session_came_from_elsewhere(db: Database) -> None:
+    """So that an old one which was just imported does not count as long unused; empty for those that began here."""
+    db.execute("ALTER TABLE sessions ADD COLUMN came_in TEXT NOT NULL DEFAULT ''")
+
+
 def migrate(connection: sqlite3.Connection, path: Path, locks: Path | None = None) -> None:
     """Bring the database to the present schema; one process at a time does it, the others wait.
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Kept in `PRAGMA user_version`; equals the number of migrations."""
 
 _ALL_TEXTS_WRITTEN_ANEW = 3

@@ -43,8 +43,8 @@ def newest(connection: sqlite3.Connection, limit: int, cwd: str, *, in_trash: bo
 
 
 def unused_since(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
-    conditions = [_NOT_IN_TRASH, "s.pinned = 0", "s.updated < ?"]
-    return _listed(connection, conditions, [time], (), NO_LIMIT, order="s.updated")
+    conditions = [_NOT_IN_TRASH, "s.pinned = 0", "s.updated < ?", "s.came_in < ?"]
+    return _listed(connection, conditions, [time, time], (), NO_LIMIT, order="s.updated")
 
 
 def trashed_before(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
