@@ -26,6 +26,7 @@ from co_tui.ui.attention import call_back
 from co_tui.ui.clipboard import copy
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.keys_on_hold import OPENED_BY_KEY, KeysOnHold
 from co_tui.ui.launch import Launch
 from co_tui.ui.motion import hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
@@ -82,6 +83,7 @@ class CoTui(App[None]):
             self._take_in(typed_ahead)
         self.last_typed_at = 0.0
         self._asked_to_quit_at = 0.0
+        self._on_hold = KeysOnHold()
 
     @property
     def launch(self) -> Launch:
@@ -99,11 +101,19 @@ class CoTui(App[None]):
     async def on_event(self, event: events.Event) -> None:
         """Keys typed before the prompt is there are kept for it; whoever types is writing a prompt."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if not isinstance(event, events.Key) or event.key != "ctrl+c":
+                self._asked_to_quit_at = 0.0
             if isinstance(event, events.Paste) or event.is_printable:
                 self.last_typed_at = time.monotonic()
             if self._early is not None:
                 self._early.append(event)
                 return
+            if self._on_hold.take(event):
+                return
+        await self._deal_with(event)
+
+    async def _deal_with(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self.screen is self.chat and self.chat.took(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
@@ -182,6 +192,10 @@ class CoTui(App[None]):
         self._commands.run(name, arguments)
 
     def action_command(self, name: str) -> None:
+        if name in OPENED_BY_KEY and self.screen is self.chat:
+            self._on_hold.hold()
+            given = self._on_hold.give_on(lambda: self.screen is not self.chat and bool(self.focused), self._deal_with)
+            self.run_worker(given, group="keys")
         self.run_command(name, "")
 
     def action_help(self) -> None:

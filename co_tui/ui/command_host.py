@@ -76,10 +76,13 @@ class AppCommandHost:
         return self.sessions.state
 
     def say(self, text: str) -> None:
+        """Whoever asked sees the answer, wherever in the conversation they were."""
         self.view.feed.note(text)
+        self.view.transcript.follow_end()
 
     def fail(self, text: str) -> None:
         self.view.feed.note(text, "error")
+        self.view.transcript.follow_end()
 
     def show_busy(self) -> None:
         self.view.set_busy(self.sessions.busy)

@@ -149,6 +149,12 @@ class PromptSender:
             session.release()
             self._chat.set_busy(session.busy)
 
+    @property
+    def unsaid(self) -> list[str]:
+        """What was written and sent, and not said yet."""
+        queued = self._opener.session.waiting if self._opener.session is not None else ()
+        return [*(each.text for each in queued), *(prompt.text for prompt in self._unsent)]
+
     def show_waiting(self) -> None:
         """The prompts that wait for their turn in the session, and those that wait for a session."""
         session = self._opener.session

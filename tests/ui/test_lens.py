@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from textual.events import Key
 from textual.pilot import Pilot
 
 from co_tui.events import CompactionComplete
@@ -109,6 +110,12 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: P
         await pilot.resize_terminal(200, 60)
         assert "to be summarised" in screen_text(app)
         await pilot.press("p", "escape")
+        asked = len(provider.requests)
+        for key, character in (("f3", None), ("p", "p"), ("enter", "\r"), ("escape", None)):  # in one burst
+            app.post_message(Key(key, character))
+        await until(pilot, lambda: app.screen is app.chat and app.controller.idle)
+        assert app.chat.prompt.text == "" and len(provider.requests) == asked, "they were for the lens"
+        assert not [each for each in app._notifications if each.severity == "error"]
 
 
 async def test_ten_thousand_lines_cost_what_is_in_view() -> None:

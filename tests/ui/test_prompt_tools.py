@@ -31,7 +31,7 @@ async def test_ctrl_c_clears_a_draft_that_comes_back_and_quits_only_when_asked_t
         assert app.chat.prompt.text == "a long thought\nin two lines"
         await pilot.press("ctrl+c", "ctrl+c")
         assert app.is_running and any("again quits" in each.message for each in app._notifications)
-        await pilot.press("x", "ctrl+c", "ctrl+c")
+        await pilot.press("x", "ctrl+c", "ctrl+c", "f1", "escape", "ctrl+c")
         assert app.is_running, "what came between means that nobody wanted to leave"
         await pilot.press("ctrl+c")
         await until(pilot, lambda: not app.is_running or app._exit)

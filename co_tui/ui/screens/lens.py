@@ -166,6 +166,8 @@ class LensScreen(Dialog[Ref | None]):
         try:
             await work
         except Exception as error:
+            if not self.is_attached:
+                return  # it was closed meanwhile
             words = f"The next request cannot be shown: {type(error).__name__}: {one_line(str(error), 200)}"
             self.notify(words, severity="error", markup=False)
 
