@@ -1,12 +1,12 @@
 """The agent behind `/subconscious run`: reads a conversation and decides what is worth knowing in later ones."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final, Literal
 
-from pydantic_ai import Agent
+from pydantic_ai import Agent, capture_run_messages
 from pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded
 from pydantic_ai.messages import FunctionToolResultEvent, ModelResponse
-from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import Tool
 from pydantic_ai.usage import UsageLimits
 
@@ -91,7 +91,10 @@ class BoardDraft:
 async def consolidate(
     model_handle: ModelHandle, parts: Sequence[str], draft: BoardDraft, bill: Written, tell: Callable[[str], None]
 ) -> None:
-    """Let the model decide, part after part; what it decided is in the draft. Raises what the model raises."""
+    """Let the model decide, part after part; what it decided is in the draft. Raises what the model raises.
+
+    However it ends, every reply that came is in the bill.
+    """
     tool = Tool(draft.context_board, name="context_board")
     settings = dict(model_handle.settings)
     headers = {**settings.get("extra_headers", {}), INTERACTION_HEADER: INTERACTION}  # type: ignore[dict-item] # a mapping, when there is one
@@ -106,15 +109,22 @@ async def consolidate(
         where = f"part {number} of {len(parts)} · " if len(parts) > 1 else ""
         tell(f"{where}{draft.told}")
         prompt = f"The board:\n{draft.as_text()}\n\n{OPEN_TAG}\n{part.replace(CLOSE_TAG, '')}\n{CLOSE_TAG}"
-        run = agent.run_stream_events(prompt, usage_limits=UsageLimits(request_limit=MOST_STEPS))
-        try:
+        with _counted(bill), suppress(UsageLimitExceeded):
+            run = agent.run_stream_events(prompt, usage_limits=UsageLimits(request_limit=MOST_STEPS))
             async with run as events:
                 async for event in events:
                     if isinstance(event, FunctionToolResultEvent):
                         tell(f"{where}{draft.told}")
-                    elif isinstance(event, AgentRunResultEvent):
-                        for message in event.result.new_messages():
-                            if isinstance(message, ModelResponse):
-                                bill.count(message)
-        except UsageLimitExceeded:
-            continue
+
+
+@contextmanager
+def _counted(bill: Written) -> Iterator[None]:
+    """Every reply of the run within is paid for, also when it is stopped or fails."""
+    with capture_run_messages() as messages:
+        try:
+            yield
+        finally:
+            for message in messages:
+                # A request that was refused leaves an empty reply behind.
+                if isinstance(message, ModelResponse) and (message.parts or message.usage.has_values()):
+                    bill.count(message)

@@ -7,11 +7,12 @@ from pathlib import Path
 from co_tui.agent.catalogue import choose
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.models import config_for, open_model
+from co_tui.events import BoardChanged
 from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.session.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact, told_change
+from co_tui.session.board_update import BoardRefused, BoardUpdate, UpdatedBoard, told_change
 from co_tui.session.checkout import repository_branch_of
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.replay import replay
@@ -37,7 +38,6 @@ def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, st
         say(str(refused))
         return FAILED
     if updated is not None:
-        _log(context, state.session_id, board, updated)
         _print(updated.change)
     return DONE
 
@@ -61,20 +61,23 @@ async def _updated(
         timeout_s=settings.compaction_timeout_s,
         keys=keys_in(environ),
     )
+    updated: UpdatedBoard | None = None
     try:
-        return await update.run()
+        updated = await update.run()
     finally:
+        if (fact := update.for_the_log(updated)) is not None:
+            _log(context, state.session_id, fact)
         await model_handle.close()
+    return updated
 
 
-def _log(context: CommandContext, session_id: str, board: ContextBoard, updated: UpdatedBoard) -> None:
+def _log(context: CommandContext, session_id: str, fact: BoardChanged) -> None:
     """In the session's log, unless it is open elsewhere by now: one session has one writer."""
     try:
         with context.store.claim(session_id):
-            fact = changed_fact(board, updated.change, updated.bill)
             context.store.writing().append(session_id, [fact]).result()
     except SessionBusy:
-        say("The session is open elsewhere: the change of the board is not in its log.")
+        say("The session is open elsewhere: what came of this, and its cost, are not in its log.")
     except SessionNotFound:
         say("The session was deleted meanwhile: the change of the board is in no log.")
 

@@ -81,6 +81,16 @@ class BoardUpdate:
         # Whoever wants to stop it from here on comes too late: it is written, and can be taken back.
         return None if task.cancelled() else UpdatedBoard(await to_the_end(self._written(task.result())), self._bill)
 
+    def for_the_log(self, updated: UpdatedBoard | None) -> BoardChanged | None:
+        """What came of it, else what was paid for nothing; None when there is neither."""
+        if updated is not None:
+            return changed_fact(self._board, updated.change, updated.bill)
+        if not self._bill.requests:
+            return None
+        # Who named the model would say that it has learnt from all of this, and it would not be asked again.
+        outcome = f"nothing changed: {self._bill.model} did not come to an end"
+        return changed_fact(self._board, BoardChange(), self._bill).but(model="", outcome=outcome)
+
     async def _decided(self) -> BoardDraft:
         """What shall become of the board. Raises `BoardRefused`."""
         try:

@@ -74,14 +74,15 @@ class SessionBoard:
         )
 
     async def follow(self, update: BoardUpdate) -> UpdatedBoard | None:
-        """Wait for a run, and log what came of it."""
+        """Wait for a run, and log what came of it, or at least what it cost."""
         self._recorder.announce(BoardProgress())
+        updated: UpdatedBoard | None = None
         try:
             updated = await update.run()
         finally:
             self._recorder.announce(BoardProgress(over=True))
-        if updated is not None:
-            await self._recorder.record(changed_fact(self.file, updated.change, updated.bill))
+            if (fact := update.for_the_log(updated)) is not None:
+                await self._recorder.record(fact)
         return updated
 
     async def change(self, make: Callable[[ContextBoard], BoardChange]) -> BoardChange:

@@ -31,9 +31,12 @@ def test_a_stored_session_is_learnt_from(served_here: Here, provider: Provider) 
     done = served_here("subconscious", row["id"])
     assert (done.code, done.out, on_board(served_here)) == (0, "+ Tests run with uv.\n", ["Tests run with uv."])
     assert "1 added" in done.err and "We test with uv." in json.dumps(provider.requests[-1]["messages"])
-    provider.script = [Reply(status=500, body="{}")]
+    provider.script = [LEARNS[0], Reply(status=500, body="{}")]
     failed = served_here("subconscious", row["id"])
     assert failed.code == 1 and "The board stays as it is" in failed.err
+    log = served_here("export", row["id"], "--format", "jsonl").objects
+    *_, paid = (event for event in log if event["type"] == "board.changed")
+    assert paid["payload"]["usage"]["requests"] == 1 and paid["payload"]["outcome"].startswith("nothing changed: ")
     assert served_here("subconscious", "nobody").code == 1
     assert served_here("run", "-p", "And now?").code == 0
     assert "- Tests run with uv." in provider.requests[-1]["messages"][0]["content"]

@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from co_tui.agent.redact import HIDDEN
+from co_tui.agent.subconscious import MOST_STEPS
 from co_tui.context.board_note import HEAD, TAG, board_note
 from co_tui.events import BoardChanged, BoardShown, SessionError
 from co_tui.session.board_update import BoardRefused
@@ -119,7 +120,9 @@ async def test_a_run_that_is_stopped_fails_or_finds_nothing_leaves_the_board(hom
     while not session.waiting:
         await asyncio.sleep(0)
     assert session.interrupt() and await run is None
-    assert not on(env.board) and not facts(list(session.state.timeline), BoardChanged)
+    (stopped,) = facts(list(session.state.timeline), BoardChanged)
+    assert not on(env.board) and not stopped.added and not stopped.model and "did not come to an end" in stopped.outcome
+    assert stopped.usage["requests"] >= 1 and stopped.usage["output_tokens"] > 0, "what came was paid for"
     session.release()
     assert await waiting is Outcome.DONE
     model.hangs, model.fails = False, True
@@ -131,6 +134,23 @@ async def test_a_run_that_is_stopped_fails_or_finds_nothing_leaves_the_board(hom
     run = asyncio.create_task(session.update_board())
     await asyncio.sleep(0)
     assert session.interrupt() and await run is None, "also before it has begun"
+    await session.close()
+    env.store.close()
+
+
+async def test_all_replies_are_paid_for_when_there_are_too_many(home: Path) -> None:
+    class NeverDone(Model):
+        async def script(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+            if any(tool.name == "context_board" for tool in info.function_tools):
+                call = json.dumps({"action": "add", "text": f"Number {len(messages)}."})
+                yield {0: DeltaToolCall("context_board", call, tool_call_id=f"c{len(messages)}")}
+            else:
+                yield "Sure."
+
+    env = environment(home, NeverDone())
+    session = await talked(env)
+    updated = await session.update_board()
+    assert updated is not None and updated.bill.requests == MOST_STEPS == len(on(env.board))
     await session.close()
     env.store.close()
 

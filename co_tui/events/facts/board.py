@@ -23,7 +23,7 @@ class BoardChanged(Occurrence):
     added: tuple[Json, ...] = ()
     pruned: tuple[Json, ...] = ()
     model: str = ""
-    """Who chose them; empty for the user."""
+    """Who chose them; empty for the user, and for a run that did not come to its end."""
     usage: Json = NOTHING
     cost: float | None = None
 

@@ -126,7 +126,9 @@ def _told(event: Event) -> tuple[str, ...] | None:
                 *(f"+ {each.get('text')}" for each in fact.added),
                 *(f"- {each.get('text')}" for each in fact.pruned),
             ]
-            return "The context board was brought up to date", "\n".join(changes)
+            is_done = changes or fact.model
+            told = "The context board was brought up to date" if is_done else "The context board stays as it is"
+            return told, "\n".join(changes) or ("" if is_done else fact.outcome)
         case MemoryWritten():
             return ("A summary was written to the daily memory",)  # where that is, is nobody else's
         case Occurrence():
