@@ -91,6 +91,8 @@ class SessionCounters:
             case SessionPinned():
                 self.pinned = fact.pinned
                 return
+            case SessionRename():
+                return
             case SessionTrashed(trashed=True):
                 self.trashed = event.timestamp
                 return

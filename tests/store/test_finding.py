@@ -73,7 +73,7 @@ def test_pinned_sessions_stand_first_and_pinning_makes_none_newer(log: Log, read
     assert reading.session("b") == before._replace(pinned=True, last_seq=3)
     assert ids(reading.browse("", "/here")) == ["b", "c", "a", "d"] and ids(reading.sessions()) == ["d", "c", "b", "a"]
     assert ids(reading.browse("", "/here", limit=2)) == ["b", "c"]
-    log("b", SessionPinned(pinned=False))
+    log("b", SessionPinned(pinned=False), SessionRename(title="another name"))
     assert reading.session("b").pinned is False and ids(reading.browse("", "/here")) == ["c", "a", "d", "b"]
 
 
