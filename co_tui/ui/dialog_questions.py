@@ -125,7 +125,11 @@ class DialogQuestions:
         """What was written; None when whoever was asked went back."""
         from co_tui.ui.screens.question import AskScreen
 
-        written = await self._answer_of(AskScreen(title))
+        self._app.call_later(self._chat.show_asking, True)
+        try:
+            written = await self._answer_of(AskScreen(title))
+        finally:
+            self._app.call_later(self._chat.show_asking, False)
         return written.strip() if written is not None else None
 
     async def _read(self, title: str, text: str) -> None:

@@ -86,6 +86,7 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         assert app.controller.state.pending, "back is back to the question"
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await until(pilot, lambda: "waiting for your answer" in str(app.chat.prompt.border_title))
         app.screen.query_one(Input).value = "not this file"
         await pilot.press("enter")
         await until(pilot, lambda: app.controller.idle)

@@ -277,6 +277,10 @@ class ChatScreen(ChatRequests):
         self._questions.end(panel)
         self._status.show_asking(False)
 
+    def show_asking(self, asking: bool) -> None:
+        """Something else than a panel waits for an answer."""
+        self._status.show_asking(asking)
+
     # What commands ask for
 
     def keys_here(self) -> "Sequence[KeyInForce]":
