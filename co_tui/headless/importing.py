@@ -8,6 +8,7 @@ from typing import Any
 
 from co_tui.events import Message
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
+from co_tui.exchange.importers.co_tui_log import NAME as CO_TUI
 from co_tui.exchange.importers.opencode import is_storage
 from co_tui.exchange.importers.places import files_in, files_of
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say
@@ -77,7 +78,8 @@ def _import(context: CommandContext, file: Path, is_named: bool, tally: _Tally, 
         _refuse(file, str(refused), is_named, tally, as_json=as_json)
         return
     for session in sessions:
-        came_of_it = context.store.writing().bring_in(session.log).result()
+        # A session of ours that moves here is as old as it is; what others kept comes in new.
+        came_of_it = context.store.writing().bring_in(session.log, keeps_age=session.source == CO_TUI).result()
         is_new, is_restored = came_of_it is BroughtIn.NEW, came_of_it is BroughtIn.RESTORED
         restored = {"restored": True} if is_restored else {}
         tally.imported += is_new

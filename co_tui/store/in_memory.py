@@ -174,13 +174,15 @@ class InMemoryWriter:
 
         return self._done(fork)
 
-    def bring_in(self, events: Sequence[Event]) -> Future[BroughtIn]:
+    def bring_in(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[BroughtIn]:
         def bring_in() -> BroughtIn:
             session_id = events[0].session_id
             session = self._sessions.get(session_id)
             came_of_it = BroughtIn.NEW
             if session is None:
-                session = self._sessions[session_id] = _KeptSession(session_id, events[0].timestamp, now())
+                session = self._sessions[session_id] = _KeptSession(
+                    session_id, events[0].timestamp, "" if keeps_age else now()
+                )
                 for event in events:
                     session.add(event)
             else:

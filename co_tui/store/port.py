@@ -152,9 +152,10 @@ class Writing(Protocol):
         """Begin `target` with all that `source` holds up to a seq, under the same seqs and times, then the fork."""
         ...
 
-    def bring_in(self, events: "Sequence[Event]") -> "Future[BroughtIn]":
+    def bring_in(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[BroughtIn]":
         """Log a whole session that happened elsewhere, under its own times.
 
+        It counts as unused from now on; one that `keeps_age`, from when something was last said in it.
         One that is there already is left alone, but taken out of the trash. None comes in as trash.
         """
         ...

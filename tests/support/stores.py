@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from co_tui.events import Event
 from co_tui.paths import locate
 from co_tui.session.state.replay import replay
@@ -34,7 +32,4 @@ def replayed(home: Path, session_id: str) -> SessionState:
 
 def keep_since_then(store: Store, log: list[Event]) -> None:
     """A session that has been here since it was used last."""
-    with pytest.MonkeyPatch.context() as then:
-        for keeper in ("sqlite.log", "in_memory"):
-            then.setattr(f"co_tui.store.{keeper}.now", lambda: log[-1].timestamp)
-        store.writing().bring_in(log).result()
+    store.writing().bring_in(log, keeps_age=True).result()

@@ -119,7 +119,7 @@ def fork(
     return append(connection, target, (fact,))
 
 
-def bring_in(connection: sqlite3.Connection, events: Sequence[Event]) -> BroughtIn:
+def bring_in(connection: sqlite3.Connection, events: Sequence[Event], *, keeps_age: bool) -> BroughtIn:
     """Begin a session with a log from elsewhere, seqs and times as they are.
 
     One that is there already stays as it is, but comes out of the trash.
@@ -136,7 +136,8 @@ def bring_in(connection: sqlite3.Connection, events: Sequence[Event]) -> Brought
             counters.count(event)
             _index(connection, event)
         _save(connection, session_id, counters)
-        connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))
+        if not keeps_age:
+            connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))
         known = (counters.trashed,)
         came_of_it = BroughtIn.NEW
     else:

@@ -72,8 +72,8 @@ class Writer:
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
         return self._submit(lambda connection: log.fork(connection, source, target, upto, fact))
 
-    def bring_in(self, events: Sequence[Event]) -> Future[BroughtIn]:
-        return self._submit(lambda connection: log.bring_in(connection, events))
+    def bring_in(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[BroughtIn]:
+        return self._submit(lambda connection: log.bring_in(connection, events, keeps_age=keeps_age))
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(lambda connection: log.delete(connection, session_id))
