@@ -7,18 +7,13 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import (
-    BoardChanged,
     Clear,
     CompactionComplete,
     Event,
-    Fact,
     Message,
     SessionFork,
-    SessionPinned,
     SessionRename,
-    SessionResume,
     SessionStart,
-    SessionTrashed,
     StreamDelta,
     Unknown,
     UsageInfo,
@@ -373,18 +368,6 @@ def test_deleting_leaves_nothing(store: Store, reading: Reading) -> None:
     with pytest.raises(SessionNotFound):
         writing.delete("s").result()
     assert [event.seq for event in writing.append("s", [said("anew")]).result()] == [1]
-
-
-@pytest.mark.parametrize(
-    "fact", [SessionResume(), SessionRename(title="t"), SessionPinned(), SessionTrashed(), BoardChanged(what="w")]
-)
-def test_a_deleted_session_does_not_come_back_by_a_change_to_it(store: Store, reading: Reading, fact: Fact) -> None:
-    writing = store.writing()
-    writing.append("s", [SessionStart()]).result()
-    writing.delete("s").result()
-    with pytest.raises(SessionNotFound, match="no session s"):
-        writing.append("s", [fact]).result()
-    assert reading.count() == 0 and reading.count(in_trash=True) == 0
 
 
 def test_a_session_is_claimed_once_at_a_time(store: Store) -> None:

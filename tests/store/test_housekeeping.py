@@ -7,9 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.events import Event, SessionPinned, SessionStart, SessionTrashed
+from co_tui.events import (
+    BoardChanged,
+    Event,
+    Fact,
+    SessionPinned,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    SessionTrashed,
+)
 from co_tui.paths import locate
-from co_tui.store.errors import SessionBusy, StoreError
+from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
 from co_tui.store.port import Store
 from co_tui.store.timestamps import written
@@ -137,3 +146,15 @@ def test_a_session_that_the_database_does_not_let_go_keeps_its_files(
         with pytest.raises(StoreError, match="locked"):
             store.delete("s")
         assert checkpoint.exists() and store.prompt_drafts.read("s") == "half a prompt" and listed(store) == ["s"]
+
+
+@pytest.mark.parametrize(
+    "fact", [SessionResume(), SessionRename(title="t"), SessionPinned(), SessionTrashed(), BoardChanged(what="w")]
+)
+def test_a_deleted_session_does_not_come_back_by_a_change_to_it(store: Store, fact: Fact) -> None:
+    writing = store.writing()
+    writing.append("s", [SessionStart()]).result()
+    writing.delete("s").result()
+    with pytest.raises(SessionNotFound, match="no session s"):
+        writing.append("s", [fact]).result()
+    assert listed(store) == listed(store, in_trash=True) == []
