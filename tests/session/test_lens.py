@@ -165,21 +165,6 @@ async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
     environment.store.close()
 
 
-async def test_tools_that_only_a_compaction_brings_are_foreseen(home: Path) -> None:
-    environment = environment_for(home, ScriptedModel(Asked().script, window=60_000))
-    environment.settings = LOADED["balanced"]
-    session = await Session.start(environment, "scripted")
-    await said(session, *(f"Tell me about src/module_{n}.py " * 40 for n in range(6)))
-    await session.compact()
-    foreseen = session.state.usage
-    await said(session, "And now?")
-    sent = session.state.usage
-    assert foreseen is not None and sent is not None
-    assert foreseen.tool_definition_tokens == sent.tool_definition_tokens > 0
-    await session.close()
-    environment.store.close()
-
-
 async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Path) -> None:
     model, alone = Asked(), LOADED["balanced"].but(compaction="none", recollection_share=0.0)
     async with opened(home, model, alone, window=2_000) as session:

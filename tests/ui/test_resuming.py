@@ -119,7 +119,8 @@ async def test_a_session_whose_model_is_gone_goes_on_with_the_usual_one(home: Pa
 async def test_the_gauge_is_right_from_its_first_frame(
     home: Path, provider: Provider, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    launch = launch_for(home, provider, session_id="s-1", environ={"CO_TUI_POLICY": policy})
+    environ = {"CO_TUI_POLICY": policy, "CO_TUI_CONTEXT_WINDOW": "8000"}
+    launch = launch_for(home, provider, session_id="s-1", environ=environ)
     say(home, "s-1", "how full?", cwd=str(launch.cwd), policy=policy)
     painted: list[GaugeReading] = []
     render = Gauge.render

@@ -56,8 +56,7 @@ class OwnTools:
         """What goes with the next turn, after what went with the last: of our tools, those that are offered then."""
         names = sent.tool_names
         others = [name for name in names if name not in OWN_TOOLS]
-        was_sent = bool(names) or self._state().usage is not None
-        ours = self._offered(history, beside_others=bool(others), memory=memory) if was_sent else []
+        ours = self._offered(history, beside_others=bool(others), memory=memory) if names else []
         if {tool.name for tool in ours} == set(names) - set(others):
             return sent
         if sent.tools:
