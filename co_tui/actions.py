@@ -31,6 +31,8 @@ class Command(NamedTuple):
     key: str = ""
     label: str = ""
     """Beside its key in the footer; empty keeps it out of there."""
+    opens_screen: bool = False
+    """What is typed right behind its key is meant for the screen that comes."""
 
     @property
     def slash(self) -> str:
@@ -58,9 +60,16 @@ class KeyAction(NamedTuple):
 
 
 COMMANDS: Final = (
-    Command("help", "view", "Keys, commands and what the gauge tells", key="f1", label="Help"),
-    Command("sessions", "sessions", "Browse past sessions", key="f2", label="Sessions"),
-    Command("lens", "reports", "The next request as the model gets it, message by message", key="f3", label="Lens"),
+    Command("help", "view", "Keys, commands and what the gauge tells", key="f1", label="Help", opens_screen=True),
+    Command("sessions", "sessions", "Browse past sessions", key="f2", label="Sessions", opens_screen=True),
+    Command(
+        "lens",
+        "reports",
+        "The next request as the model gets it, message by message",
+        key="f3",
+        label="Lens",
+        opens_screen=True,
+    ),
     Command("side", "view", "Show or hide context and timeline", key="f4", label="Side"),
     Command("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
     Command(
@@ -71,12 +80,18 @@ COMMANDS: Final = (
         key="f5",
         label="Compact",
     ),
-    Command("model", "models", "Choose who answers", "[MODEL]", key="f6", label="Model"),
+    Command("model", "models", "Choose who answers", "[MODEL]", key="f6", label="Model", opens_screen=True),
     Command("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
     Command("new", "sessions", "Start a new session", key="f7"),
     Command("clear", "conversation", "Empty what the model sees; the transcript stays", key="f8", label="Clear"),
     Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f"),
-    Command("prompts", "prompt", "Search earlier prompts, of this folder or of all sessions", key="ctrl+r"),
+    Command(
+        "prompts",
+        "prompt",
+        "Search earlier prompts, of this folder or of all sessions",
+        key="ctrl+r",
+        opens_screen=True,
+    ),
     Command("editor", "prompt", "Write the prompt in your own editor ($VISUAL or $EDITOR)", key="ctrl+g"),
     Command("folds", "view", "Open or close all tool calls and thoughts", key="ctrl+o"),
     Command("continue", "conversation", "Go on with the work where the turn stopped", key="f9"),
@@ -95,9 +110,19 @@ COMMANDS: Final = (
         "[EVENT]",
     ),
     Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints"),
-    Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait"),
-    Command("commands", "work", "The commands that run in the background: what they say, and how to end one"),
-    Command("approvals", "work", "What is always allowed, in this session and in this project, and taking it back"),
+    Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait", opens_screen=True),
+    Command(
+        "commands",
+        "work",
+        "The commands that run in the background: what they say, and how to end one",
+        opens_screen=True,
+    ),
+    Command(
+        "approvals",
+        "work",
+        "What is always allowed, in this session and in this project, and taking it back",
+        opens_screen=True,
+    ),
     Command("history", "reports", "How many turns and messages there are"),
     Command(
         "context",
@@ -110,6 +135,7 @@ COMMANDS: Final = (
         "memory",
         "What left the context, by day; WORDS look for it, `board` shows with what new sessions here begin",
         "[WORDS | board]",
+        opens_screen=True,
     ),
     Command(
         "subconscious",
@@ -118,11 +144,17 @@ COMMANDS: Final = (
         "run | undo",
     ),
     Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
-    Command("settings", "settings", "Change settings: what each does, what is allowed, where it comes from", "[WORDS]"),
+    Command(
+        "settings",
+        "settings",
+        "Change settings: what each does, what is allowed, where it comes from",
+        "[WORDS]",
+        opens_screen=True,
+    ),
     Command("config", "settings", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
     Command("policy", "settings", "Show what governs the context, or choose another policy", "[POLICY]"),
     Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
-    Command("resume", "sessions", "Open a past session", "[ID]"),
+    Command("resume", "sessions", "Open a past session", "[ID]", opens_screen=True),
     Command("rename", "sessions", "Give this session a name", "[TITLE]"),
     Command("export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]"),
     Command("theme", "view", "Switch between dark and light, or choose a theme for good", "[THEME]"),

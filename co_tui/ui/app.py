@@ -26,7 +26,7 @@ from co_tui.ui.attention import call_back
 from co_tui.ui.clipboard import copy
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
-from co_tui.ui.keys_on_hold import OPENED_BY_KEY, KeysOnHold
+from co_tui.ui.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
 from co_tui.ui.motion import hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
@@ -192,7 +192,8 @@ class CoTui(App[None]):
         self._commands.run(name, arguments)
 
     def action_command(self, name: str) -> None:
-        if name in OPENED_BY_KEY and self.screen is self.chat:
+        command = command_table.find(name)
+        if command is not None and command.opens_screen and self.screen is self.chat:
             self._on_hold.hold()
             given = self._on_hold.give_on(lambda: self.screen is not self.chat and bool(self.focused), self._deal_with)
             self.run_worker(given, group="keys")

@@ -6,8 +6,6 @@ from typing import Final
 
 from textual import events
 
-OPENED_BY_KEY: Final = ("help", "sessions", "lens", "model", "prompts")
-"""The commands that open a screen by a key."""
 LOOK_S: Final = 0.01
 MOST_LOOKS: Final = 60
 """A screen that does not come by then was not to come: a sentence was said instead."""
