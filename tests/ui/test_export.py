@@ -26,6 +26,9 @@ async def test_the_session_is_written_where_it_was_asked_for(home: Path, provide
         await pilot.press("n")
         await until(pilot, lambda: len(app.screen_stack) == 1)
         assert (cwd / "kept.md").read_text() == "mine"
+        await type_text(pilot, "/export pdf\n")
+        await until(pilot, lambda: "There is no format 'pdf'" in transcript_text(app))
+        assert not (app.launch.cwd / "pdf").exists()
         await type_text(pilot, "/export nowhere/at/all/\n")
         await type_text(pilot, f"/export {home}\n")
         await until(pilot, lambda: "is a folder: name a file in it" in transcript_text(app))

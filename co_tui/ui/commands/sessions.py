@@ -53,7 +53,10 @@ async def export(host: CommandHost, arguments: str) -> None:
         host.fail(NO_SESSION)
         return
     form, file, is_named = _export_to(arguments, host.settings.launch.cwd, session_id)
-    if file.is_dir():
+    if is_named and not file.suffix and not set(arguments) & set("/\\ "):
+        host.fail(f"There is no format {one_line(arguments, 40)!r}: it is markdown, jsonl or html. A file is known by "
+                  f"its ending, as in {one_line(arguments, 40)}.md.")  # fmt: skip
+    elif file.is_dir():
         host.fail(f"{one_line(path_text(file), 200)} is a folder: name a file in it.")
     elif not (is_named and file.exists()) or await host.confirm(f"Replace {one_line(path_text(file), 200)}?"):
         await _write(host, file, session_id, form)
