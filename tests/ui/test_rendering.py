@@ -4,6 +4,7 @@ import pytest
 
 from co_tui.ui.themes import DARK, palette_of
 from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.inert_markdown import InertMarkdown
 from co_tui.ui.widgets.links import addresses_in, is_web_address
 from co_tui.ui.widgets.look import PROSE_COLUMNS, Look
 from co_tui.ui.widgets.rendering import Laid
@@ -86,3 +87,11 @@ def test_changes_of_files_carry_their_signs_and_colours() -> None:
 def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str) -> None:
     laid = Laid(Block(kind, text, result=text if kind == "tool" else ""), LOOK, 60)
     assert max(laid.line(n).cell_length for n in range(laid.height)) <= 60
+
+
+def test_each_line_of_a_summary_stays_one() -> None:
+    told = InertMarkdown(
+        "## Word for word\n\n[you said]\nthe first line\n    the second, which was indented\n- an item", LOOK
+    )
+    lines = ["".join(segment.text for segment in line).strip() for line in told._at(80)._final + told._at(80)._tail]
+    assert lines[2:5] == ["[you said]", "the first line", "the second, which was indented"] and "item" in lines[-1]

@@ -1,5 +1,8 @@
 """Markdown to be read: rendered as in the chat, nothing in it can be followed or run."""
 
+import re
+from typing import Final
+
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -8,9 +11,11 @@ from co_tui.inert import inert
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.prose import Prose
 
+_LINE_END: Final = re.compile(r"(?<=\S)\n(?=.)")
+
 
 class InertMarkdown(Widget):
-    """As high as its text. Stands inside of what scrolls."""
+    """As high as its text, each line of which stays one. Stands inside of what scrolls."""
 
     DEFAULT_CSS = """
     InertMarkdown { height: auto; width: 1fr; }
@@ -18,7 +23,7 @@ class InertMarkdown(Widget):
 
     def __init__(self, text: str, look: Look, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._text, self._look = inert(text), look
+        self._text, self._look = _LINE_END.sub("  \n", inert(text)), look
         self._lines: tuple[int, Prose] | None = None
         """Laid out for a width."""
 
