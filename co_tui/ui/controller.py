@@ -239,12 +239,11 @@ class SessionController:
         self.hints.hear(event)
         if isinstance(event.fact, QueueChanged):
             self.sender.show_waiting()
-            self._drafts.save(self._unsaid)  # in the log only once it is said
+            self._drafts.save(self._unsaid(self.chat.prompt.whole))  # in the log only once it is said
 
-    @property
-    def _unsaid(self) -> str:
+    def _unsaid(self, written: str) -> str:
         """The prompts that wait, and the one that is being written."""
-        return "\n\n".join(text for text in (*self.sender.unsaid, self.chat.prompt.whole) if text.strip())
+        return "\n\n".join(filter(str.strip, (*self.sender.unsaid, written)))
 
     async def open_for_prompt(self) -> bool:
         """Open the session that is shown, or start one. What goes wrong is said in the chat."""
@@ -367,7 +366,7 @@ class SessionController:
         self._host.notify(str(error), severity="error", markup=False)
 
     def draft_changed(self, text: str) -> None:
-        self._drafts.save_soon("\n\n".join(filter(str.strip, (*self.sender.unsaid, text))))
+        self._drafts.save_soon(self._unsaid(text))
 
     def heeds_effort(self, model: str) -> bool:
         """Known once the engine is loaded."""
