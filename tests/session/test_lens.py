@@ -158,7 +158,8 @@ async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
     environment.settings = settings
     resumed = await Session.resume(environment, session.id)
     agrees(resumed, lens := lens_of(resumed))
-    assert lens.total_json()["limit_tokens"] == window
+    measured = look(source_of(resumed.history, settings, is_own=False)).reading
+    assert lens.total_json()["limit_tokens"] == window and lens.reading.current_tokens == measured.current_tokens
     await said(resumed, "And now?")
     assert plain([each.message for each in lens.messages]) == plain(model.requests[-1])[:-1]
     await resumed.close()

@@ -4,7 +4,7 @@ Kept as text, so that a change is read where it was made. `--pictures FOLDER` dr
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,39 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.pilot import Pilot
 from textual.strip import Strip
 
+from co_tui.events import Event, Fact
+from co_tui.session.state.replay import replay
 from co_tui.ui.app import CoTui
 from co_tui.ui.themes import DARK, LIGHT
+from co_tui.ui.widgets.blocks import BlockBuilder
 
 SIZES = ((60, 16), (80, 24), (120, 40))
 SAME_LOOKS = 2
 THEMES = {"dark": DARK.name, "light": LIGHT.name}
 
 Scene = Callable[[Pilot[None]], Awaitable[None]]
+
+
+class Stored(CoTui):
+    """Shows these events and loads no engine, so that every picture is the same."""
+
+    events: Sequence[Event]
+
+    def load_engine(self) -> None:
+        self.chat.branch = "main"
+        builder = BlockBuilder()
+        builder.add_all(self.events)
+        state = replay(self.events)
+        self.controller.bridge.begin(state)
+        self.chat.show_session(builder, state)
+        self.chat.prompt.cursor_blink = False
+
+
+def logged(facts: Iterable[Fact]) -> list[Event]:
+    """A log of these, a minute apart."""
+    return [
+        Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact) for n, fact in enumerate(facts, 1)
+    ]
 
 
 class TextFile(SingleFileSnapshotExtension):

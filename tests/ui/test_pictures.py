@@ -17,14 +17,12 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.session.state.derive import apply
-from co_tui.session.state.replay import replay
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.help import HelpScreen
 from co_tui.ui.widgets import compacting, gauge
-from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.timeline import Timeline
-from tests.support.pictures import SIZES, Pictures
+from tests.support.pictures import SIZES, Pictures, Stored, logged
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
 
@@ -74,9 +72,7 @@ def conversation() -> list[Event]:
         ModelChange(from_="a", to="anthropic:claude-sonnet-5"),
         Clear(messages_removed=2),
     ]
-    return [
-        Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact) for n, fact in enumerate(facts, 1)
-    ]
+    return logged(facts)
 
 
 async def shown(pilot: Pilot[None]) -> None:
@@ -84,18 +80,8 @@ async def shown(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: pilot.app.controller.state.turn)
 
 
-class Frozen(CoTui):
-    """Loads no engine, so that every picture is the same."""
-
-    def load_engine(self) -> None:
-        self.chat.branch = "main"
-        events = conversation()
-        builder = BlockBuilder()
-        builder.add_all(events)
-        state = replay(events)
-        self.controller.bridge.begin(state)
-        self.chat.show_session(builder, state)
-        self.chat.prompt.cursor_blink = False
+class Frozen(Stored):
+    events = conversation()
 
 
 async def test_chat(pictures: Pictures, home: Path, provider: Provider) -> None:

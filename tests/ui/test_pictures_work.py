@@ -20,15 +20,12 @@ from co_tui.events import (
 )
 from co_tui.events.messages import ATTACHED, COMMAND
 from co_tui.session.questions import ApprovalQuestion, ModelQuestion
-from co_tui.session.state.replay import replay
-from co_tui.ui.app import CoTui
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.model_list import ModelEntry
 from co_tui.ui.screens.models import ModelScreen, ModelsKnown
-from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.question import QuestionPanel
-from tests.support.pictures import Pictures, Scene
+from tests.support.pictures import Pictures, Scene, Stored, logged
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
 
@@ -109,23 +106,11 @@ def work_so_far() -> list[Event]:
         DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 41_000}, cost=0.02),
         usage,
     ]
-    return [
-        Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact) for n, fact in enumerate(facts, 1)
-    ]
+    return logged(facts)
 
 
-class AtWork(CoTui):
-    """Loads no engine, so that every picture is the same."""
-
-    def load_engine(self) -> None:
-        self.chat.branch = "main"
-        events = work_so_far()
-        builder = BlockBuilder()
-        builder.add_all(events)
-        state = replay(events)
-        self.controller.bridge.begin(state)
-        self.chat.show_session(builder, state)
-        self.chat.prompt.cursor_blink = False
+class AtWork(Stored):
+    events = work_so_far()
 
 
 DIFF = "\n".join(
