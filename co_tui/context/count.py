@@ -209,6 +209,13 @@ class Scaffold:
     """Of these tools, as long."""
     instructions_estimate: int = 0
     """The same of the instructions, which are more than those that are known before a request."""
+    was_sent: bool = False
+    """Whether a request went out with it; otherwise only the instructions are known."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that went with a request is here, and not only how long it was."""
+        return self.was_sent and not self.instructions_estimate and len(self.tools) == len(self.tool_names)
 
     @property
     def instructions_tokens(self) -> int:

@@ -122,7 +122,12 @@ class Meter:
         (tools,), (instructions,) = (_numbers([learnt.get(key)], 1) or [0] for key in ("tools", "instructions"))
         names = learnt.get("tool_names")
         known = [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
-        return Scaffold(tools_estimate=max(0, tools), names=known, instructions_estimate=max(0, instructions))
+        return Scaffold(
+            tools_estimate=max(0, tools),
+            names=known,
+            instructions_estimate=max(0, instructions),
+            was_sent="tool_names" in learnt,
+        )
 
     def copied(self) -> "Meter":
         """Another one that knows the same; what is measured with it changes nothing here."""

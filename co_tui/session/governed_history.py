@@ -42,9 +42,16 @@ class CountTokens(Protocol):
 
 
 class Foresee(Protocol):
-    """What goes with the next turn, after what went with the last."""
+    """What goes with the next turn under a policy, after what went with the last; `rewritten` when by then something
+    has left the history."""
 
-    def __call__(self, sent: Scaffold, /) -> Scaffold: ...
+    def __call__(self, sent: Scaffold, /, policy: Policy, *, rewritten: bool) -> Scaffold: ...
+
+
+class KeepForeseen(Protocol):
+    """Keeps what will go with the next request, for whoever looks at it later."""
+
+    async def __call__(self, scaffold: Scaffold, /) -> None: ...
 
 
 class GovernedHistory:
@@ -69,7 +76,8 @@ class GovernedHistory:
         """Whom the model is asked of, for words about failures."""
         self.in_turn = False
         """Whether a turn is under way: then the history is rewritten only between two requests."""
-        self.foresee: Foresee = lambda sent: sent
+        self.foresee: Foresee = lambda sent, policy, rewritten: sent
+        self.keep_foreseen: KeepForeseen | None = None
         self.parsed = parsed
         """The messages of the log, as the library has them."""
         self._said_before = SaidBefore(parsed)
@@ -128,7 +136,7 @@ class GovernedHistory:
         async with self._measuring:
             of = self._requested_of()
             return await self._beside(
-                self.governor.measure, of.messages, self.scaffold, of.entries.lineage, of.pinned, of.note
+                self.governor.measure, of.messages, self.next_scaffold, of.entries.lineage, of.pinned, of.note
             )
 
     async def next_request(self) -> NextRequest:
@@ -139,8 +147,14 @@ class GovernedHistory:
 
     @property
     def next_scaffold(self) -> Scaffold:
-        """What will go with the next request, as far as it can be told before it; a turn keeps the tools it has."""
-        return self.foresee(self.scaffold) if self.awaits_prompt else self.scaffold
+        """What will go with the next request, as far as it can be told before it."""
+        return self.foreseen()
+
+    def foreseen(self, policy: Policy | None = None, *, rewritten: bool = False) -> Scaffold:
+        """The same under another policy, or once something has left the history; a turn keeps the tools it has."""
+        if not self.awaits_prompt:
+            return self.scaffold
+        return self.foresee(self.scaffold, policy=policy or self.policy, rewritten=rewritten)
 
     @property
     def awaits_prompt(self) -> bool:
@@ -187,9 +201,9 @@ class GovernedHistory:
         return await self._beside(self._said_before.sources, self.state, self.entries, gone, self.agent)
 
     async def measure_as(self, messages: Sequence[ModelMessage]) -> Measured:
-        """What another history would take."""
+        """What another history would take, once it is rewritten so."""
         async with self._measuring:
-            return await self._beside(self.governor.measure, messages, self.scaffold)
+            return await self._beside(self.governor.measure, messages, self.foreseen(rewritten=True))
 
     async def fit(self, measured: Measured) -> Prepared:
         """The request to send: what does not fit is left out, and that and the usage are told."""
@@ -284,6 +298,11 @@ class GovernedHistory:
     async def report_now(self) -> None:
         """Measure what would be sent now, and log that."""
         await self.report((await self.next_request()).reading)
+        await self._keep_foreseen()
+
+    async def _keep_foreseen(self) -> None:
+        if self.keep_foreseen is not None:
+            await self.keep_foreseen(self.next_scaffold)
 
     async def report_next(self) -> None:
         """The same at the end of a turn, where the next request is not what was sent and answered: the results in it
@@ -294,6 +313,7 @@ class GovernedHistory:
         is_known = self.governor.meter.is_known(following.messages) and self.next_scaffold is self.scaffold
         if not self.state.usage_holds or not is_known:
             await self.report(following.reading)
+            await self._keep_foreseen()
 
     def release_memory(self) -> None:
         """Let go of all that is remembered of messages which are no longer in the history."""

@@ -67,4 +67,4 @@ class RequestHook(AbstractCapability[Any]):
 def _scaffold(request: ModelRequestContext) -> Scaffold:
     parameters = request.model_request_parameters
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-    return Scaffold(instructions=instructions, tools=parameters.function_tools)
+    return Scaffold(instructions=instructions, tools=parameters.function_tools, was_sent=True)

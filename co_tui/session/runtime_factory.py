@@ -86,6 +86,7 @@ class RuntimeFactory:
         instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._told(settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
+        history.keep_foreseen = self.sent_beside.keep
         if model_handle.takes_tools:
             history.foresee = partial(self._tools.foreseen, history, memory=settings.memory_search == "on")
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)

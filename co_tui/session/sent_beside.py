@@ -1,4 +1,5 @@
-"""What goes with every request beside the conversation, as it was sent last: kept for whoever looks later."""
+"""What goes with every request beside the conversation, as it was sent last, or will be next: kept for whoever looks
+later."""
 
 import asyncio
 import contextlib
@@ -24,9 +25,8 @@ class SentBeside:
         self._kept = ""
 
     async def keep(self, scaffold: Scaffold) -> None:
-        """A file that cannot be written is no reason to disturb a turn."""
-        text = _as_text(scaffold)
-        if self._file is None or text == self._kept:
+        """Nothing of which only the figures are known. A file that cannot be written is no reason to disturb a turn."""
+        if self._file is None or not scaffold.is_whole or (text := _as_text(scaffold)) == self._kept:
             return
         self._kept = text
         with contextlib.suppress(OSError, UnicodeEncodeError):
@@ -39,7 +39,7 @@ class SentBeside:
         try:
             found = json.loads(read_small_text(self._file, MOST_BYTES))
             tools = [_tool(each) for each in found["tools"]]
-            return Scaffold(instructions=str(found["instructions"]), tools=tools)
+            return Scaffold(instructions=str(found["instructions"]), tools=tools, was_sent=True)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 

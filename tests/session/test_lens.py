@@ -166,6 +166,37 @@ async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
     environment.store.close()
 
 
+@pytest.mark.parametrize("tools", [[read_large], []], ids=["with tools", "without tools"])
+@pytest.mark.parametrize("policy", ["balanced", "copilot"])
+async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy: str, tools: list[Any]) -> None:
+    environment = environment_for(home, ScriptedModel(Asked().script, window=60_000), tools=tools)
+    environment.settings = LOADED[policy]
+    session = await Session.start(environment, "scripted")
+    await said(session, *(f"Tell me about src/module_{n}.py " * 40 for n in range(6)))
+    before = session.state.usage
+    done = await session.compact()
+    agrees(session, lens_of(session))
+    foreseen, meter = session.state.usage, session.history.governor.meter.copied()
+    assert before is not None and foreseen is not None and done.success
+    assert (before.current_tokens, done.post_tokens) == (done.pre_tokens, foreseen.current_tokens)
+    seq, kept = session.state.seq, SentBeside(environment.paths.session(session.id)).read()
+    assert kept is not None
+    if policy != "inkeep":  # which has a tool that others have not
+        live = look(source_of(session.history, LOADED["off"], is_own=False))
+        stored = look(stored_source(session.state, LOADED["off"], is_own=False)._replace(scaffold=kept))
+        assert stored.reading == live.reading, "another process makes the same of it"
+    await said(session, "Thanks?")
+    with environment.store.reading() as reading:
+        sent = facts(list(reading.events(session.id, after=seq)), UsageInfo)[0]
+    assert sent.tool_definition_tokens == foreseen.tool_definition_tokens > before.tool_definition_tokens
+    assert "recall" in session.history.scaffold.tool_names and "recall" in kept.tool_names
+    prompt = meter.tokens(session.history.messages[-2])
+    note = session.state.recollection.tokens if session.state.recollection else 0
+    assert sent.current_tokens == pytest.approx(foreseen.current_tokens + prompt + note, abs=3)
+    await session.close()
+    environment.store.close()
+
+
 async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Path) -> None:
     model, alone = Asked(), LOADED["balanced"].but(compaction="none", recollection_share=0.0)
     async with opened(home, model, alone, window=2_000) as session:

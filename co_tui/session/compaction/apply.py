@@ -48,6 +48,9 @@ class Applier:
         history, summary = job.on.history, job.summary
         measured = await history.measure()
         done = self._replacement(job, measured)
+        # Before it happens, so that nothing has left the context that is not remembered yet.
+        trimmed = history.policy.rule is CompactionRule.TURNS
+        await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
         after = await history.measure_as(done.applied(measured.live))
         pre, post = measured.reading.current_tokens, after.reading.current_tokens
         usage = history.usage
@@ -64,9 +67,6 @@ class Applier:
             cache_lost_tokens=(usage.cached_tokens or 0) if usage else 0,
             saved_cost=_saved(measured.live, pre - post),
         )
-        # Before it happens, so that nothing has left the context that is not remembered yet.
-        trimmed = history.policy.rule is CompactionRule.TURNS
-        await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
         complete = await self.end(job, fact)
         await history.report_now()
         return complete

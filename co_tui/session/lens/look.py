@@ -48,7 +48,7 @@ def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = Tr
         history.governor.window,
         history.governor.meter.copied(),
         history.parsed.copied(),
-        history.next_scaffold,
+        history.foreseen(policy_of(settings)),
         history.awaits_prompt,
         is_own,
     )

@@ -10,6 +10,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.context.count import Scaffold, estimate_tools
+from co_tui.context.policy import Policy
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.governed_history import GovernedHistory
@@ -49,33 +50,44 @@ class OwnTools:
     ) -> Sequence[AbstractToolset[Any]]:
         """The other tools, and ours; `works` when there are some of the working directory, too, `memory` when the
         daily memory may be searched."""
-        ours = self._offered(history, beside_others=bool(others) or works, memory=memory)
+        has_left = bool(self._state().rewrites)
+        window = history.governor.window.tokens
+        ours = self._offered(history.policy, window, has_left, beside_others=bool(others) or works, memory=memory)
         return (*others, FunctionToolset(ours)) if ours else others
 
-    def foreseen(self, history: GovernedHistory, sent: Scaffold, *, memory: bool = False) -> Scaffold:
-        """What goes with the next turn, after what went with the last: of our tools, those that are offered then."""
-        names = sent.tool_names
+    def foreseen(
+        self, history: GovernedHistory, sent: Scaffold, *, policy: Policy, rewritten: bool, memory: bool = False
+    ) -> Scaffold:
+        """What goes with the next turn under a policy, after what went with the last: of our tools, those that are
+        offered then. `rewritten` when by then something has left the history."""
+        if not sent.was_sent:
+            return sent
+        names, window = sent.tool_names, history.governor.window.tokens
         others = [name for name in names if name not in OWN_TOOLS]
-        ours = self._offered(history, beside_others=bool(others), memory=memory) if names else []
+        has_left = rewritten or bool(self._state().rewrites)
+        ours = self._offered(policy, window, has_left, beside_others=bool(others), memory=memory)
         if {tool.name for tool in ours} == set(names) - set(others):
             return sent
-        if sent.tools:
+        if sent.tools or not names:
             kept = [tool for tool in sent.tools if tool.name not in OWN_TOOLS]
             return replace(sent, tools=[*kept, *(tool.tool_def for tool in ours)])
         before, after = (estimate_tools([tool.tool_def for tool in each]) for each in (self._all_in(names), ours))
         estimate = max(0, sent.tools_estimate - before + after)
         return replace(sent, tools_estimate=estimate, names=[*others, *(tool.name for tool in ours)])
 
-    def _offered(self, history: GovernedHistory, *, beside_others: bool, memory: bool) -> list[Tool[Any]]:
+    def _offered(
+        self, policy: Policy, window_tokens: int, has_left: bool, *, beside_others: bool, memory: bool
+    ) -> list[Tool[Any]]:
+        """`has_left` when there is something that is no longer in the context."""
         names = []
-        if history.policy.archive_over_chars:
+        if policy.archive_over_chars:
             names.append("read_artifact")
-        if history.governor.window.tokens >= SMALLEST_WINDOW_FOR_TOOLS:
-            if self._state().rewrites:
+        if window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
+            if has_left:
                 names.append("recall")
             if memory and self._memory.has_anything:
                 names.append("search_memory")
-            if names or beside_others:
+            if beside_others or policy.archive_over_chars:
                 names.append("request_compaction")
         return self._all_in(names)
 

@@ -59,7 +59,10 @@ def receipt(fact: CompactionComplete) -> Table:
 def _figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     by = "the offline summariser" if fact.summarised_by == OFFLINE else fact.summarised_by
     rows = [
-        ("tokens", f"{fact.pre_tokens:,} → {fact.post_tokens:,}  (−{fact.tokens_removed:,} each request from now on)"),
+        (
+            "tokens",
+            f"{fact.pre_tokens:,} → {fact.post_tokens:,}  ({_signed(-fact.tokens_removed)} each request from now on)",
+        ),
         ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
         ("why", words_for(fact.trigger) or "the window was filling up"),
         ("summarised by", by or "nobody: texts only"),
@@ -78,3 +81,8 @@ def _figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     if remark := fact.note or fact.error:
         rows.append(("note", remark))
     return rows
+
+
+def _signed(tokens: int) -> str:
+    """Less or more: with nearly nothing to summarise, the tools for what left take more than it did."""
+    return f"{tokens:+,}".replace("-", "−")

@@ -186,7 +186,8 @@ def _compaction(fact: CompactionComplete) -> str:
         return "summary rewritten by you"
     if not fact.replaced:
         return f"Conversation Compacted\nby {one_line(fact.summarised_by, 20)}"
-    saved = f" · −{1 - fact.post_tokens / fact.pre_tokens:.0%}".replace("%", " %") if fact.pre_tokens else ""
+    change = f" · {fact.post_tokens / fact.pre_tokens - 1:+.0%}" if fact.pre_tokens else ""
+    saved = change.replace("-", "−").replace("%", " %")
     checkpoint = f" · cp {fact.checkpoint_number}" if fact.checkpoint_number else ""
     cost = f" · {money(fact.cost)}" if fact.cost else ""
     return (
