@@ -1,6 +1,7 @@
 """The reply that is being streamed, kept so that even a killed process loses little of it."""
 
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +25,8 @@ class Draft:
     _worth_saving: bool = False
     _saved_pieces: int = 0
     _saved_rows: int = 0
+    _saving: Future[None] | None = None
+    _pieces_in_saving: int = 0
     _saved_at: float = 0.0
     _started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
@@ -36,11 +39,16 @@ class Draft:
             self._save()
 
     def _save(self) -> None:
+        if self._saving is not None:
+            if not self._saving.done():
+                return
+            if self._saving.exception() is None:  # else it is tried again: no gap may be left
+                self._saved_pieces = self._pieces_in_saving
+                self._saved_rows += 1
         new = joined(self._pieces[self._saved_pieces :])
         body = {"turn": self.turn, "model": self.model, "started": self._started, "pieces": new}
-        self.writer.save_reply(self.session_id, self._saved_rows, dump(body))
-        self._saved_pieces = len(self._pieces)
-        self._saved_rows += 1
+        self._pieces_in_saving = len(self._pieces)
+        self._saving = self.writer.save_reply(self.session_id, self._saved_rows, dump(body))
 
     @property
     def text(self) -> str:

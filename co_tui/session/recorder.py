@@ -1,13 +1,19 @@
 """The path of every event: into the log, into the state, then to who is listening."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
+from typing import Final
 
-from co_tui.events import Event, Fact, MemoryReleased
+from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
+from co_tui.store.errors import StoreError
 from co_tui.store.port import Writing
 from co_tui.store.timestamps import now
+
+SAVE_AGAIN_S: Final = 2.0
+"""How often what could not be saved is tried again."""
 
 
 class Listener(AsyncIterator[Event]):
@@ -36,19 +42,61 @@ class Recorder:
         self.writer = writer
         self._listeners: list[Listener] = []
         self._order = asyncio.Lock()
+        self._unsaved: tuple[Fact, ...] = ()
+        """What was said and could not be logged."""
+        self._unsaved_end_draft = False
+        self._saving_again: asyncio.Task[None] | None = None
 
     async def record(self, *facts: Fact, ends_draft: bool = False) -> tuple[Event, ...]:
         """Returns once the facts are durable; only then do state and listeners know of them."""
         async with self._order:
-            logged = asyncio.wrap_future(self.writer.append(self.session_id, facts, ends_draft=ends_draft))
-            # What was handed to the writer will be committed: a cancelled caller may not lose step with the log.
+            return await self._write(facts, ends_draft)
+
+    async def record_said(self, fact: Fact, *, ends_draft: bool = False) -> None:
+        """As `record`, for what was said or done already: what cannot be logged now is logged as soon as it can be.
+
+        Raises all the same: nothing may go on without its log.
+        """
+        async with self._order:
             try:
-                events = await asyncio.shield(logged)
-            except asyncio.CancelledError:
-                self._publish(await logged)
+                await self._write((fact,), ends_draft)
+            except StoreError as error:
+                self._unsaved += (fact,)
+                self._unsaved_end_draft |= ends_draft
+                self.announce(MessageNotSaved(why=str(error)))
+                self._saving_again = self._saving_again or asyncio.create_task(self._save_again())
                 raise
-            self._publish(events)
-            return events
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether something was said that is not in the log."""
+        return bool(self._unsaved)
+
+    async def _save_again(self) -> None:
+        while self._unsaved:
+            await asyncio.sleep(SAVE_AGAIN_S)
+            with contextlib.suppress(StoreError):
+                await self.record()
+        self._saving_again = None
+
+    async def _write(self, facts: tuple[Fact, ...], ends_draft: bool) -> tuple[Event, ...]:
+        """What could not be logged before comes first, in one step with these; returns the events of these."""
+        if not (whole := (*self._unsaved, *facts)):
+            return ()
+        ends_draft |= self._unsaved_end_draft
+        logged = asyncio.wrap_future(self.writer.append(self.session_id, whole, ends_draft=ends_draft))
+        # What was handed to the writer will be committed: a cancelled caller may not lose step with the log.
+        try:
+            events = await asyncio.shield(logged)
+        except asyncio.CancelledError:
+            self._logged(await logged)
+            raise
+        self._logged(events)
+        return events[len(whole) - len(facts) :]
+
+    def _logged(self, events: tuple[Event, ...]) -> None:
+        self._unsaved, self._unsaved_end_draft = (), False
+        self._publish(events)
 
     def announce(self, fact: Fact) -> None:
         """Tell listeners what is happening now; not part of the log."""
@@ -65,6 +113,8 @@ class Recorder:
         return listener
 
     def close(self) -> None:
+        if self._saving_again is not None:
+            self._saving_again.cancel()
         for listener in self._listeners:
             listener.put(None)
         self._listeners.clear()

@@ -1,5 +1,6 @@
 """How the messages of a run get into the log: each once, as soon as it is whole."""
 
+import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from co_tui.events import Message
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.streaming import Streaming
+from co_tui.store.errors import StoreError
 
 
 class RunLog:
@@ -58,25 +60,34 @@ class RunLog:
 
     async def close(self, rest: Sequence[ModelMessage], staying: Collection[str] = ()) -> None:
         """Log what a stopped run had beyond the log, and answer the calls it left open, but for those that stay."""
-        requests: list[ModelRequest] = []
-        for message in rest:
-            if isinstance(message, ModelRequest):
-                requests.append(_only_answers(message) if staying else message)
-            elif message.parts:
-                await self.log(message)
+        requests = [_only_answers(each) if staying else each for each in rest if isinstance(each, ModelRequest)]
+        try:
+            for message in rest:
+                if isinstance(message, ModelResponse) and message.parts:
+                    await self.log(message)
+        except StoreError:  # what its tools returned is kept with it
+            for request in requests:
+                with contextlib.suppress(StoreError):
+                    await self.log(request)
+            raise
         step = last_step(self._history.messages)
         if step and (closing := _closing(step, requests, staying)) is not None:
             await self.log(closing)
 
+    async def prompt(self, prompt: ModelRequest) -> None:
+        """What the user says; it goes back to them when it cannot be logged."""
+        await self._history.recorder.record(self._fact(prompt))
+
     async def log(self, message: ModelMessage) -> None:
-        is_reply = isinstance(message, ModelResponse)
-        fact = Message(
+        await self._history.recorder.record_said(self._fact(message), ends_draft=isinstance(message, ModelResponse))
+
+    def _fact(self, message: ModelMessage) -> Message:
+        return Message(
             turn=self._turn,
             agent=self._history.agent,
             message=message_json(message),
-            interrupted=is_reply and message.state == "interrupted",
+            interrupted=isinstance(message, ModelResponse) and message.state == "interrupted",
         )
-        await self._history.recorder.record(fact, ends_draft=is_reply)
 
     def _without_answered(self, message: ModelMessage) -> ModelMessage:
         if isinstance(message, ModelResponse) or not self._answered:

@@ -136,6 +136,7 @@ class Session:
 
     async def fork(self, upto: int | None = None) -> str:
         """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
+        await self._recorder.record()  # what could not be saved before
         return await fork_session(self._environment, self.state, self._place(), upto)
 
     @property
@@ -189,6 +190,11 @@ class Session:
     @property
     def busy(self) -> bool:
         return self._queue.busy
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether something was said that could not be logged; that is tried again."""
+        return self._recorder.has_unsaved
 
     @property
     def waiting(self) -> tuple[WaitingPrompt, ...]:
@@ -304,6 +310,7 @@ class Session:
     async def _settle_history(self, reason: str) -> None:
         """Nothing may be under way while the history is rewritten."""
         await self._stop_turns()
+        await self._recorder.record()  # what could not be saved before
         await self._compactor.discard(reason)
 
     async def keep_first(self, pinned: bool = True) -> None:

@@ -120,7 +120,7 @@ class Turn:
         if asked:
             told = message_json(ModelRequest(parts=not_answered(asked)))
             await self._recorder.record(Message(turn=self._recorder.state.turn, message=told))
-        await self._log.log(prompt)
+        await self._log.prompt(prompt)
 
     @property
     def _open_questions(self) -> list[ApprovalRequested]:
@@ -171,7 +171,7 @@ class Turn:
                 "All that was done is kept, and the work can go on from there."
             )
         for said in self._take_steering():  # all calls are answered here, so that it parts no pair
-            await self._log.log(said)
+            await self._log.prompt(said)
         self._history.scaffold = scaffold
         await self._runtime.sent_beside.keep(scaffold)
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)
@@ -223,10 +223,11 @@ class Turn:
 
     async def _failed(self, given_up: GivenUp) -> Outcome:
         if (partial := self._live.draft.message()) is not None:
-            await self._recorder.record(Message(turn=self._number, message=partial, interrupted=True), ends_draft=True)
+            told = Message(turn=self._number, message=partial, interrupted=True)
+            await self._recorder.record_said(told, ends_draft=True)
         await self._close(())
-        told = self._attempts.error(given_up.failure, given_up.attempt, "gave up; the conversation can go on")
-        await self._recorder.record(told)
+        error = self._attempts.error(given_up.failure, given_up.attempt, "gave up; the conversation can go on")
+        await self._recorder.record(error)
         return Outcome.FAILED
 
     async def _keep_results(self) -> None:

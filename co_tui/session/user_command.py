@@ -58,9 +58,8 @@ class UserCommand:
         self._save(STILL_RUNNING)
         self._recorder.announce(CommandOutput(command=self._command))
         how = await self._ended()
-        await self._recorder.record(
-            Message(turn=self._recorder.state.turn, message=message_json(self._message(how))), ends_draft=True
-        )
+        told = Message(turn=self._recorder.state.turn, message=message_json(self._message(how)))
+        await self._recorder.record_said(told, ends_draft=True)
         return Outcome.INTERRUPTED if self._stopped.is_set() else Outcome.DONE
 
     async def _ended(self) -> str:

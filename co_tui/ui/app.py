@@ -24,7 +24,7 @@ from co_tui.ui import command_table
 from co_tui.ui.appearance import Appearance, look_of, style_sheets
 from co_tui.ui.attention import call_back
 from co_tui.ui.clipboard import copy
-from co_tui.ui.controller import SessionController
+from co_tui.ui.controller import UNSAVED, SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
@@ -82,7 +82,7 @@ class CoTui(App[None]):
         if typed_ahead:
             self._take_in(typed_ahead)
         self.last_typed_at = 0.0
-        self._asked_to_quit_at = 0.0
+        self._asked_to_quit_at = self._warned_of_loss_at = 0.0
         self._on_hold = KeysOnHold()
 
     @property
@@ -232,10 +232,10 @@ class CoTui(App[None]):
         self.controller.draft_changed(text)
 
     def load_older(self) -> None:
-        self.controller.load_older()
+        self.controller.older.load()
 
     async def load_back_to(self, seq: int) -> None:
-        await self.controller.load_back_to(seq)
+        await self.controller.older.load_back_to(seq)
 
     async def open_address(self, address: str) -> bool:
         from co_tui.ui.browser import open_address
@@ -245,7 +245,12 @@ class CoTui(App[None]):
     # Leaving
 
     async def action_quit(self) -> None:
-        """Leave; a running turn is stopped and kept as far as it came."""
+        """Leave; a running turn is stopped and kept as far as it came. What leaving would lose is told first."""
+        asked_before = time.monotonic() - self._warned_of_loss_at < QUIT_AGAIN_S
+        if self.controller.has_unsaved and not asked_before:
+            self._warned_of_loss_at = time.monotonic()
+            self.notify(f"{UNSAVED} Quitting again loses it.", severity="error", timeout=QUIT_AGAIN_S)
+            return
         await self._quit(0)
 
     def _asked_to_leave(self) -> None:

@@ -19,6 +19,7 @@ from co_tui.ui.folder_choice import FolderChoice
 from co_tui.ui.hints import Hints
 from co_tui.ui.launch import Launch
 from co_tui.ui.live_settings import LiveSettings
+from co_tui.ui.older_messages import OlderMessages
 from co_tui.ui.prompt_sender import PromptSender
 from co_tui.ui.resume_questions import ResumeQuestions
 from co_tui.ui.screens.chat import ChatScreen
@@ -27,8 +28,9 @@ from co_tui.ui.widgets.blocks import BlockBuilder
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
-    from co_tui.ui.stored_session import StoredSession
     from co_tui.ui.stored_sessions import StoredSessions
+
+UNSAVED = "What was said last in this session is not saved."
 
 
 class SessionController:
@@ -51,9 +53,7 @@ class SessionController:
         """What has to be said after the screen is gone."""
         self.way_back = ""
         """How to go on with the session that was left at the end."""
-        self._stored: StoredSession | None = None
-        self._loading_back = False
-        """Whether older events are being read beside the screen."""
+        self.older = OlderMessages(host, chat)
         self._session_id = launch.session_id
         self._leaving = False
 
@@ -81,19 +81,19 @@ class SessionController:
     def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
         """The end of a stored session, read without the engine; an empty chat without one."""
         trouble, state = "", SessionState()
-        self._stored = None
+        self.older.stored = None
         try:
             if session_id:
                 from co_tui.ui.stored_session import StoredSession
 
-                self._stored = StoredSession(self.launch.store, session_id)
-                state = self._stored.glimpse()
+                self.older.stored = StoredSession(self.launch.store, session_id)
+                state = self.older.stored.glimpse()
         except StoreError as error:
-            self._stored, self._session_id, trouble = None, "", str(error)
+            self.older.stored, self._session_id, trouble = None, "", str(error)
         if under_own_policy:
             self.settings.adopt_policy(state.policy)
         self.bridge.begin(state)
-        self.chat.show_session(self._stored.newest() if self._stored else BlockBuilder(), self.bridge.state)
+        self.chat.show_session(self.older.stored.newest() if self.older.stored else BlockBuilder(), self.bridge.state)
         draft = self._drafts.read()
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
             self.chat.prompt.set_text(draft)
@@ -209,10 +209,10 @@ class SessionController:
 
     def _read_along(self) -> None:
         """Show what the other process says in the session that is shown."""
-        stored = self._stored
+        stored = self.older.stored
         if stored is not None:
             self.chat.feed.note("Read only: what is said in the other co-tui appears here. A prompt asks again.")
-            coming = stored.to_come(lambda: self._stored is stored and self.session is None)
+            coming = stored.to_come(lambda: self.older.stored is stored and self.session is None)
             self._host.run_worker(self.bridge.follow(coming), group="bridge", exclusive=True, exit_on_error=False)
 
     async def _open_with_another_model(self, session_id: str, model: str, why: str) -> bool:
@@ -275,6 +275,11 @@ class SessionController:
         return self.session is not None and self.session.busy
 
     @property
+    def has_unsaved(self) -> bool:
+        """Whether leaving would lose what was said last."""
+        return self.session is not None and self.session.has_unsaved
+
+    @property
     def idle(self) -> bool:
         """Whether a session is open in which nothing runs."""
         return self.session is not None and not self.session.busy
@@ -308,6 +313,9 @@ class SessionController:
 
     async def switch_session(self, session_id: str) -> None:
         """Leave this session for another; an empty id begins a new one."""
+        if self.has_unsaved:
+            self._host.notify(f"{UNSAVED} Stay until there is room; Ctrl+Q twice quits.", severity="error")
+            return
         await self.leave()
         self._drafts.save(self.chat.prompt.whole)
         self.chat.prompt.text = ""
@@ -323,47 +331,17 @@ class SessionController:
         self.resume_questions.withdraw()
         self.sender.give_back_unsent()
         if session is not None:
+            waiting = [prompt.text for prompt in session.waiting]
             try:
                 self.bridge.begin(self.bridge.state)  # its last words are no news to the screen
-                for prompt in await session.close("left"):
-                    self.sender.give_back(prompt)
+                await session.close("left")
             except StoreError as error:
-                self.chat.feed.note(str(error), "error")
-                self.parting_words = str(error)
+                lost = f" {UNSAVED}" if session.has_unsaved else ""
+                self.parting_words = f"{error}{lost}"
+                self.chat.feed.note(self.parting_words, "error")
+            for prompt in waiting:
+                self.sender.give_back(prompt)
         self.chat.set_busy(False)
-
-    def load_older(self) -> None:
-        """More of a long session, when the reader comes near its loaded beginning."""
-        stored = self._stored
-        if stored is None or self._loading_back:
-            return
-        try:
-            blocks = stored.older()
-        except StoreError as error:
-            self._cannot_load(error)
-            return
-        if blocks:
-            self.chat.show_older(blocks)
-
-    async def load_back_to(self, seq: int) -> None:
-        """All of a long session from an event on, read beside the screen."""
-        stored = self._stored
-        if stored is None or self._loading_back:
-            return
-        self._loading_back = True
-        try:
-            blocks = await asyncio.to_thread(stored.back_to, seq)
-        except StoreError as error:
-            self._cannot_load(error)
-            return
-        finally:
-            self._loading_back = False
-        if blocks and stored is self._stored:
-            self.chat.show_older(blocks)
-
-    def _cannot_load(self, error: StoreError) -> None:
-        self._stored = None
-        self._host.notify(str(error), severity="error", markup=False)
 
     def draft_changed(self, text: str) -> None:
         self._drafts.save_soon(self._unsaid(text))

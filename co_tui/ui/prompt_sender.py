@@ -14,6 +14,8 @@ from co_tui.ui.widgets.prompt import is_own_command
 if TYPE_CHECKING:
     from co_tui.session.session import Session
 
+KEPT_HERE = "What was said since is only in this window: it is saved as soon as that works, and lost if you leave before."
+
 
 class SessionOpener(Protocol):
     """Who has the session that prompts go to."""
@@ -135,8 +137,7 @@ class PromptSender:
         try:
             await turn
         except Exception as error:
-            told = str(error) if isinstance(error, StoreError) else f"The turn failed: {error!r}"
-            self._chat.feed.note(told, "error")
+            self._chat.feed.note(_told(error, session), "error")
             return False
         finally:
             self._chat.set_busy(session is self._opener.session and session.busy)
@@ -171,3 +172,9 @@ class PromptSender:
         self.show_waiting()
         for prompt in unsent:
             self.give_back(prompt.text)
+
+
+def _told(error: Exception, session: "Session") -> str:
+    if not isinstance(error, StoreError):
+        return f"The turn failed: {error!r}"
+    return f"{error} {KEPT_HERE}" if session.has_unsaved else str(error)

@@ -7,6 +7,7 @@ from co_tui.events import (
     CommandOutput,
     Event,
     Message,
+    MessageNotSaved,
     PlanChanged,
     PromptReturned,
     QueueChanged,
@@ -27,6 +28,7 @@ from co_tui.ui.widgets.transcript import Transcript
 QUEUED = "waits its turn"
 STEERING = "joins the turn at its next step"
 HELD = "waits for you: enter sends it"
+SAVED = "What was not saved is saved now."
 LOADING = "waits for the engine to load"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
 
@@ -51,6 +53,8 @@ class Feed:
         """The line that tells of a request that is tried again."""
         self._command: Block | None = None
         """The user's own command that runs."""
+        self._unsaved: list[Block] = []
+        """What was said and is not in the log."""
 
     def show(self, builder: BlockBuilder) -> None:
         """Begin with what is stored."""
@@ -58,6 +62,7 @@ class Feed:
         self._streaming.clear()
         self._waiting.clear()
         self._retry = self._command = None
+        self._unsaved.clear()
         self._transcript.show(builder.blocks)
 
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
@@ -83,6 +88,8 @@ class Feed:
 
     def hear(self, event: Event) -> None:
         """Show what an event brings."""
+        if event.seq is not None and self._unsaved:
+            self._tell_saved()
         if (delegated := self._builder.delegated(event)) is not None:
             self._transcript.changed(delegated)
             return
@@ -95,6 +102,8 @@ class Feed:
                 self._stream(delta, clock(event.timestamp))
             case StreamReset():
                 self._drop_stream()
+            case MessageNotSaved():
+                self._mark_unsaved()
             case ToolActivity(stage="started"):
                 pass
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
@@ -116,6 +125,22 @@ class Feed:
                 self._tell_retry(error)
             case _:
                 self._add_new(event)
+
+    def _mark_unsaved(self) -> None:
+        """What came last is only here."""
+        said = [block for block in self._builder.blocks if block.kind not in ("note", "error")]
+        if said and said[-1] not in self._unsaved:
+            self._unsaved.append(said[-1])
+            said[-1].unsaved = True
+            self._transcript.changed(said[-1])
+
+    def _tell_saved(self) -> None:
+        """Nothing is logged before what could not be."""
+        unsaved, self._unsaved = self._unsaved, []
+        for block in unsaved:
+            block.unsaved = False
+            self._transcript.changed(block)
+        self.note(SAVED)
 
     def _show_plan(self, block: Block) -> None:
         """One line a turn; it changes in place."""

@@ -1,5 +1,7 @@
 """A reply in the making is saved as it grows, at a cost that grows with it and no faster."""
 
+import json
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from co_tui.session.draft import Draft
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
+from co_tui.store.errors import StoreError
 from co_tui.store.in_memory import InMemoryStore
 from tests.support.environments import ScriptedModel, environment_for, facts
 
@@ -21,10 +24,17 @@ class Counting:
 
     def __init__(self) -> None:
         self.rows: list[str] = []
+        self.refuses = False
 
-    def save_reply(self, session_id: str, number: int, body: str) -> None:
+    def save_reply(self, session_id: str, number: int, body: str) -> "Future[None]":
         assert number == len(self.rows)
-        self.rows.append(body)
+        done: Future[None] = Future()
+        if self.refuses:
+            done.set_exception(StoreError("The disk is full."))
+        else:
+            self.rows.append(body)
+            done.set_result(None)
+        return done
 
 
 def test_every_piece_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +45,17 @@ def test_every_piece_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
         draft.add(DraftPiece(0, "text", f"word {n} " * 10))
     assert len(counting.rows) == 2_000
     assert sum(map(len, counting.rows)) < 3 * len(draft.text) + 200 * len(counting.rows)
+
+
+def test_what_could_not_be_written_is_written_with_what_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafts, "SAVE_EVERY_S", 0.0)
+    counting: Any = Counting()
+    draft = Draft("s", 1, "m", counting)
+    for n in range(6):
+        counting.refuses = n in (2, 3)
+        draft.add(DraftPiece(0, "text", f"w{n} "))
+    rows = [json.loads(row)["pieces"] for row in counting.rows]
+    assert "".join(piece[2] for pieces in rows for piece in pieces) == draft.text
 
 
 def test_a_killed_process_loses_only_what_came_since_the_last_save(monkeypatch: pytest.MonkeyPatch) -> None:

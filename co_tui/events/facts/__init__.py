@@ -27,6 +27,7 @@ Fact: TypeAlias = (
     | life.QueueChanged
     | life.PromptReturned
     | conversation.Message
+    | conversation.MessageNotSaved
     | conversation.StreamDelta
     | conversation.StreamReset
     | conversation.ToolActivity

@@ -16,6 +16,13 @@ class Message(Logged):
     """The reply was cut short by the user, a crash or a failure; this is as far as it came."""
 
 
+class MessageNotSaved(Announced):
+    """What was said last is not in the log, and why; the next event that is logged says that it is."""
+
+    TYPE = "message.not_saved"
+    why: str
+
+
 class StreamDelta(Announced):
     """A piece of the reply that is being written; the whole message will be logged."""
 

@@ -23,6 +23,8 @@ class Block:
     tight: bool = False
     """Stands right below the block before it, without an empty line between."""
     interrupted: bool = False
+    unsaved: bool = False
+    """Said, but not in the log: it is lost when the app ends before it could be saved."""
     tool_name: str = ""
     tool_call_id: str = ""
     result: str = ""

@@ -1,6 +1,6 @@
 """A block laid out: its lines at one width."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich.segment import Segment
 from textual.strip import Strip
@@ -12,6 +12,13 @@ from co_tui.ui.widgets.prose import Prose
 
 MAX_REPLY_CHARS = 50_000
 """So much of a reply is drawn: laying out more would be felt in the keys. The pager shows all of it."""
+
+
+def _marks(block: Block) -> Iterator[str]:
+    if block.interrupted:
+        yield "✂ interrupted"
+    if block.unsaved:
+        yield "⚠ not saved yet"
 
 
 class Laid:
@@ -26,7 +33,7 @@ class Laid:
         self._left_out: Callable[[int], list[Strip]] = lambda chars: look.plain(
             f"… {chars:,} more characters: v in the chat shows them all", prose_width(width), look.muted
         )
-        self._end = [[Segment("✂ interrupted", look.warning)]] if block.interrupted else []
+        self._end = [[Segment(mark, look.warning)] for mark in _marks(block)]
         self._foot: list[list[Segment]] = self._end
         if block.kind == "reply":
             self._prose = Prose(look, width)

@@ -1,0 +1,55 @@
+"""More of a long session than its end, brought into the chat when the reader comes near it."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from co_tui.store.errors import StoreError
+from co_tui.ui.screens.chat import ChatScreen
+
+if TYPE_CHECKING:
+    from co_tui.ui.stored_session import StoredSession
+
+
+class OlderMessages:
+    """Of the stored session that is shown."""
+
+    def __init__(self, host: App[Any], chat: ChatScreen) -> None:
+        self._host, self._chat = host, chat
+        self.stored: StoredSession | None = None
+        self._loading_back = False
+        """Whether older events are being read beside the screen."""
+
+    def load(self) -> None:
+        """Some more, when the reader comes near the loaded beginning."""
+        stored = self.stored
+        if stored is None or self._loading_back:
+            return
+        try:
+            blocks = stored.older()
+        except StoreError as error:
+            self._cannot_load(error)
+            return
+        if blocks:
+            self._chat.show_older(blocks)
+
+    async def load_back_to(self, seq: int) -> None:
+        """All from an event on, read beside the screen."""
+        stored = self.stored
+        if stored is None or self._loading_back:
+            return
+        self._loading_back = True
+        try:
+            blocks = await asyncio.to_thread(stored.back_to, seq)
+        except StoreError as error:
+            self._cannot_load(error)
+            return
+        finally:
+            self._loading_back = False
+        if blocks and stored is self.stored:
+            self._chat.show_older(blocks)
+
+    def _cannot_load(self, error: StoreError) -> None:
+        self.stored = None
+        self._host.notify(str(error), severity="error", markup=False)
