@@ -4,6 +4,7 @@ import asyncio
 import platform
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,12 +15,15 @@ from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.embedded_fetch import fetch
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.sandbox import sandbox_trouble, told_sandbox
-from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table
+from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table, told_os_error
+from co_tui.paths import Paths
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 
 SERVERS_S = 15.0
 """How long MCP servers are waited for."""
+ENOUGH_BYTES = 65_536
+"""A disk with less room than that takes no session."""
 _PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
 
 
@@ -51,6 +55,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
         troubles += _offer_to_fetch(context, environ)
     else:
         troubles += asyncio.run(_unusable(choice.model, context, environ))
+    troubles += _not_writable(context.paths)
     troubles += filter(None, (asyncio.run(sandbox_trouble(settings.command_sandbox)),))
     for trouble in troubles:
         say(trouble)
@@ -119,6 +124,21 @@ def _database(context: CommandContext, troubles: list[str]) -> str:
         troubles.append(f"The database {place} can be read by others; `chmod 600` makes it yours alone.")
     size = f"{health.size_bytes / 1e6:.1f} MB"
     return f"{place}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
+
+
+def _not_writable(paths: Paths) -> list[str]:
+    """Folders that nothing can be kept in, each tried: rights alone do not tell of a read-only or full disk."""
+    troubles: dict[Path, str] = {}
+    for folder in (paths.data, paths.config, paths.state):
+        place = next(each for each in (folder, *folder.parents) if each.exists())
+        try:
+            with tempfile.TemporaryFile(dir=place) as file:
+                file.write(bytes(ENOUGH_BYTES))
+        except OSError as error:
+            error.filename = str(place)
+            told = f"{told_os_error(error)} No session can be kept there; CO_TUI_HOME names another folder."
+            troubles.setdefault(place, told)
+    return list(troubles.values())
 
 
 def _show_share(share: float) -> None:

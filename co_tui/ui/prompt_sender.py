@@ -14,7 +14,9 @@ from co_tui.ui.widgets.prompt import is_own_command
 if TYPE_CHECKING:
     from co_tui.session.session import Session
 
-KEPT_HERE = "What was said since is only in this window: it is saved as soon as that works, and lost if you leave before."
+KEPT_HERE = (
+    "What was said since is only in this window: it is saved as soon as that works, and lost if you leave before."
+)
 
 
 class SessionOpener(Protocol):

@@ -63,6 +63,8 @@ def test_commands_that_read_work_on_a_read_only_mount(database: Path, home: Path
 
     listed = command("sessions")
     assert (listed.returncode, listed.stderr) == (0, "") and "a-session" in listed.stdout
+    checked = command("doctor")
+    assert checked.returncode == 1 and "Read-only file system" in checked.stderr and str(home) in checked.stderr
     written = command("config theme dark")
     assert written.returncode == 2 and "Read-only file system" in written.stderr
 
