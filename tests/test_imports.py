@@ -23,6 +23,7 @@ HEAVY = (
     "fastmcp",
     "aiohttp",
     "textual_serve",
+    "PIL",
 )
 
 

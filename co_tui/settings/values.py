@@ -57,6 +57,9 @@ class Settings(Governing):
     reduced_motion: Annotated[
         str, one_of("on", "off"), About("looks", "Whether spinners, moving marks and cursors stand still.")
     ] = "off"
+    images: Annotated[
+        str, one_of("on", "off"), About("looks", "Whether images in the chat are drawn, in small, from coloured cells.")
+    ] = "on"
     notifications: Annotated[
         str,
         one_of("on", "bell", "off"),

@@ -328,6 +328,6 @@ class CoTui(App[None]):
         self._look_again()
 
     def _look_again(self) -> None:
-        self.look = look_of(self.current_theme)
+        self.look = look_of(self.current_theme, draws_images=self.appearance.draws_images)
         if self.chat.is_mounted:
             self.chat.set_look(self.look)

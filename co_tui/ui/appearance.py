@@ -21,7 +21,7 @@ class Appearance:
 
     def __init__(self, app: App[Any], settings: Settings, *, terminal_is_dark: bool) -> None:
         self._app = app
-        self._setting = settings.theme
+        self._setting, self._images = settings.theme, settings.images
         self._terminal_is_dark = terminal_is_dark
         for theme in OURS:
             app.register_theme(theme)
@@ -45,9 +45,18 @@ class Appearance:
         app._refresh_truecolor_filter(app.ansi_theme)
         app.stylesheet.set_variables(app.get_css_variables())
 
+    @property
+    def draws_images(self) -> bool:
+        """Whether images in the chat are wanted, and the terminal has colours enough for them."""
+        enough = self._app.console.color_system in ("truecolor", "256", "windows")
+        return self._images == "on" and enough and not self._app.no_color
+
     def follow(self, settings: Settings) -> None:
         """Settings that may have changed."""
         set_still(self._app, settings.reduced_motion == "on")
+        drew, self._images = self.draws_images, settings.images
+        if drew != self.draws_images:
+            self._app.theme_changed_signal.publish(self._app.current_theme)  # the chat is to be drawn anew
         self.use(settings.theme)
 
     def use(self, setting: str) -> None:
@@ -83,5 +92,5 @@ def style_sheets(environ: Mapping[str, str]) -> list[str | PurePath]:
     return [STYLES / "chat.tcss", *colourless]
 
 
-def look_of(theme: Theme, *, rich: bool = True) -> Look:
-    return Look(palette_of(theme), rich=rich)
+def look_of(theme: Theme, *, rich: bool = True, draws_images: bool = False) -> Look:
+    return Look(palette_of(theme), rich=rich, draws_images=draws_images)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s"})
 FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
-AT_ONCE = frozenset({"theme", "reduced_motion", "keys"})
+AT_ONCE = frozenset({"theme", "reduced_motion", "images", "keys"})
 """Settings that are read when a model is opened, when the app is, and whenever something is drawn; all others are read
 as they are needed."""
 

@@ -178,11 +178,9 @@ class Feed:
         if self._command is not None and command_in(fact.message):
             self.drop(self._command)
             self._command = None
-        unanswered = self._builder.open_calls()
         self._add_new(event)
-        for block in unanswered:
-            if block.result:  # a call that was stopped is answered by us, and no tool tells of it
-                self._transcript.changed(block)
+        for block in self._builder.touched:  # a call that was stopped is answered by us, and no tool tells of it
+            self._transcript.changed(block)
 
     def _stream(self, delta: StreamDelta, time: str) -> None:
         block = self._streaming.get(delta.part)

@@ -46,8 +46,15 @@ class MessageActions:
             self._screen.app.push_screen(LinksScreen(addresses, self._host.open_address))
 
     def _view(self, block: Block) -> None:
-        from co_tui.ui.screens.pager import PagerScreen
-
+        """In large when it is an image, else as text."""
         name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
         when = f" · {block.time}" if block.time else ""
-        self._screen.app.push_screen(PagerScreen(f"{name or 'Message'}{when}", block.whole))
+        title = f"{name or 'Message'}{when}"
+        if drawn := [image for image in block.images if image.picture is not None]:
+            from co_tui.ui.screens.image import ImageScreen
+
+            self._screen.app.push_screen(ImageScreen(title, drawn))
+        else:
+            from co_tui.ui.screens.pager import PagerScreen
+
+            self._screen.app.push_screen(PagerScreen(title, block.whole))

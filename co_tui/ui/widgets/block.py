@@ -6,6 +6,10 @@ from typing import Literal, TypeAlias
 
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import GIST_CHARS, told_arguments, told_call
+from co_tui.ui.widgets.block_image import BlockImage
+
+ATTACHED = "attached"
+"""The name of a file that went with a prompt, where tools have theirs."""
 
 Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error"]
 
@@ -33,12 +37,23 @@ class Block:
     """What a delegate did for this call, line by line."""
     outcome: str = ""
     """How a delegate ended; stands where the length of the result would."""
+    images: tuple[BlockImage, ...] = ()
     seq: int = 0
     turn: int = 0
 
     @property
     def foldable(self) -> bool:
         return self.kind in ("thinking", "tool", "plan")
+
+    @property
+    def is_drawn_image(self) -> bool:
+        """Whether opening it means to see it in large."""
+        return self.is_attached_image and self.images[0].picture is not None
+
+    @property
+    def is_attached_image(self) -> bool:
+        """Whether it has nothing to tell but what can be seen."""
+        return bool(self.images) and self.tool_name == ATTACHED
 
     @property
     def gist(self) -> str:

@@ -67,7 +67,7 @@ def _title(block: Block, name: str, look: Look, width: int) -> Strip:
     room = max(8, width - cell_len(name) - cell_len(block.status) - 8)
     gist = Text(block.gist if block.folded else "", overflow="ellipsis", no_wrap=True)
     gist.truncate(room, overflow="ellipsis")
-    sign = "▸ " if block.folded else "▾ "
+    sign = "▣ " if block.is_drawn_image else "▸ " if block.folded else "▾ "
     left = Text.assemble((sign, look.muted), (name, Style(bold=True)), "  ", (gist.plain, look.muted))
     gap = max(2, width - left.cell_len - cell_len(block.status))
     style = look.error if block.status == "failed" else look.muted

@@ -21,11 +21,13 @@ from co_tui.events import (
     UsageInfo,
     agent_of,
 )
+from co_tui.events.images import StoredImage, attached_image, images_in
 from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import Stage, stage_of, told_output, told_progress, told_result, told_steps
 from co_tui.session.wording import told_compaction
-from co_tui.ui.widgets.block import Block, Kind, clock
+from co_tui.ui.widgets.block import ATTACHED, Block, Kind, clock
+from co_tui.ui.widgets.block_image import BlockImage
 
 if TYPE_CHECKING:
     from co_tui.ui.widgets.delegation_lines import DelegationLines
@@ -39,6 +41,8 @@ class BlockBuilder:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
+        self.touched: list[Block] = []
+        """Blocks of before that the latest event changed."""
         self._speaking = False
         self._open_calls: dict[str, Block] = {}
         self._plan: Block | None = None
@@ -58,6 +62,7 @@ class BlockBuilder:
     def add(self, event: Event) -> None:
         """Blocks for what the event says; most lifecycle events say nothing here."""
         fact = event.fact
+        self.touched = []
         match fact:
             case _ if self.delegated(event) is not None or agent_of(fact):
                 pass  # told in the fold of the call that delegates
@@ -119,15 +124,16 @@ class BlockBuilder:
         self._speaking, self._plan = False, None
         return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
 
-    def attached(self, name: str, text: str, seq: int = 0) -> Block:
+    def attached(self, name: str, text: str, seq: int = 0, image: StoredImage | None = None) -> Block:
         """A file that went with the prompt above."""
         _, _, body = text.partition("\n")
         lines = _unfenced(body).count("\n") + 1
         told = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: that it was cut, or is an image
         note = body.partition("\n")[0].strip("()").removeprefix("only its ").replace("; the file has", " of")
         size = one_line(note, 72) if body.startswith("(") else told
-        block = Block("tool", inert(name), folded=True, tool_name="attached", result=inert(text), status=size, seq=seq)
+        block = Block("tool", inert(name), folded=True, tool_name=ATTACHED, result=inert(text), status=size, seq=seq)
         self._append(block).tight = True
+        block.images = (BlockImage(image),) if image is not None else ()
         return block
 
     def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
@@ -173,16 +179,13 @@ class BlockBuilder:
             block.status = block.outcome or told_result(block.tool_name, block.text, block.result, stage)
         return block
 
-    def open_calls(self) -> list[Block]:
-        """The calls that have no result yet."""
-        return list(self._open_calls.values())
-
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:
         last: Block | None = None
         for role, text, part in pieces(message):
             match role:
                 case "user":
                     last = self.user(text, time, seq=seq)
+                    last.images = tuple(map(BlockImage, images_in(part)))
                 case "assistant":
                     last = self.part("reply", text, time, seq) if text.strip() else last
                 case "thinking":
@@ -190,9 +193,9 @@ class BlockBuilder:
                 case "tool_call":
                     last = self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
                 case "tool_result":
-                    self.result(part.get("tool_call_id", ""), text, stage_of(part.get("outcome", "success")))
+                    self._returned(part, text)
                 case "attached":
-                    self.attached(attached_name(part), text, seq)
+                    self.attached(attached_name(part), text, seq, attached_image(message, part))
                 case "command":
                     output = _unfenced(text.partition("\n\n")[2])
                     self.command(command_in(message), output, text.partition("\n")[0], seq)
@@ -200,6 +203,18 @@ class BlockBuilder:
                     pass
         if interrupted and last is not None:
             last.interrupted = True
+
+    def _returned(self, part: Json, text: str) -> None:
+        """A result that is logged: mostly it was told of before, but for its images."""
+        call_id = part.get("tool_call_id", "")
+        block = self.result(call_id, text, stage_of(part.get("outcome", "success")))
+        if images := tuple(map(BlockImage, images_in(part))):
+            asked = (each for each in reversed(self.blocks) if each.tool_call_id == call_id)
+            block = block or next(asked, None)
+            if block is not None:
+                block.images = images
+        if block is not None:
+            self.touched.append(block)
 
     def _append(self, block: Block) -> Block:
         before = self.blocks[-1] if self.blocks else None

@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.image_lines import MOST_ROWS
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.rendering import Laid, estimated_height
 
@@ -36,6 +37,7 @@ class TranscriptLayout:
         self.version = 0
         """Another number after every change of what would be drawn."""
         self._width = 0
+        self._image_rows = MOST_ROWS
         self._heights: list[int] = []
         self._ends: list[int] | None = []
         self._laid: OrderedDict[Block, Laid] = OrderedDict()
@@ -64,6 +66,13 @@ class TranscriptLayout:
         if not top.line or self.look is None or top.block >= len(self.blocks):
             return top
         return self.clamp(LinePlace(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
+
+    def set_height(self, height: int) -> None:
+        """An image is never higher than what is seen at once."""
+        rows = max(1, min(MOST_ROWS, height - 1))
+        if rows != self._image_rows:
+            self._image_rows = rows
+            self.refresh_all([block for block in self._laid if block.images])
 
     def show(self, blocks: Iterable[Block]) -> None:
         self.blocks = list(blocks)
@@ -190,7 +199,7 @@ class TranscriptLayout:
         laid = self._laid.get(block)
         if laid is None:
             assert self.look is not None
-            laid = self._laid[block] = Laid(block, self.look, self._width)
+            laid = self._laid[block] = Laid(block, self.look, self._width, self._image_rows)
             if len(self._laid) > KEPT_LAYOUTS:
                 self._laid.popitem(last=False)
         else:

@@ -38,10 +38,11 @@ class Palette(NamedTuple):
 class Look:
     """How things are drawn under one theme."""
 
-    def __init__(self, palette: Palette, *, rich: bool = True) -> None:
+    def __init__(self, palette: Palette, *, rich: bool = True, draws_images: bool = False) -> None:
         """Without `rich`, Markdown shows as it is written: its renderer takes longer to import than a paint."""
         self.palette = palette
         self.rich = rich
+        self.draws_images = draws_images and rich
         self.muted = Style.parse(palette.muted)
         self.you = Style.parse(f"bold {palette.accent}")
         self.me = Style.parse(f"bold {palette.reply}")

@@ -7,6 +7,7 @@ from textual.strip import Strip
 
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.block_lines import BODIES, MAX_RESULT_CHARS, head_of
+from co_tui.ui.widgets.image_lines import MOST_ROWS, ImageLines
 from co_tui.ui.widgets.look import Look, prose_width
 from co_tui.ui.widgets.prose import Prose
 
@@ -24,9 +25,10 @@ def _marks(block: Block) -> Iterator[str]:
 class Laid:
     """A block laid out at one width: an empty line unless it stands tight, a head, a body and a foot."""
 
-    def __init__(self, block: Block, look: Look, width: int) -> None:
+    def __init__(self, block: Block, look: Look, width: int, image_rows: int = MOST_ROWS) -> None:
         gap = [] if block.tight else [Strip.blank(0)]
-        self._head = _segments([*gap, *head_of(block, look, width)])
+        images = ImageLines(block, look, width, image_rows)
+        self._head = _segments([*gap, *head_of(block, look, width), *images.above])
         self._prose: Prose | None = None
         self._body: list[list[Segment]] = []
         self._fed = 0
@@ -39,7 +41,9 @@ class Laid:
             self._prose = Prose(look, width)
             self.grow(block.text)
         else:
-            self._body = _segments(BODIES[block.kind](block, look, width))
+            self._body = _segments([*BODIES[block.kind](block, look, width), *images.below])
+        first = len(self._head) - len(images.above) if images.above else self.height - len(images.below)
+        self._drawn = frozenset(first + line for line in images.drawn)
 
     @property
     def can_grow(self) -> bool:
@@ -69,7 +73,13 @@ class Laid:
         """The lines that hold the text (in small letters)."""
         return [n for n in range(self.height) if needle in self.text_of(n).lower()]
 
+    def is_drawn(self, index: int) -> bool:
+        """Whether the line shows a piece of an image, and no text."""
+        return index in self._drawn
+
     def text_of(self, index: int) -> str:
+        if index in self._drawn:
+            return ""
         return "".join(segment.text for segment in self._line(index))
 
     def line(self, index: int) -> Strip:

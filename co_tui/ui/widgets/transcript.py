@@ -13,6 +13,7 @@ from textual.strip import Strip
 from co_tui.ui import command_table
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.event_places import event_at, place_of_event
+from co_tui.ui.widgets.image_loader import ImageLoader
 from co_tui.ui.widgets.layout import LinePlace
 from co_tui.ui.widgets.marking import Mark, code_in, copied_text, toggle_all
 from co_tui.ui.widgets.matches import Search, marked
@@ -63,6 +64,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._mark = Mark()
         self._marked: set[Block] = set()
         self._search = Search()
+        self._images = ImageLoader(self.changed)
         self._copied_code: tuple[Block, int] | None = None
         self._shown_event: tuple[int, Block | None] = (0, None)
         """The event that was brought into view last, and the block that stands for it."""
@@ -84,6 +86,13 @@ class Transcript(TranscriptView, can_focus=True):
     def changed(self, block: Block) -> None:
         self._search.forget(block)
         super().changed(block)
+
+    def _place(self) -> None:
+        """What comes into view is looked through for images; none is unpacked before the first paint."""
+        super()._place()
+        look = self._layout.look
+        if look is not None and look.draws_images and self._images.want(self._blocks_in_view()):
+            self.run_worker(self._images.load(), group="images", exit_on_error=False)
 
     def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
         block, look = self.blocks[place.block], self._layout.look
@@ -250,13 +259,22 @@ class Transcript(TranscriptView, can_focus=True):
             return
         place = self._place_at(event.y - self.gutter.top)
         if place is not None:
-            block = self.blocks[place.block]
-            if block.foldable and place.line == self._layout.lay_out(place.block).title_line:
-                self._toggle(block)
+            block, laid = self.blocks[place.block], self._layout.lay_out(place.block)
+            if laid.is_drawn(place.line):
+                self.post_message(self.Wished("view", block))
+            elif block.foldable and place.line == laid.title_line:
+                self._open(block)
 
     def action_open(self) -> None:
         block = self._mark.start(self._blocks_in_view())
         if block is not None and block.foldable:
+            self._open(block)
+
+    def _open(self, block: Block) -> None:
+        """An image in large; what is folded, here."""
+        if block.is_drawn_image:
+            self.post_message(self.Wished("view", block))
+        else:
             self._toggle(block)
 
     def toggle_all(self) -> None:

@@ -136,6 +136,7 @@ class TranscriptView(ScrollView):
             return
         self._top = self._layout.set_width(self._width, self._top)
         height = self.scrollable_content_region.height
+        self._layout.set_height(height)
         if self._following:
             self._top = self._layout.bottom_up(height)
         else:

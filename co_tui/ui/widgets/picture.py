@@ -1,0 +1,134 @@
+"""An image as lines of text: every cell shows two pixels, one above the other."""
+
+import base64
+import binascii
+import io
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
+"""What models take; nothing else is tried."""
+MOST_BYTES: Final = 20_000_000
+MOST_PIXELS: Final = 36_000_000
+"""More than the largest screens have would take a second and hundreds of megabytes to unpack."""
+MOST_JPEG_PIXELS: Final = 200_000_000
+"""These can be unpacked at an eighth of their size."""
+KEPT_PIXELS: Final = (320, 240)
+"""What is kept of an image: enough for the largest screen."""
+SEEN_FROM: Final = 48
+"""Of 255: what is more transparent shows what is behind it."""
+ORIENTATION: Final = 0x0112
+"""Where a camera noted how it was held."""
+LYING: Final = (5, 6, 7, 8)
+_STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
+
+
+class NotDrawable(Exception):
+    """Why an image cannot be drawn, in a sentence."""
+
+
+class Picture:
+    """An image that was unpacked, and made small enough to be kept."""
+
+    def __init__(self, image: "Image", width: int, height: int, size_bytes: int) -> None:
+        self._image = image
+        self.width, self.height = width, height
+        """In pixels, as it was."""
+        self.size_bytes = size_bytes
+
+    def lines(self, columns: int, rows: int, background: str) -> list[Strip]:
+        """As large as fits, in its proportions, and never larger than it is."""
+        from PIL.Image import Resampling
+
+        width, height = _fitting(self.width, self.height, columns, 2 * rows)
+        pixels: Any = self._image.resize((width, height), Resampling.LANCZOS).load()
+        behind = Color.parse(background).get_truecolor()
+        return [
+            _line([_Cell(pixels[x, y], pixels[x, y + 1] if y + 1 < height else _NOTHING) for x in range(width)], behind)
+            for y in range(0, height, 2)
+        ]
+
+
+def unpacked(encoded: str) -> Picture:
+    """The picture of an encoded image, of a moving one its first. Raises `NotDrawable`; takes time."""
+    if len(encoded) * 3 // 4 > MOST_BYTES:
+        raise NotDrawable(f"It is not drawn: it has more than {MOST_BYTES // 1_000_000} MB.")
+    try:
+        data = base64.b64decode(encoded.translate(_STANDARD_ALPHABET), validate=True)
+        return _unpacked(data)
+    except (binascii.Error, OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, OverflowError) as error:
+        # A file that is none, or broken: the library raises whatever its reader of the format stumbled over.
+        raise NotDrawable("It is not drawn: it is no PNG, JPEG, GIF or WebP that can be read.") from error
+    except MemoryError as error:
+        raise NotDrawable("It is not drawn: there is not enough memory to unpack it.") from error
+
+
+def _unpacked(data: bytes) -> Picture:
+    from PIL import Image, ImageOps
+
+    Image.MAX_IMAGE_PIXELS = None  # the library would warn on the screen; its size is looked at here
+    image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
+    width, height = image.size
+    if width * height > (MOST_JPEG_PIXELS if image.format == "JPEG" else MOST_PIXELS):
+        raise NotDrawable(f"It is not drawn: {width:,} × {height:,} pixels are too many.")
+    turned = image.getexif().get(ORIENTATION)
+    shrunk = _shrunk(image)
+    if turned is not None:
+        shrunk.getexif()[ORIENTATION] = turned
+        shrunk = ImageOps.exif_transpose(shrunk)
+    return Picture(shrunk, *((height, width) if turned in LYING else (width, height)), len(data))
+
+
+def _shrunk(image: "Image") -> "Image":
+    image.draft("RGB", KEPT_PIXELS)
+    if image.mode.startswith(("I", "F")):
+        image = image.point(lambda value: value / 256).convert("L")  # sixteen bits for each pixel
+    elif image.mode in ("1", "P", "PA"):
+        image = image.convert("RGBA")
+    image.thumbnail(KEPT_PIXELS)
+    return image.convert("RGBA")
+
+
+def _fitting(width: int, height: int, most_wide: int, most_high: int) -> tuple[int, int]:
+    scale = min(1.0, most_wide / width, most_high / height)
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+Pixel = tuple[int, int, int, int]
+_NOTHING: Final[Pixel] = (0, 0, 0, 0)
+
+
+class _Cell(NamedTuple):
+    """Two pixels, one above the other."""
+
+    upper: Pixel
+    lower: Pixel
+
+
+def _line(cells: list[_Cell], behind: tuple[int, int, int]) -> Strip:
+    drawn = (_drawn(cell, behind) for cell in cells)
+    runs = ((look, len(list(same))) for look, same in groupby(drawn))
+    return Strip([Segment(sign * count, style) for (sign, style), count in runs], len(cells))
+
+
+@lru_cache(maxsize=8_192)
+def _drawn(cell: _Cell, behind: tuple[int, int, int]) -> tuple[str, Style]:
+    upper, lower = (_blended(pixel, behind) if pixel[3] >= SEEN_FROM else None for pixel in cell)
+    if upper is None:
+        return (" ", Style()) if lower is None else ("▄", Style(color=lower))
+    return "▀", Style(color=upper, bgcolor=lower)
+
+
+def _blended(pixel: Pixel, behind: tuple[int, int, int]) -> Color:
+    red, green, blue, alpha = pixel
+    mixed = (round((own * alpha + other * (255 - alpha)) / 255) for own, other in zip(pixel, behind, strict=False))
+    return Color.from_rgb(*((red, green, blue) if alpha == 255 else tuple(mixed)[:3]))

@@ -1,0 +1,175 @@
+"""Images in the chat: drawn in small where the terminal has colours, in large when opened, and never a danger."""
+
+import base64
+import contextlib
+import io
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from co_tui.events import Event, Message
+from co_tui.ui.app import CoTui
+from co_tui.ui.screens.image import ImageScreen
+from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.blocks import BlockBuilder
+from co_tui.ui.widgets.picture import NotDrawable, unpacked
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, until
+
+RED, BLUE = (200, 30, 30), (30, 30, 200)
+
+
+def red_above_blue(width: int = 400, height: int = 200, mode: str = "RGB", **more: Any) -> bytes:
+    image = Image.new("RGB", (width, height), RED)
+    image.paste(BLUE, (0, height // 2, width, height))
+    return saved(image.convert(mode), **more)
+
+
+def saved(image: Image.Image, kind: str = "PNG", **more: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **more)
+    return file.getvalue()
+
+
+def encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode()
+
+
+def drawn(app: CoTui) -> list[str]:
+    return [line for line in screen_text(app).splitlines() if "▀▀▀" in line]
+
+
+@pytest.fixture
+def colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.mark.usefixtures("colours")
+async def test_an_attached_image_is_drawn_above_its_line_and_in_large_when_opened(
+    home: Path, provider: Provider
+) -> None:
+    home.parent.joinpath("shot.png").write_bytes(red_above_blue())
+    home.parent.joinpath("broken.png").write_bytes(red_above_blue()[:120])
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "what is @shot.png")
+        await until(pilot, lambda: drawn(app))
+        lines = screen_text(app).splitlines()
+        (told,) = [place for place, line in enumerate(lines) if "▣ attached  shot.png" in line]
+        assert "image/png" in lines[told]
+        assert len(drawn(app)) == 15 and "▀" * 60 in lines[told - 1], "in its proportions, 60 columns wide"
+        await pilot.press("tab", "up", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ImageScreen) and drawn(app))
+        assert "▀" * 70 in drawn(app)[0] and "400 × 200" in screen_text(app)
+        await pilot.press("escape", "escape")
+        app.run_command("config", "images off")
+        await until(pilot, lambda: not drawn(app))
+        app.run_command("config", "images on")
+        await until(pilot, lambda: drawn(app))
+        await ask(app, pilot, "and @broken.png")
+        await until(pilot, lambda: "It is not drawn: it is no PNG" in screen_text(app))
+        session_id = app.controller.session_id
+    async with running(launch_for(home, provider, session_id=session_id), size=(60, 18)) as (app, pilot):
+        await pilot.press("alt+up", "alt+up")
+        await until(pilot, lambda: drawn(app))
+        assert len(drawn(app)) < 12, "never higher than the chat"
+
+
+async def test_without_colours_an_image_stays_a_line(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    home.parent.joinpath("shot.png").write_bytes(red_above_blue())
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "what is @shot.png")
+        assert "▸ attached  shot.png" in screen_text(app) and not drawn(app)
+        assert all(image.is_unseen for block in app.chat.transcript.blocks for image in block.images)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        red_above_blue(),
+        red_above_blue(mode="P"),
+        red_above_blue(mode="RGBA"),
+        red_above_blue(kind="JPEG"),
+        red_above_blue(kind="WEBP", lossless=True),
+        saved(
+            Image.open(io.BytesIO(red_above_blue())), "GIF", save_all=True, append_images=[Image.new("L", (400, 200))]
+        ),
+    ],
+    ids=["png", "palette", "alpha", "jpeg", "webp", "animated"],
+)
+def test_every_kind_of_image_is_drawn_as_it_is(data: bytes) -> None:
+    lines = unpacked(encoded(data)).lines(60, 16, "#000000")
+    assert len(lines) == 15 and {line.cell_length for line in lines} == {60}
+    for line, colour in ((lines[2], RED), (lines[-3], BLUE)):
+        style = next(iter(line)).style
+        assert style is not None and style.color is not None and style.color.triplet is not None
+        assert max(abs(a - b) for a, b in zip(style.color.triplet, colour, strict=True)) < 20
+
+
+def test_what_is_transparent_shows_what_is_behind_it() -> None:
+    image = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
+    image.paste((*RED, 255), (0, 3, 4, 4))
+    assert [line.text for line in unpacked(encoded(saved(image))).lines(60, 16, "#000000")] == ["    ", "▄▄▄▄"]
+
+
+@pytest.mark.parametrize("size", [(30_000, 1), (1, 30_000), (1, 1)])
+def test_an_image_of_any_shape_stays_within_its_room(size: tuple[int, int]) -> None:
+    lines = unpacked(encoded(red_above_blue(*size))).lines(60, 16, "#000000")
+    assert 1 <= len(lines) <= 16 and all(1 <= line.cell_length <= 60 for line in lines)
+
+
+def test_a_photograph_that_was_taken_on_its_side_stands_upright() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture = unpacked(encoded(red_above_blue(kind="JPEG", exif=exif.tobytes())))
+    assert (picture.width, picture.height) == (200, 400)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"rubbish", red_above_blue()[:99], saved(Image.new("1", (20_000, 20_000))), b"GIF89a", b"\0" * 500]
+)
+def test_what_cannot_be_drawn_is_said_in_a_sentence(data: bytes) -> None:
+    with pytest.raises(NotDrawable, match=r"^It is not drawn: .*\.$"):
+        unpacked(encoded(data))
+
+
+def test_bytes_that_were_changed_on_the_way_are_drawn_or_refused() -> None:
+    chance = random.Random(7)
+    for whole in (
+        red_above_blue(),
+        red_above_blue(kind="JPEG"),
+        red_above_blue(kind="WEBP"),
+        red_above_blue(kind="GIF"),
+    ):
+        for _ in range(20):
+            data = bytearray(whole)
+            for _ in range(6):
+                data[chance.randrange(len(data))] = chance.randrange(256)
+            with contextlib.suppress(NotDrawable):
+                assert unpacked(encoded(data)).lines(60, 16, "#000000")
+
+
+def test_images_of_prompts_and_of_results_belong_to_their_blocks() -> None:
+    image = {"kind": "binary", "media_type": "image/png", "data": encoded(red_above_blue())}
+    call = {"part_kind": "tool-call", "tool_name": "screenshot", "args": "{}", "tool_call_id": "1"}
+    returned = {"part_kind": "tool-return", "tool_name": "screenshot", "content": ["done", image], "tool_call_id": "1"}
+    blocks = shown(
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ["look", image]}]},
+        {"kind": "response", "parts": [call]},
+        {"kind": "request", "parts": [returned]},
+    )
+    assert [(block.kind, len(block.images)) for block in blocks] == [("user", 1), ("tool", 1)]
+
+
+def shown(*messages: dict[str, Any]) -> list[Block]:
+    builder = BlockBuilder()
+    for seq, message in enumerate(messages, 1):
+        builder.add(Event(session_id="s", seq=seq, timestamp="", fact=Message(turn=1, message=message)))
+    return builder.blocks
