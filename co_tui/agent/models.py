@@ -113,7 +113,10 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     provider = provider_of(name)
     if provider is not None and not provider.has_key(config.environ):
         variables = " or ".join(provider.key_variables)
-        raise ModelUnusable(f"{name} needs a key: set {variables}, or choose another model with F6 or --model.")
+        raise ModelUnusable(
+            f"{name} needs a key: start co-tui with {variables} in its environment, or choose another model with F6 "
+            "or --model."
+        )
     client = new_client()
     try:
         model = infer_model(name, lambda prefix: _provider(prefix, client))

@@ -52,7 +52,7 @@ class SessionController:
         self.parting_words = ""
         """What has to be said after the screen is gone."""
         self.way_back = ""
-        """How to go on with the session that was left at the end."""
+        """How to go on with the session that was left last, of those in which something was said."""
         self.older = OlderMessages(host, chat)
         self._session_id = launch.session_id
         self._leaving = False
@@ -316,6 +316,7 @@ class SessionController:
         if self.has_unsaved:
             self._host.notify(f"{UNSAVED} Stay until there is room; Ctrl+Q twice quits.", severity="error")
             return
+        self.way_back = self.way_back_now or self.way_back
         await self.leave()
         self._drafts.save(self.chat.prompt.whole)
         self.chat.prompt.text = ""
@@ -359,7 +360,7 @@ class SessionController:
         if self._leaving:
             return False
         self._leaving = True
-        self.way_back = self.way_back_now
+        self.way_back = self.way_back_now or self.way_back
         await self.leave()
         self._drafts.save(self.chat.prompt.whole)
         await self.backend.close()

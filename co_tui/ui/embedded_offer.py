@@ -35,7 +35,10 @@ class EmbeddedOffer:
     def ask_once(self) -> None:
         """At the start, when that model would answer and is not here."""
         model = self._controller.state.model or self._controller.launch.choice.model
-        if model == EMBEDDED and not self.is_here and not self._answers.get(ANSWERED):
+        if model != EMBEDDED or self.is_here:
+            return
+        self._chat.show_embedded_missing(True)
+        if not self._answers.get(ANSWERED):
             answers = {"f": f"fetch it, {DOWNLOAD_MB} MB", "m": "choose another model", "esc": "not now"}
             self._show(
                 "Nobody is here to answer yet",
@@ -95,6 +98,7 @@ class EmbeddedOffer:
             told = str(error) if isinstance(error, ModelUnusable) else f"The fetch failed: {error!r}."
             self._chat.feed.note(f"{told} /fetch tries again.", "error")
         else:
+            self._chat.show_embedded_missing(False)
             self._chat.feed.note("The embedded model is here, and was checked. It answers without a network.")
             await self._controller.backend.warm_again(EMBEDDED)
 

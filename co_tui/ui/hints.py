@@ -40,7 +40,7 @@ class Hints:
         self._said: set[Hint] = set()
         """Since the start; each once."""
         self._known: set[Hint] = set()
-        self._shown: Block | None = None
+        self._shown: tuple[Hint, Block] | None = None
         self._used_tools = False
         """In this turn."""
 
@@ -60,7 +60,9 @@ class Hints:
                 self._say(COMPACTED)
 
     def used(self, command: str) -> None:
-        """Somebody who has found it needs no hint."""
+        """Somebody who has found it needs no hint, and no longer the one that is shown."""
+        if self._shown is not None and command in self._shown[0].known_by:
+            self._take_away()
         for hint in (SIDE, FOLDS, COMPACTED):
             if command in hint.known_by and hint not in self._known:
                 self._known.add(hint)
@@ -72,7 +74,7 @@ class Hints:
             return
         self._said.add(hint)
         self._keep(hint, times + 1)
-        self._shown = self._chat.feed.note(hint.text)
+        self._shown = (hint, self._chat.feed.note(hint.text))
 
     def _keep(self, hint: Hint, times: float) -> None:
         # Writing a file for good takes as long as the disk does.
@@ -81,7 +83,7 @@ class Hints:
     def _take_away(self) -> None:
         shown, self._shown = self._shown, None
         if shown is not None:
-            self._chat.feed.drop(shown)
+            self._chat.feed.drop(shown[1])
 
 
 def _has(parts: Iterable[Mapping[str, Any]], kind: str) -> bool:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class OpenSession(Protocol):
     """The session that is open here, and leaving it."""
 
+    way_back: str
+    """How to go on with the one that was left last."""
+
     @property
     def session(self) -> "Session | None": ...
 
@@ -58,6 +61,7 @@ class StoredSessions:
     async def trash(self, session_id: str) -> None:
         await self._leave(session_id)
         await asyncio.to_thread(put_into_trash, self._store, session_id)
+        self._forget_way_back(session_id)
 
     async def restore(self, session_id: str) -> None:
         """Out of the trash."""
@@ -68,6 +72,11 @@ class StoredSessions:
         """For good."""
         await self._leave(session_id)
         await self._backend.delete(session_id)
+        self._forget_way_back(session_id)
+
+    def _forget_way_back(self, session_id: str) -> None:
+        if session_id in self._here.way_back:
+            self._here.way_back = ""
 
     async def fork(self, session_id: str, upto: int | None = None) -> None:
         """Go on in a copy, of all of it or up to a seq."""

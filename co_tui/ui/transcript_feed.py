@@ -29,7 +29,7 @@ QUEUED = "waits its turn"
 STEERING = "joins the turn at its next step"
 HELD = "waits for you: enter sends it"
 SAVED = "What was not saved is saved now."
-LOADING = "waits for the engine to load"
+LOADING = "waits until the model is ready"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
 
 

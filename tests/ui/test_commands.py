@@ -42,6 +42,8 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await type_text(pilot, "/context clear\n")
         await until(pilot, lambda: "Context cleared" in transcript_text(app))
         assert len(app.controller.state.transcript) == 2, "commands are not part of the conversation"
+        await app.controller.switch_session(app.controller.session_id)
+        await until(pilot, lambda: "Context cleared" in transcript_text(app))  # also when it is read again
 
 
 async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Provider) -> None:
@@ -78,7 +80,7 @@ async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path,
 async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/he")
-        await until(pilot, lambda: "/help" in screen_text(app))
+        await until(pilot, lambda: "/help" in screen_text(app) and "enter runs it" in screen_text(app))
         await pilot.press("tab")
         assert app.chat.prompt.text == "/help "
         await pilot.press(*["backspace"] * 6)

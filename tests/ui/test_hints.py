@@ -25,6 +25,8 @@ async def test_a_hint_goes_with_the_next_prompt_and_for_good_once_it_was_heeded(
         await until(pilot, lambda: kept.exists() and json.loads(kept.read_text())["side"] == 1)
         await pilot.press("f4")
         await until(pilot, lambda: json.loads(kept.read_text())["side"] == 99)
+        app.run_command("folds", "")
+        await until(pilot, lambda: FOLDS not in transcript_text(app))  # what was heeded has been said
     async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
         await ask(app, pilot, "hello again")
         assert SIDE not in transcript_text(app)

@@ -144,5 +144,7 @@ async def test_a_session_chosen_in_the_app_goes_on_under_its_own_policy(home: Pa
         await type_text(pilot, "/resume s-1\n")
         await until(pilot, lambda: app.controller.session is not None)
         assert app.controller.state.policy == "off" and "never compacts" in screen_text(app)
-        await app.action_quit()
+        app.run_command("new", "")
+        await until(pilot, lambda: not app.controller.session_id)
+        await app.action_quit()  # nothing was said in the new one
         assert app.controller.way_back == "co-tui --resume s-1   goes on with “off with it”"

@@ -41,7 +41,7 @@ GO_ON = "Go on with the work where you stopped."
 @command("continue")
 async def go_on(host: CommandHost, _: str) -> None:
     if not host.state.history:
-        host.say("There is nothing to go on with yet: the first prompt starts a turn.")
+        host.say("There is nothing to go on with: the next prompt starts a turn.")
     elif host.session is not None and host.session.busy:
         host.say("The turn is going on already.")
     else:
@@ -54,7 +54,6 @@ async def clear(host: CommandHost, _: str) -> None:
         host.say("The context is empty already.")
         return
     await host.session.clear()
-    host.say("Context cleared: the model starts afresh. Everything above stays in the session.")
 
 
 @command("undo")

@@ -68,6 +68,7 @@ class ChatScreen(ChatRequests):
         """Checked out where the app was started."""
         self._muted = Style()
         self._welcome: Block | None = None
+        self._embedded_is_missing = False
 
     def compose(self) -> ComposeResult:
         """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
@@ -201,8 +202,15 @@ class ChatScreen(ChatRequests):
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
-        facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private)
+        facts = TitleFacts(
+            state.title, self._model, policy, branch, effort, sandboxed, asked, private, self._embedded_is_missing
+        )
         self.query_one(TitleLine).show(facts, self._muted)
+
+    def show_embedded_missing(self, missing: bool) -> None:
+        """Whether nobody could answer as the embedded model."""
+        self._embedded_is_missing = missing
+        self._show_title()
 
     # What is being done
 
@@ -227,7 +235,8 @@ class ChatScreen(ChatRequests):
         if action == "stop":
             return (self._status.busy or self._is_compacting) and not self._has_something_to_close
         if action == "back":
-            return self._has_something_to_close or self.has_class("-drawer") or not self.prompt.has_focus
+            beside = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
+            return self._has_something_to_close or beside
         return True
 
     @property
@@ -263,6 +272,8 @@ class ChatScreen(ChatRequests):
             finding, self._finding = self._finding, None
             await finding.close()
             self.prompt.focus()
+        elif self.prompt.has_focus and not self.has_class("-drawer"):
+            self._questions.dismiss()
         else:
             self.remove_class("-drawer")
             self.prompt.focus()

@@ -45,6 +45,17 @@ class Questions:
         if had_focus:
             self._prompt.focus()
 
+    @property
+    def is_dismissable(self) -> bool:
+        """Whether Esc in a prompt in which nothing is written answers a question."""
+        panels = self._screen.query(QuestionPanel)
+        return bool(panels) and panels.first().has_way_out and not self._prompt.text
+
+    def dismiss(self) -> None:
+        """Answer the question with Esc, as its own line of keys says."""
+        if self.is_dismissable:
+            self._screen.query(QuestionPanel).first().action_dismiss()
+
     def _went_to_question(self) -> bool:
         """From the prompt, unless Tab takes what is on offer there."""
         panels = self._screen.query(QuestionPanel)

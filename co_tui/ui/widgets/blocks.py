@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from co_tui.events import (
+    Clear,
     CompactionComplete,
     CompactionStart,
     DelegationEnd,
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from co_tui.ui.widgets.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
+CLEARED = (
+    "Context cleared: the model starts afresh. Everything above stays in the session, and /undo lets the model see it "
+    "again."
+)
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
@@ -79,6 +84,8 @@ class BlockBuilder:
             case CompactionComplete():
                 way_back = " /undo takes it back." if fact.success and fact.replaced else ""
                 self.note(told_compaction(fact) + way_back, "note", event.seq or 0)
+            case Clear():
+                self.note(CLEARED, "note", event.seq or 0)
             case PlanChanged(steps=steps):
                 self.plan(steps)
             case _:

@@ -19,7 +19,10 @@ class Completions(OptionList, can_focus=False):
         height: auto;
         max-height: 8;
         border: round $border;
+        border-subtitle-color: $muted;
         background: $surface;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
     }
     """
 
@@ -31,6 +34,8 @@ class Completions(OptionList, can_focus=False):
             self.clear_options()
             self.add_options([_option(choice) for choice in offer.found])
         self.highlighted = offer.index
+        keys = "enter runs it · tab completes it" if offer.found[0].sort == "command" else "tab takes it"
+        self.border_subtitle = f"{keys} · {offer.index + 1} of {len(offer.found):,}"
 
 
 def _option(choice: Choice) -> Option:

@@ -74,6 +74,11 @@ class QuestionPanel(Widget, can_focus=True):
         more = {ALL_OF_IT: "all of it"} if self._opens and not shown.whole else {}
         return [*note, *shown.rows, *key_rows({**self._answers, **more}, width)]
 
+    @property
+    def has_way_out(self) -> bool:
+        """Whether Esc is one of the answers it offers."""
+        return "esc" in self._answers
+
     def show_text(self, text: str) -> None:
         """Something else, of about the same length."""
         self._text = text

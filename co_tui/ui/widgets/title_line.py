@@ -15,6 +15,11 @@ EMBEDDED_WORDS = (
     f"Embedded model {EMBEDDED_LABEL} (offline). F6 chooses another.",
 )
 """How to choose another is told at every width."""
+MISSING_WORDS = (
+    f"No model here yet: /fetch brings {EMBEDDED_LABEL}, which works offline. F6 chooses another.",
+    "No model here yet: /fetch brings one. F6 chooses another.",
+)
+"""The same while the embedded model would answer, and is not on this machine."""
 
 
 class TitleFacts(NamedTuple):
@@ -32,6 +37,8 @@ class TitleFacts(NamedTuple):
     """How many of its calls wait to be allowed."""
     private: bool = False
     """Whether nothing of it is kept."""
+    missing: bool = False
+    """Whether the embedded model is not on this machine."""
 
 
 class TitleLine(Static):
@@ -45,7 +52,8 @@ class TitleLine(Static):
         line = _line(facts, room)
         if facts.model == EMBEDDED:
             line.append("\n")
-            line.append(next((words for words in EMBEDDED_WORDS if len(words) <= room), EMBEDDED_WORDS[-1]), muted)
+            told = MISSING_WORDS if facts.missing else EMBEDDED_WORDS
+            line.append(next((words for words in told if len(words) <= room), told[-1]), muted)
         self.update(line)
 
 
