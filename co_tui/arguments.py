@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from co_tui import __version__
 from co_tui.headless.output import WRONG_USAGE, put, say
@@ -14,24 +14,38 @@ FORMATS = ("markdown", "jsonl", "html")
 """As which a session is exported."""
 PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "llm", "pi")
 """Whose sessions are found where they keep them."""
+COMMAND_COLUMNS = 16
+"""For the names of commands, with their indentation."""
 MOST = 1_000_000_000
 """The largest number an option takes."""
+
+
+class _Help(argparse.HelpFormatter):
+    """Commands and what they do, side by side."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = COMMAND_COLUMNS
 
 
 class _Parser(argparse.ArgumentParser):
     """Mistakes are one sentence, like everything else we say, and an answer that gets lost is a failure."""
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(formatter_class=_Help, **given)
+
     def _print_message(self, message: str, file: object = None) -> None:
         put(message.rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
-        say(f"{message}. `{self.prog} --help` shows how.")
+        say(f"{message}{'' if message.endswith(('.', '?')) else '.'} `{self.prog} --help` shows how.")
         sys.exit(WRONG_USAGE)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Mistakes end the process with a sentence."""
-    parser = _parser()
+    parser, commands = _parser()
+    _check_names(parser, commands, arguments)
     options = parser.parse_args(arguments)
     if getattr(options, "private", False):
         _check_private(parser, options)
@@ -46,18 +60,78 @@ def _check_private(parser: argparse.ArgumentParser, options: argparse.Namespace)
         parser.error("A private session is always a new one: --private goes with no --continue, --resume or --session")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="co-tui", description="Talk with LLM agents; the context window in the open, nothing lost.")
+def _check_names(
+    parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], arguments: Sequence[str]
+) -> None:
+    """An option or a command that does not exist is named, with the one that was probably meant."""
+    reader, is_value = parser, False
+    for word in arguments:
+        if word == "--":
+            return
+        if word.startswith("-") and len(word) > 1 and not word[1].isdecimal():
+            option, _, value = word.partition("=")
+            known = _known_option(reader, option)
+            if not known and not is_value:
+                reader.error(_unknown_option(reader, commands, one_line(option, 60)))
+            is_value = known is not None and known.nargs != 0 and not value
+        elif reader is parser and not is_value:
+            if word not in commands:
+                reader.error(_unknown_command(commands, one_line(word, 60)))
+            reader = commands[word]
+        else:
+            is_value = False
+
+
+def _known_option(parser: argparse.ArgumentParser, option: str) -> argparse.Action | None:
+    """By its name, or by a beginning of it; by one letter with its value right behind it."""
+    actions = parser._option_string_actions
+    short = option[:2] if not option.startswith("--") else ""
+    return next((actions[name] for name in actions if name.startswith(option) or name == short), None)
+
+
+def _unknown_option(
+    parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], option: str
+) -> str:
+    from difflib import get_close_matches
+
+    owners = [each.prog for each in commands.values() if option in each._option_string_actions]
+    if owners:
+        return f"{option} is an option of `{owners[0]}`, not of `{parser.prog}`."
+    if near := get_close_matches(option, parser._option_string_actions, 1, 0.75):
+        return f"There is no option {option}; did you mean {near[0]}?"
+    return f"`{parser.prog}` has no option {option}."
+
+
+def _unknown_command(commands: Mapping[str, argparse.ArgumentParser], word: str) -> str:
+    from difflib import get_close_matches
+
+    if near := get_close_matches(word, commands, 1):
+        return f"There is no command {word!r}; did you mean {near[0]}?"
+    if " " in word:
+        return 'A prompt is given as `co-tui run -p "…"`; without a command, the app opens.'
+    return f"There is no command {word!r}; there are {', '.join(commands)}."
+
+
+def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser, and those of its commands by their names."""
+    parser = _Parser(
+        prog="co-tui",
+        description="Talk with LLM agents in the terminal. Without a COMMAND, the app opens.",
+        epilog="ID is what `co-tui sessions` lists; a part that only one has is enough. "
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
+    )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
     _model_options(parser)
     _resume_options(parser)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
     prompt = commands.add_parser("run", help="answer one prompt without the screen")
     prompt.add_argument("-p", "--prompt", type=shell_text, help="the prompt; without it, standard input")
     session = prompt.add_mutually_exclusive_group()
     session.add_argument("--session", type=shell_text, metavar="ID", help="go on with that session")
-    session.add_argument("--continue", dest="resume_latest", action="store_true", help="go on with the latest session")
+    session.add_argument(
+        "--continue", dest="resume_latest", action="store_true", help="go on with this folder's latest session"
+    )
     _model_options(prompt)
     _private_option(prompt)
     approvals = prompt.add_mutually_exclusive_group()
@@ -67,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("sessions", help="list sessions, newest first")
     listing.add_argument("--search", type=shell_text, default="", metavar="TEXT", help="only those with these words")
-    listing.add_argument("--limit", type=_positive, default=50, metavar="N")
+    listing.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most so many; 50 without it")
     _housekeeping_options(listing)
     _json_option(listing)
 
@@ -159,20 +233,34 @@ def _parser() -> argparse.ArgumentParser:
     _resume_options(serve)
 
     commands.add_parser("doctor", help="check the installation")
-    return parser
+    for choice in commands._choices_actions:
+        commands.choices[choice.dest].description = f"{str(choice.help)[:1].upper()}{str(choice.help)[1:]}."
+    return parser, commands.choices
 
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
     # A sub-command's default must not undo what was given before it.
-    parser.add_argument("--model", type=shell_text, default=argparse.SUPPRESS, metavar="M", help="who answers")
     parser.add_argument(
-        "--policy", type=shell_text, default=argparse.SUPPRESS, metavar="P", help="what governs the context"
+        "--model",
+        type=shell_text,
+        default=argparse.SUPPRESS,
+        metavar="M",
+        help="who answers: PROVIDER:NAME, gguf:PATH of a file of weights, or embedded",
+    )
+    parser.add_argument(
+        "--policy",
+        type=shell_text,
+        default=argparse.SUPPRESS,
+        metavar="P",
+        help="what governs the context: balanced, the default, off, or another that /policy lists",
     )
 
 
 def _resume_options(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--continue", dest="resume_latest", action="store_true", help="open the latest session")
+    which.add_argument(
+        "--continue", dest="resume_latest", action="store_true", help="open this folder's latest session"
+    )
     which.add_argument(
         "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
     )
@@ -192,7 +280,7 @@ def _housekeeping_options(parser: argparse.ArgumentParser) -> None:
         ("restore", "take a session out of the trash"),
         ("delete", "put a session into the trash, from where it can be restored for 30 days"),
         ("pin", "let a session stand first, and never be cleaned up"),
-        ("unpin", "no longer"),
+        ("unpin", "no longer, let it stand by its time again"),
     ):
         what.add_argument(f"--{option}", type=shell_text, metavar="ID", help=words)
     what.add_argument("--prune", action="store_true", help="clean up what was not used for retention_days")

@@ -153,6 +153,11 @@ async def _open_served(wanted: Served, config: ModelConfig) -> ProviderModel:
                 "or OPENAI_API_KEY to ask OpenAI."
             )
         return _open_provider(wanted.model, config)
+    if not base_url.startswith(("http://", "https://")):
+        raise ModelUnusable(
+            f"{BASE_URL_VARIABLE} is {one_line(redact(base_url, (key,)), 80)!r}, which is no address of a server: "
+            "it has to begin with http:// or https://."
+        )
     if not wanted.name:
         wanted = wanted._replace(name=await first_model(base_url, key))
     connected = connect_compatible(wanted.name, base_url, key)

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from co_tui.exchange.exporters import exported, form_of
 from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text, write_atomically
+
+NAMES: Final = {"markdown": "Markdown", "jsonl": "JSONL", "html": "HTML"}
 
 
 def export(
@@ -25,5 +28,5 @@ def export(
         say(f"{path_text(file)} is a folder: name a file in it.")
         return FAILED
     write_atomically(file, text)
-    say(f"{session_id} was written to {path_text(file)}.")
+    say(f"{session_id} was written to {path_text(file)}, as {NAMES[form]}.")
     return DONE

@@ -93,7 +93,12 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
         (["sessions", "--limit", "0"], 2, "--limit"),
         (["config", "modle"], 2, "did you mean model"),
         (["config", "context_window", "big"], 2, "whole number"),
-        (["frobnicate"], 2, "invalid choice"),
+        (["frobnicate"], 2, "no command 'frobnicate'; there are run, sessions"),
+        (["sesions"], 2, "did you mean sessions?"),
+        (["why is the sky blue"], 2, "`co-tui run -p"),
+        (["--modle", "x"], 2, "no option --modle; did you mean --model?"),
+        (["-p", "x"], 2, "-p is an option of `co-tui run`"),
+        (["run", "-p", "x", "--frobnicate"], 2, "`co-tui run` has no option --frobnicate"),
         (["compact", "x"], 1, "no session 'x'"),
         (["lab"], 2, "--input"),
         (["lab", "--input", "nowhere.jsonl"], 1, "cannot be read"),
@@ -109,6 +114,12 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
 def test_mistakes_are_a_sentence_and_a_code(here: Here, arguments, code, words) -> None:
     done = here(*arguments)
     assert done.code == code and words in done.err and done.out == ""
+
+
+def test_a_server_whose_address_is_none_is_not_asked_again_and_again(here: Here) -> None:
+    here.environ["OPENAI_BASE_URL"] = "localhost:8080/v1"
+    done = here("run", "-p", "x", "--model", "openai-chat:some")
+    assert done.code == 1 and "OPENAI_BASE_URL is 'localhost:8080/v1'" in done.err and "http://" in done.err
 
 
 def test_a_bad_setting_stops_a_run_but_not_config_and_doctor(here: Here) -> None:
