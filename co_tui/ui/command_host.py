@@ -80,6 +80,9 @@ class AppCommandHost:
         self.view.feed.note(text)
         self.view.transcript.follow_end()
 
+    def notice(self, text: str) -> None:
+        self._app.notify(text, timeout=3, markup=False)
+
     def fail(self, text: str) -> None:
         self.view.feed.note(text, "error")
         self.view.transcript.follow_end()

@@ -73,7 +73,8 @@ async def test_a_fork_begins_at_the_message_and_a_pin_holds_it(home: Path, provi
         await ask(app, pilot, "second question")
         source = app.controller.session_id
         await marked(app, pilot, "home", "p")
-        await until(pilot, lambda: len(app.controller.state.pins) == 1)
+        await until(pilot, lambda: "◉ pinned" in first_line_of_chat(app))
+        assert screen_text(app).count("◉ pinned") == 1
         assert await marked(app, pilot, "home", "down", "down") == "second question"
         await pilot.press("f")
         await until(pilot, lambda: app.controller.session_id != source and app.controller.idle)
@@ -83,6 +84,15 @@ async def test_a_fork_begins_at_the_message_and_a_pin_holds_it(home: Path, provi
         await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
         await app.controller.switch_session(source)
         await until(pilot, lambda: app.controller.idle and len(app.controller.state.transcript) == 4)
+        await until(pilot, lambda: "◉ pinned" in first_line_of_chat(app))
+        (pinned,) = app.controller.state.pins
+        assert app.controller.session is not None
+        await app.controller.session.pin([pinned], pinned=False)  # as the lens does
+        await until(pilot, lambda: "◉ pinned" not in screen_text(app))
+
+
+def first_line_of_chat(app: CoTui) -> str:
+    return next(line for line in screen_text(app).splitlines() if "You" in line)
 
 
 async def test_links_tell_where_they_go_and_long_outputs_open_whole(home: Path, provider: Provider) -> None:

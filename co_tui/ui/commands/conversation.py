@@ -116,7 +116,7 @@ async def pin(host: CommandHost, which: str) -> None:
     else:
         chosen = session.state.history[-1].ref if which else await _chosen_message(host, session)
         if chosen is not None:
-            await _toggle_pin(host, session, chosen)
+            host.say(await _toggle_pin(session, chosen))
 
 
 async def _pin_event(host: CommandHost, session: "Session", seq: int) -> None:
@@ -124,7 +124,7 @@ async def _pin_event(host: CommandHost, session: "Session", seq: int) -> None:
     if entry is None:
         host.fail(f"Event {seq} is no message of this session.")
     else:
-        await _toggle_pin(host, session, entry.ref)
+        host.notice(await _toggle_pin(session, entry.ref))  # the message itself shows it
 
 
 def _said_at(session: "Session", seq: int) -> "Entry | None":
@@ -139,10 +139,10 @@ async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None"
     return await host.ask(lambda: ChooseMessageScreen("Pin a message", rows, "pin or unpin"))
 
 
-async def _toggle_pin(host: CommandHost, session: "Session", ref: "Ref") -> None:
+async def _toggle_pin(session: "Session", ref: "Ref") -> str:
     pinned = ref not in session.state.pins
     await session.pin([ref], pinned=pinned)
-    host.say("Pinned: it stays in the context, whatever is compacted." if pinned else "Unpinned.")
+    return "Pinned: it stays in the context, whatever is compacted." if pinned else "Unpinned."
 
 
 @command("fork")

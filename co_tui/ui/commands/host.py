@@ -130,6 +130,9 @@ class CommandHost(Protocol):
     def say(self, text: str) -> None:
         """A note in the chat; it is not part of the session."""
 
+    def notice(self, text: str) -> None:
+        """A word that goes away again; whoever reads in the chat stays where they are."""
+
     def fail(self, text: str) -> None:
         """The same for what went wrong."""
 

@@ -185,6 +185,7 @@ class ChatScreen(ChatRequests):
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
+        self.transcript.show_pins(state.pins)
         self._status.provider = self._model.partition(":")[0]
         if self._late is not None:
             self._late.show_gauge(state, self._launch.settings)

@@ -38,8 +38,17 @@ class Block:
     outcome: str = ""
     """How a delegate ended; stands where the length of the result would."""
     images: tuple[BlockImage, ...] = ()
+    pinned: bool = False
+    """Whether its message stays in the context, whatever is compacted."""
     seq: int = 0
+    result_seq: int = 0
+    """Of the message that brought a tool's result."""
     turn: int = 0
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it was said in the session, and is no word of ours about it."""
+        return self.seq > 0 and self.kind not in ("note", "error", "plan")
 
     @property
     def foldable(self) -> bool:

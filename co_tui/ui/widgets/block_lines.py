@@ -1,6 +1,6 @@
 """What each kind of block looks like, line by line: who speaks, what is said, what is folded away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -15,24 +15,26 @@ from co_tui.ui.widgets.look import Look, prose_width
 
 BAR = "▌ "
 INDENT = "  "
+PINNED = "◉ pinned  "
 MAX_RESULT_CHARS = 20_000
 """An opened tool result, or a prompt, shows this much; the log keeps all of it."""
 
 
 def head_of(block: Block, look: Look, width: int) -> list[Strip]:
     """Who speaks, and when."""
-    narrow = prose_width(width)
+    narrow, pin = prose_width(width), Segment(PINNED if block.pinned else "", look.you)
     if block.kind == "user":
-        right = block.status or block.time
-        return [_spread(Segment("You", look.you), Segment(right, look.muted), narrow)]
+        return [_spread(Segment("You", look.you), [pin, Segment(block.status or block.time, look.muted)], narrow)]
     if block.first_of_reply:
-        return [_spread(Segment("co-tui", look.me), Segment(block.time, look.muted), narrow)]
+        return [_spread(Segment("co-tui", look.me), [pin, Segment(block.time, look.muted)], narrow)]
+    if block.pinned and block.kind == "reply":
+        return [_spread(Segment(""), [pin], narrow)]
     return []
 
 
-def _spread(left: Segment, right: Segment, width: int) -> Strip:
-    gap = max(1, width - cell_len(left.text) - cell_len(right.text))
-    return Strip([left, Segment(" " * gap), right])
+def _spread(left: Segment, right: Sequence[Segment], width: int) -> Strip:
+    gap = max(1, width - cell_len(left.text) - sum(cell_len(each.text) for each in right))
+    return Strip([left, Segment(" " * gap), *right])
 
 
 def _user(block: Block, look: Look, width: int) -> list[Strip]:
@@ -64,14 +66,15 @@ def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
 
 def _title(block: Block, name: str, look: Look, width: int) -> Strip:
     """One line: what it is, what it is about, and how it ended."""
-    room = max(8, width - cell_len(name) - cell_len(block.status) - 8)
+    pin = PINNED if block.pinned and not block.first_of_reply else ""
+    room = max(8, width - cell_len(name) - cell_len(pin + block.status) - 8)
     gist = Text(block.gist if block.folded else "", overflow="ellipsis", no_wrap=True)
     gist.truncate(room, overflow="ellipsis")
     sign = "▣ " if block.is_drawn_image else "▸ " if block.folded else "▾ "
     left = Text.assemble((sign, look.muted), (name, Style(bold=True)), "  ", (gist.plain, look.muted))
-    gap = max(2, width - left.cell_len - cell_len(block.status))
+    gap = max(2, width - left.cell_len - cell_len(pin + block.status))
     style = look.error if block.status == "failed" else look.muted
-    title = Text.assemble(left, " " * gap, (block.status, style))
+    title = Text.assemble(left, " " * gap, (pin, look.you), (block.status, style))
     title.truncate(width, overflow="ellipsis")
     return look.lines(title, width)[0]
 

@@ -200,7 +200,7 @@ class BlockBuilder:
                 case "tool_call":
                     last = self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
                 case "tool_result":
-                    self._returned(part, text)
+                    self._returned(part, text, seq)
                 case "attached":
                     self.attached(attached_name(part), text, seq, attached_image(message, part))
                 case "command":
@@ -211,16 +211,13 @@ class BlockBuilder:
         if interrupted and last is not None:
             last.interrupted = True
 
-    def _returned(self, part: Json, text: str) -> None:
-        """A result that is logged: mostly it was told of before, but for its images."""
+    def _returned(self, part: Json, text: str, seq: int) -> None:
+        """A result that is logged: mostly it was told of before, but for its images and its place in the log."""
         call_id = part.get("tool_call_id", "")
         block = self.result(call_id, text, stage_of(part.get("outcome", "success")))
-        if images := tuple(map(BlockImage, images_in(part))):
-            asked = (each for each in reversed(self.blocks) if each.tool_call_id == call_id)
-            block = block or next(asked, None)
-            if block is not None:
-                block.images = images
+        block = block or next((each for each in reversed(self.blocks) if each.tool_call_id == call_id), None)
         if block is not None:
+            block.result_seq, block.images = seq, tuple(map(BlockImage, images_in(part)))
             self.touched.append(block)
 
     def _append(self, block: Block) -> Block:

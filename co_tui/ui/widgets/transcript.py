@@ -1,6 +1,6 @@
 """What can be done in the conversation: marking, folding, copying, finding; and what is asked of others there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from typing import ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from co_tui.events import Ref
 from co_tui.ui import command_table
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.event_places import event_at, place_of_event
@@ -17,6 +18,7 @@ from co_tui.ui.widgets.image_loader import ImageLoader
 from co_tui.ui.widgets.layout import LinePlace
 from co_tui.ui.widgets.marking import Mark, code_in, copied_text, toggle_all
 from co_tui.ui.widgets.matches import Search, marked
+from co_tui.ui.widgets.pins import Pins
 from co_tui.ui.widgets.selecting import selected_text, with_selection
 from co_tui.ui.widgets.transcript_view import TranscriptView
 
@@ -64,6 +66,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._mark = Mark()
         self._marked: set[Block] = set()
         self._search = Search()
+        self._pins = Pins()
         self._images = ImageLoader(self.changed)
         self._copied_code: tuple[Block, int] | None = None
         self._shown_event: tuple[int, Block | None] = (0, None)
@@ -75,7 +78,19 @@ class Transcript(TranscriptView, can_focus=True):
         self._mark.leave()
         self._note_marked()
         self._search.set_needle("")
+        blocks = list(blocks)
+        self._pins.apply(blocks)
         super().show(blocks)
+
+    def prepend(self, blocks: Sequence[Block]) -> None:
+        self._pins.apply(blocks)
+        super().prepend(blocks)
+
+    def show_pins(self, pins: Set[Ref]) -> None:
+        """Which messages are pinned now."""
+        if self._pins.are(pins) and (changed := self._pins.apply(self.blocks)):
+            self._layout.refresh_all(changed)
+            self._settle()
 
     def drop(self, block: Block) -> None:
         self._mark.leave(block)
@@ -239,7 +254,7 @@ class Transcript(TranscriptView, can_focus=True):
             case "wish", ("edit",):
                 return block.kind == "user" and block.seq > 0 and block.turn > 0
             case "wish", ("fork" | "pin",):
-                return block.seq > 0 and block.kind not in ("note", "error", "plan")
+                return block.is_message
             case "open", _:
                 return block.foldable
             case _:
