@@ -117,6 +117,16 @@ async def test_links_tell_where_they_go_and_long_outputs_open_whole(home: Path, 
         assert "1. word" not in screen_text(app) and "Look at https" in screen_text(app)
         await pilot.press("end")
         await until(pilot, lambda: screen_text(app).count("word word word") > 10)
+        await pilot.press("home", "slash", *"WORD ")
+        await until(pilot, lambda: "Find · 1 of 50,000" in screen_text(app))
+        await pilot.press("up")
+        await until(pilot, lambda: "Find · 50,000 of 50,000" in screen_text(app))
+        await pilot.press("enter", "n", "n", "N", "n")
+        await until(pilot, lambda: "Find · 2 of 50,000" in screen_text(app) and "n N next" in screen_text(app))
+        await pilot.press("ctrl+f", *"nowhere")
+        await until(pilot, lambda: "nothing found" in screen_text(app))
+        await pilot.press("escape")
+        assert isinstance(app.screen, PagerScreen) and not app.screen.query(FindBar)
         await pilot.press("escape")
         assert app.chat.transcript.marked_block is not None, "back where one was"
 

@@ -7,6 +7,7 @@ from textual.screen import Screen
 
 from co_tui.inert import inert
 from co_tui.ui.widgets.find import FindBar
+from co_tui.ui.widgets.text_search import in_small_letters
 from co_tui.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Finding:
             await self._load()
             await self._count_loaded(text)
         search = self._transcript.search
-        if search.needle == text.lower():
+        if search.needle == in_small_letters(text):
             if search.match is None and search.total:  # only what was loaded just now has it
                 self._transcript.find(text)
             self._tell(done=True)
@@ -69,7 +70,7 @@ class Finding:
     async def _count_loaded(self, text: str) -> None:
         search, blocks = self._transcript.search, list(self._transcript.blocks)
         for start in range(len(blocks), 0, -BLOCKS_AT_ONCE):
-            if search.needle != text.lower():
+            if search.needle != in_small_letters(text):
                 return  # something else is searched for by now
             search.count(blocks[max(0, start - BLOCKS_AT_ONCE) : start])
             await asyncio.sleep(0)

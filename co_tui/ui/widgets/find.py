@@ -7,6 +7,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 KEYS = "enter ↑ earlier · ↓ later · esc closes"
+PLACEHOLDER = "Search in this conversation"
 
 
 class FindBar(Input):
@@ -28,10 +29,10 @@ class FindBar(Input):
             super().__init__()
             self.step = step
 
-    def __init__(self) -> None:
-        super().__init__(placeholder="Search in this conversation")
+    def __init__(self, placeholder: str = PLACEHOLDER, keys: str = KEYS) -> None:
+        super().__init__(placeholder=placeholder)
         self.border_title = "Find"
-        self.border_subtitle = KEYS
+        self.border_subtitle = keys
 
     def action_step(self, step: int) -> None:
         self.post_message(self.Stepped(step))
@@ -43,5 +44,5 @@ class FindBar(Input):
         elif not total:
             told = "Find · nothing found" if done else "Find · …"
         else:
-            told = f"Find · {position or '–'} of {total:,}{'' if done else '…'}"
+            told = f"Find · {f'{position:,}' if position else '–'} of {total:,}{'' if done else '…'}"
         self.border_title = told

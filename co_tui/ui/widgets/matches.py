@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.layout import LinePlace, TranscriptLayout
+from co_tui.ui.widgets.text_search import in_small_letters
 
 
 class Match(NamedTuple):
@@ -31,8 +32,9 @@ class Search:
         self._counts: dict[Block, int] = {}
 
     def set_needle(self, text: str) -> None:
-        if text.lower() != self.needle:
-            self.needle, self.match, self.line = text.lower(), None, None
+        needle = in_small_letters(text)
+        if needle != self.needle:
+            self.needle, self.match, self.line = needle, None, None
             self._counts.clear()
 
     def count(self, blocks: Iterable[Block]) -> None:
@@ -46,7 +48,7 @@ class Search:
         self._counts.pop(block, None)
 
     def _in(self, block: Block) -> int:
-        return block.plain.lower().count(self.needle) if self.needle else 0
+        return in_small_letters(block.plain).count(self.needle) if self.needle else 0
 
     @property
     def total(self) -> int:
@@ -100,16 +102,16 @@ class Search:
     def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> int:
         """Where it is drawn; what a line's end parts, or Markdown hides, is near the others of its block."""
         laid = layout.lay_out(index)
-        lines = [n for n in laid.lines_with(self.needle) for _ in range(laid.text_of(n).lower().count(self.needle))]
+        lines = [
+            n for n in laid.lines_with(self.needle) for _ in range(in_small_letters(laid.text_of(n)).count(self.needle))
+        ]
         return lines[min(nth, len(lines) - 1)] if lines else min(laid.title_line, max(0, laid.height - 1))
 
 
 def marked(strip: Strip, needle: str, style: Style) -> Strip:
     """The strip with every occurrence of the needle in this style."""
     text = strip.text
-    small = text.lower()
-    if len(small) != len(text):  # a few letters have no small form of the same length
-        small = text
+    small = in_small_letters(text)
     parts, done, at = [], 0, small.find(needle)
     while at >= 0:
         start = cell_len(text[:at])

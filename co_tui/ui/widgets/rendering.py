@@ -10,6 +10,7 @@ from co_tui.ui.widgets.block_lines import BODIES, MAX_RESULT_CHARS, head_of
 from co_tui.ui.widgets.image_lines import MOST_ROWS, ImageLines
 from co_tui.ui.widgets.look import Look, prose_width
 from co_tui.ui.widgets.prose import Prose
+from co_tui.ui.widgets.text_search import in_small_letters
 
 MAX_REPLY_CHARS = 50_000
 """So much of a reply is drawn: laying out more would be felt in the keys. The pager shows all of it."""
@@ -71,7 +72,7 @@ class Laid:
 
     def lines_with(self, needle: str) -> list[int]:
         """The lines that hold the text (in small letters)."""
-        return [n for n in range(self.height) if needle in self.text_of(n).lower()]
+        return [n for n in range(self.height) if needle in in_small_letters(self.text_of(n))]
 
     def is_drawn(self, index: int) -> bool:
         """Whether the line shows a piece of an image, and no text."""

@@ -1,0 +1,62 @@
+"""Long texts: searched slice by slice, with the same result as at once; cut to the width without measuring all."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from co_tui.ui.widgets import text_search
+from co_tui.ui.widgets.pager import LONGEST_LINE_CHARS, line_pieces
+from co_tui.ui.widgets.text_search import TextSearch
+
+
+def looked_through(text: str, needle: str, start: int = 0) -> TextSearch:
+    search = TextSearch(text)
+    search.set_needle(needle)
+    for _ in search.look_through(start):
+        pass
+    return search
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_slices() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_search, "SLICE_CHARS", 7)
+        yield
+
+
+WORDS = st.text(st.sampled_from("abİX日\n "), max_size=60)
+
+
+@given(WORDS, st.sampled_from(["x", "b日", "a b", "i"]), st.integers(0, 60), st.sampled_from([1, -1]))
+def test_a_search_in_slices_finds_what_is_there_and_goes_around_its_ends(
+    text: str, needle: str, start: int, way: int
+) -> None:
+    there = [match.start() for match in re.finditer(re.escape(needle), text.replace("İ", "i").lower())]
+    search = looked_through(text, needle.upper(), start)
+    assert search.is_done and search.total == len(there)
+    if not there:
+        assert search.found is None and search.position == 0 and search.step(way) is None
+        return
+    first = next((n for n, at in enumerate(there) if at >= start), 0)
+    for step in range(len(there) + 1):
+        expected = (first + way * step) % len(there)
+        assert search.found is not None
+        assert (search.found.at, search.position) == (there[expected], expected + 1)
+        search.step(way)
+
+
+def test_a_match_that_a_row_parts_is_marked_in_both_rows() -> None:
+    search = looked_through("aaaneedlebbb", "needle")
+    assert list(search.matches_between(0, 6)) == [(3, 9)] == list(search.matches_between(6, 12))
+
+
+def test_a_long_line_of_wide_letters_is_cut_where_no_character_is_parted() -> None:
+    family = "👨‍👩‍👧‍👦"
+    text = f"first\n{family * 3_000}\nlast"
+    pieces = list(line_pieces(text))
+    assert "".join(line for _, line in pieces) == text.replace("\n", "")
+    assert all(text[start : start + len(line)] == line and len(line) <= LONGEST_LINE_CHARS for start, line in pieces)
+    assert all(line.startswith(family) and line.endswith(family) for _, line in pieces[1:-1])
