@@ -1,5 +1,6 @@
 import gc
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,16 @@ if hasattr(signal, "SIGHUP"):
 # Reading the machine's certificates takes as long as a turn, and no server of the tests has one.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
+
+
+_IN_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 2_000_000_000
+
+
+def pytest_configure() -> None:
+    """What tests write goes into memory where there is room: each commit waits for the disk otherwise."""
+    if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free > _ROOM_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
 
 # Looking for garbage among all that the libraries hold took a sixth of the time of the tests.
