@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.support.command import Command
 from tests.support.here import Here
+from tests.support.loaded import LoadedProcesses
 from tests.support.pictures import Pictures
 from tests.support.provider import Provider
 
@@ -67,10 +68,18 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[LoadedProcesses]:
+    """Processes that begin with everything loaded."""
+    processes = LoadedProcesses()
+    yield processes
+    processes.close()
+
+
 @pytest.fixture
-def co_tui(home: Path, folder: Path) -> Command:
+def co_tui(home: Path, folder: Path, loaded: LoadedProcesses) -> Command:
     """`co-tui` in a process of its own, for what only a process can show: signals, streams, other processes."""
-    return Command(home, folder)
+    return Command(home, folder, loaded)
 
 
 @pytest.fixture

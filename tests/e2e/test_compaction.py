@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import time
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from co_tui.settings import load
 from tests.support.command import Command
 from tests.support.environments import environment_for, facts
 from tests.support.here import Here
+from tests.support.loaded import LoadedProcess
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, compactions, talk, talking
@@ -46,9 +46,9 @@ def talked(served: Command, provider: Provider) -> str:
     return name
 
 
-def compacting(served: Command, provider: Provider, session: str) -> subprocess.Popen[str]:
+def compacting(served: Command, provider: Provider, session: str) -> LoadedProcess:
     """`co-tui compact` in a process of its own, at the moment when the summary is being written."""
-    process = served.start("compact", session, "--json")
+    process = served.start_loaded("compact", session, "--json")
     until = time.monotonic() + 30
     while not provider.summary_requests:
         assert process.poll() is None and time.monotonic() < until, "the summary was never asked for"

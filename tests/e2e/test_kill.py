@@ -26,7 +26,7 @@ def test_nothing_acknowledged_is_lost_and_the_session_goes_on(
     for round_ in range(ROUNDS):
         provider.script = [Reply(text=words, delay_s=0.01)]
         where = ["--continue"] if session_id else []
-        process = served.start("run", "-p", f"prompt {round_}", "--json", *where)
+        process = served.start_loaded("run", "-p", f"prompt {round_}", "--json", *where)
         assert process.stdout is not None
         seen = []
         for line in process.stdout:

@@ -8,11 +8,11 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,31 +22,31 @@ from tests.support.stores import listed, stored_events
 
 RESTORED = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l", "\x1b[?1003l", "\x1b[?1006l", "\x1b[?2004l", "\x1b[?1004l")
 """The ordinary screen, the cursor, no mouse reports, no paste marks, no focus reports."""
-AS_ALWAYS = ("-m", "co_tui")
-IN_A_HURRY = ("-c", "import sys, co_tui.__main__ as m, co_tui.ui.signals as s; s.GRACE_S = 3.0; sys.exit(m.main())")
-"""The same, with less time for leaving in order."""
+IN_A_HURRY = {"co_tui.ui.signals.GRACE_S": 2.0, "co_tui.ui.signals.BLOCKED_S": 0.3}
+"""Less time for leaving in order."""
 TAKEN = {off: off[:-1] + ("h" if off.endswith("l") else "l") for off in RESTORED}
 
 
 class PseudoTerminal:
     """`co-tui` on a terminal of its own."""
 
-    def __init__(self, command: Command, program: tuple[str, str] = AS_ALWAYS) -> None:
+    def __init__(self, command: Command, *, loaded: bool = False, **how: Any) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.before = termios.tcgetattr(slave)
         self.slave = slave
-        self.process = subprocess.Popen(
-            [sys.executable, *program],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env={**command.environ, "TERM": "xterm-256color"},
-            cwd=command.cwd,
+        command.environ["TERM"] = "xterm-256color"
+        self.process = command.fork((slave,) * 3, terminal=True, **how) if loaded else self._from_nothing(command)
+        self.seen = ""
+
+    def _from_nothing(self, command: Command) -> "subprocess.Popen[str]":
+        return command.start(
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
-        self.seen = ""
 
     def wait(self, text: str, seconds: float = 60) -> None:
         until = time.monotonic() + seconds
@@ -104,7 +104,7 @@ class PseudoTerminal:
 def app(served: Command, provider: Provider, request: pytest.FixtureRequest) -> Iterator[PseudoTerminal]:
     """In the middle of an answer."""
     provider.default = Reply(text="words without end " * 500, delay_s=0.02)
-    terminal = PseudoTerminal(served, getattr(request, "param", AS_ALWAYS))
+    terminal = PseudoTerminal(served, loaded=True, constants=getattr(request, "param", {}))
     terminal.wait("message")
     terminal.type("talk\r")
     terminal.wait("without")

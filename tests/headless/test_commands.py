@@ -175,7 +175,7 @@ def test_version() -> None:
 
 def test_ctrl_c_keeps_what_came_and_exits_130(served: Command, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 200, delay_s=0.05)]
-    process = served.start("run", "-p", "talk")
+    process = served.start_loaded("run", "-p", "talk")
     assert process.stdout is not None
     process.stdout.read(10)
     process.send_signal(signal.SIGINT)
@@ -188,7 +188,7 @@ def test_ctrl_c_keeps_what_came_and_exits_130(served: Command, provider: Provide
 
 def test_a_reader_that_leaves_ends_the_run_quietly(served: Command, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 100, delay_s=0.02)]
-    process = served.start("run", "-p", "talk", "--json")
+    process = served.start_loaded("run", "-p", "talk", "--json")
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
@@ -215,7 +215,7 @@ def test_failures_are_told_on_standard_error_and_exit_1(served_here: Here, provi
 
 def test_a_session_open_elsewhere_is_refused(served: Command, served_here: Here, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 200, delay_s=0.1)]
-    process = served.start("run", "-p", "talk")
+    process = served.start_loaded("run", "-p", "talk")
     assert process.stdout is not None
     process.stdout.read(5)
     done = served_here("run", "--continue", "-p", "me too")

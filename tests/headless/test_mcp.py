@@ -91,7 +91,7 @@ def test_a_signal_ends_the_server_and_all_it_started(
     pid_file = tmp_path / "pid"
     config.write_text(server("stubborn", str(pid_file)))
     provider.script = [call("mcp__odd__hang")]
-    process = served.start("run", "-p", "hang", "--yes")
+    process = served.start_loaded("run", "-p", "hang", "--yes")
     wait_for(pid_file.with_suffix(".called").exists)
     child = int(pid_file.read_text())
     process.send_signal(signal.SIGTERM)

@@ -79,7 +79,7 @@ def test_an_output_that_does_not_arrive_is_a_failure(
 
 def test_a_run_whose_output_does_not_arrive_is_a_failure(served: Command) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
-        process = served.start("run", "-p", "x", "--json", stdout=full)
+        process = served.start_loaded("run", "-p", "x", "--json", stdout=full)
         _, words = process.communicate(timeout=60)
     assert process.returncode == 1 and words == "co-tui: The output cannot be written: No space left on device.\n"
 

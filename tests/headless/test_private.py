@@ -33,7 +33,7 @@ def test_a_private_run_answers_and_leaves_nothing(served_here: Here, provider: P
 
 def test_a_killed_one_leaves_nothing_either(served: Command, provider: Provider) -> None:
     provider.default = Reply(text=f"{MARKER} " * 400, delay_s=0.02)
-    process = served.start("run", "--private", "-p", f"Say {MARKER}")
+    process = served.start_loaded("run", "--private", "-p", f"Say {MARKER}")
     while not provider.requests:
         time.sleep(0.02)
     time.sleep(1.5)  # longer than what is typed or written waits to be saved

@@ -18,6 +18,7 @@ from typing import IO, Any
 import pytest
 
 from tests.support.command import Command
+from tests.support.loaded import LoadedProcess
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
 
@@ -33,7 +34,7 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def ended(process: "subprocess.Popen[str]") -> str:
+def ended(process: "subprocess.Popen[str] | LoadedProcess") -> str:
     """Its last words, once it has stopped as it should."""
     _, words = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130 and "Traceback" not in words, words
@@ -71,7 +72,7 @@ def _waits_for_input(pid: int) -> bool:
 def test_while_the_model_is_opened(served: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         served.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        process = served.start("run", "-p", "hello")
+        process = served.start_loaded("run", "-p", "hello")
         silent.settimeout(PATIENCE_S)
         connection, _ = silent.accept()
         process.send_signal(signal.SIGHUP)
@@ -83,7 +84,7 @@ def test_while_the_model_is_opened(served: Command) -> None:
 
 def test_while_it_answers(served: Command, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 500, delay_s=0.05)]
-    process = served.start("run", "-p", "talk", "--json")
+    process = served.start_loaded("run", "-p", "talk", "--json")
     assert process.stdout is not None
     wait_for(lambda: len(provider.requests) == 1)
     process.send_signal(signal.SIGHUP)
@@ -104,7 +105,7 @@ def test_while_it_compacts_beside_the_turn(served: Command, provider: Provider) 
     session = asyncio.run(converse())
     provider.window, provider.summary = 1_500, Reply(text="Title: x", wait_s=PATIENCE_S)
     provider.summary_requests.clear()
-    process = served.start("run", "--session", session, "-p", "Question about src/module.py " * 6)
+    process = served.start_loaded("run", "--session", session, "-p", "Question about src/module.py " * 6)
     wait_for(lambda: provider.summary_requests)
     process.send_signal(signal.SIGINT)
     ended(process)
@@ -114,7 +115,7 @@ def test_while_it_compacts_beside_the_turn(served: Command, provider: Provider) 
 
 def test_while_the_lab_reads(co_tui: Command) -> None:
     os.mkfifo(co_tui.cwd / "talks.jsonl")
-    process = co_tui.start("lab", "--input", "talks.jsonl")
+    process = co_tui.start_loaded("lab", "--input", "talks.jsonl")
     with open(co_tui.cwd / "talks.jsonl", "w", encoding="utf-8"):  # goes on once the lab has opened it, too
         process.send_signal(signal.SIGHUP)
         assert "Interrupted." in ended(process)
@@ -123,8 +124,7 @@ def test_while_the_lab_reads(co_tui: Command) -> None:
 @pytest.mark.parametrize("words_too", [False, True])
 def test_while_nobody_reads_what_it_prints(served: Command, provider: Provider, words_too: bool) -> None:
     provider.script = [Reply(text=("word" * 5_000 + " ") * 10)]
-    streams = {"stderr": subprocess.STDOUT} if words_too else {}
-    process = served.start("run", "-p", "talk", **streams)
+    process = served.start_loaded("run", "-p", "talk", one_stream=words_too)
     wait_for(lambda: unread(process.stdout) > NEARLY_FULL)
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 130
@@ -142,7 +142,7 @@ def test_while_nobody_reads_a_listing(served: Command, provider: Provider) -> No
             await talk(session, 1)
             return session.id
 
-    process = served.start("show", asyncio.run(converse()))
+    process = served.start_loaded("show", asyncio.run(converse()))
     wait_for(lambda: unread(process.stdout) > NEARLY_FULL)
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 130
@@ -152,7 +152,7 @@ def test_while_nobody_reads_a_listing(served: Command, provider: Provider) -> No
 def test_a_run_under_nohup_outlives_its_terminal(served: Command, provider: Provider) -> None:
     hung_up = threading.Event()
     provider.script = [Reply(text="one two three", until=hung_up)]
-    process = served.start("run", "-p", "talk", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = served.start_loaded("run", "-p", "talk", ignored=[signal.SIGHUP])
     wait_for(lambda: provider.requests)
     process.send_signal(signal.SIGHUP)
     hung_up.set()

@@ -170,7 +170,7 @@ def test_commands_end_when_co_tui_is_killed(served: Command, provider: Provider,
         call("run_command", "echo $$ > waited; exec sleep 600"),
     ]
     served.environ["CO_TUI_COMMAND_SANDBOX"] = kind
-    process = served.start("run", "-p", "go", "--yes")
+    process = served.start_loaded("run", "-p", "go", "--yes")
     files = [served.cwd / "beside", served.cwd / "waited"]
     wait_until(lambda: all(file.exists() and file.read_text().strip() for file in files))
     pids = [int(file.read_text()) for file in files]

@@ -4,10 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from tests.support.loaded import LoadedProcess, LoadedProcesses
 
 _KEYS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "CO_TUI", "OLLAMA", "GROQ", "MISTRAL", "OPENROUTER")
 _SIZE = ("COLUMNS", "LINES")
@@ -30,9 +32,10 @@ class Result:
 class Command:
     """`co-tui` with a home and an environment of its own."""
 
-    def __init__(self, home: Path, cwd: Path) -> None:
+    def __init__(self, home: Path, cwd: Path, loaded: LoadedProcesses | None = None) -> None:
         self.home = home
         self.cwd = cwd
+        self._loaded = loaded
         self.environ: MutableMapping[str, str] = {
             name: value for name, value in os.environ.items() if not name.startswith(_KEYS + _SIZE)
         }
@@ -55,6 +58,17 @@ class Command:
         return Result(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        """From nothing, as a shell does it."""
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         command = [sys.executable, "-m", "co_tui", *arguments]
         return subprocess.Popen(command, text=True, env=self.environ, cwd=self.cwd, **(streams | options))
+
+    def start_loaded(self, *arguments: str, stdout: IO[str] | None = None, **how: Any) -> LoadedProcess:
+        """With its libraries loaded already, for what happens after that."""
+        with open(os.devnull) as nothing:
+            return self.fork((nothing, stdout, None), *arguments, **how)
+
+    def fork(self, streams: Sequence[int | IO[Any] | None], *arguments: str, **how: Any) -> LoadedProcess:
+        """The same with these as its standard streams; None is a pipe."""
+        assert self._loaded is not None, "needs the fixture that ends what they are forked from"
+        return self._loaded.start(streams, arguments, environ=dict(self.environ), cwd=str(self.cwd), **how)

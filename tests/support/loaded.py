@@ -1,0 +1,109 @@
+"""`co-tui` in a process of its own that begins with its libraries loaded.
+
+Loading them takes ten times as long as most of what is looked at. One process has them and forks a new one for each
+start, with streams, signals, a folder and an environment of its own, which ends as every Python process does. What a
+process does from its very start is for `Command.start`.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from tests.support.loaded_server import NUMBER_BYTES
+
+ROOT = Path(__file__).parents[2]
+
+
+class LoadedProcess:
+    """As `subprocess.Popen`, for what tests ask of it."""
+
+    def __init__(self, pid: int, reports: socket.socket, stdout: IO[str] | None, stderr: IO[str] | None) -> None:
+        self.pid, self.stdout, self.stderr = pid, stdout, stderr
+        self._reports = reports
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self._reports.settimeout(timeout)
+            try:
+                self.returncode = _number(self._reports)
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired("co-tui", timeout or 0) from None
+            self._reports.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What it still says, once it has ended."""
+        with ThreadPoolExecutor(2) as pool:
+            out, err = [pool.submit(_rest, stream) for stream in (self.stdout, self.stderr)]
+            self.wait(timeout)
+            return out.result(timeout), err.result(timeout)
+
+
+class LoadedProcesses:
+    """Starts them. Nothing is loaded before the first."""
+
+    def __init__(self) -> None:
+        self._server: socket.socket | None = None
+
+    def start(self, streams: Sequence[int | IO[Any] | None], arguments: Sequence[str], **how: Any) -> LoadedProcess:
+        """Each stream is a file, its number, or None for a pipe to read from."""
+        reports, theirs = socket.socketpair()
+        ends = [(None, stream) if stream is not None else _pipe() for stream in streams]
+        given = [end if isinstance(end, int) else end.fileno() for _, end in ends]
+        request = json.dumps({"arguments": [*arguments], **how}).encode()
+        socket.send_fds(self._serving(), [request], [*given, theirs.fileno()])
+        theirs.close()
+        for (ours, _), number in zip(ends, given, strict=True):
+            if ours is not None:
+                os.close(number)
+        return LoadedProcess(_number(reports), reports, ends[1][0], ends[2][0])
+
+    def _serving(self) -> socket.socket:
+        if self._server is None:
+            self._server, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            command = [sys.executable, "-m", "tests.support.loaded_server", str(theirs.fileno())]
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd=ROOT, stdin=subprocess.DEVNULL)
+            theirs.close()
+        return self._server
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._process.wait()
+
+
+def _pipe() -> tuple[IO[str], int]:
+    reading, writing = os.pipe()
+    return open(reading, encoding="utf-8"), writing
+
+
+def _number(reports: socket.socket) -> int:
+    return int.from_bytes(reports.recv(NUMBER_BYTES), "big", signed=True)
+
+
+def _rest(stream: IO[str] | None) -> str:
+    if stream is None or stream.closed:
+        return ""
+    with stream:
+        return stream.read()

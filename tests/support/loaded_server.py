@@ -1,0 +1,105 @@
+"""The process with everything loaded that others are forked from. `LoadedProcesses` starts it and asks it."""
+
+import fcntl
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import termios
+from typing import Any, NoReturn
+
+NUMBER_BYTES = 4
+LARGEST_REQUEST = 200_000
+LOADED = (
+    "anyio._backends._asyncio",
+    "co_tui.agent.models",
+    "co_tui.cli",
+    "co_tui.headless.compact",
+    "co_tui.headless.run",
+    "co_tui.session.session",
+    "co_tui.store.sqlite.migrations",
+    "co_tui.store.sqlite.writer",
+    "co_tui.ui.app",
+    "co_tui.ui.start",
+    "genai_prices.data",
+    "openai.resources.chat.completions.completions",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.openai",
+)
+
+
+def serve(requests: socket.socket) -> dict[str, Any]:
+    """Returns in each process that is asked for, with what it shall be; ends once nobody can ask any more."""
+    while True:
+        request, streams, *_ = socket.recv_fds(requests, LARGEST_REQUEST, 4)
+        if not request:
+            os._exit(0)
+        if os.fork() == 0:
+            requests.close()
+            return begin(json.loads(request), streams)
+        for stream in streams:
+            os.close(stream)
+        _reap()
+
+
+def begin(how: dict[str, Any], streams: list[int]) -> dict[str, Any]:
+    """Here a process is told apart from the one that waits for its end and reports it."""
+    reports = streams.pop()
+    pid = os.fork()
+    if pid:
+        _report_end(pid, reports)
+    os.close(reports)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    return how
+
+
+def _report_end(pid: int, reports: int) -> NoReturn:
+    os.write(reports, pid.to_bytes(NUMBER_BYTES, "big", signed=True))
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.write(reports, code.to_bytes(NUMBER_BYTES, "big", signed=True))
+    os._exit(0)
+
+
+def _reap() -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+def become(how: dict[str, Any]) -> None:
+    """What a start of Python would have made of it."""
+    os.chdir(how["cwd"])
+    os.environ.clear()
+    os.environ.update(how["environ"])
+    sys.argv[1:] = how["arguments"]
+    if how.get("terminal"):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if how.get("one_stream"):
+        os.dup2(1, 2)
+    for name, value in how.get("constants", {}).items():
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(module), constant, value)
+    for number in how.get("ignored", ()):
+        signal.signal(number, signal.SIG_IGN)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+if __name__ == "__main__":
+    for module in LOADED:
+        importlib.import_module(module)
+    gc.freeze()
+    become(serve(socket.socket(fileno=int(sys.argv[1]))))
+    from co_tui.__main__ import main
+
+    sys.exit(main())
