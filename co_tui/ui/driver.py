@@ -13,6 +13,7 @@ from textual.drivers import linux_driver
 from textual.events import Key
 from textual.message import Message
 
+from co_tui.ui.plain_signs import use_plain_signs
 from co_tui.ui.terminal import COLOUR_REPLY, is_dark_colour
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
@@ -94,6 +95,7 @@ class QuietDriver(linux_driver.LinuxDriver):
         super().__init__(app, **options)
         self._deaf = False
         self._parser: QuietParser | None = getattr(app, "key_parser", None)
+        use_plain_signs(cast(TextIO, self._file))
         self._file = cast(Any, _Forgiving(cast(TextIO, self._file)))
 
     def give_up(self) -> None:

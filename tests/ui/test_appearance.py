@@ -1,5 +1,6 @@
 """Colours: the terminal's own as soon as it says them, any theme, none at all; and nothing that moves."""
 
+import io
 import os
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from co_tui.ui.activity import FRAMES, STILL_FRAME
 from co_tui.ui.app import CoTui
 from co_tui.ui.driver import BackgroundReported, QuietParser
 from co_tui.ui.known_terminals import KnownTerminals
+from co_tui.ui.plain_signs import use_plain_signs
 from co_tui.ui.terminal import has_dark_background
 from co_tui.ui.themes import OURS, own_variables
 from tests.support.provider import Provider, Reply
@@ -27,6 +29,18 @@ LIGHT_REPLY = "\x1b]11;rgb:ffff/ffff/f8f8"
 
 def heard(parser: QuietParser, *chunks: str) -> list[Message]:
     return [message for chunk in chunks for message in (*parser.feed(chunk), *parser.tick())]
+
+
+def test_a_locale_without_our_signs_gets_others_of_the_same_width() -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="iso-8859-1", errors="replace")
+    use_plain_signs(stream)
+    stream.write("╭─ Café ─╮│█▓▒░┆│ ◆ 4.5k → 21k · 漢 \x1b[1m")
+    stream.flush()
+    assert written.getvalue().decode("iso-8859-1") == "+- Café -+|#%=.|| * 4.5k > 21k · ?? \x1b[1m"
+    whole = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace")
+    use_plain_signs(whole)
+    assert whole.errors == "replace"
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

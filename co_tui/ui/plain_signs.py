@@ -1,0 +1,43 @@
+"""Lines, bars and marks for a terminal whose locale has none of ours: a sign of ASCII for each, as wide as it."""
+
+import codecs
+from typing import Final, TextIO
+
+from rich.cells import cell_len
+
+HANDLER: Final = "co-tui-plain"
+_SIGNS: Final = {
+    "-": "─━╸╺╴╶═–—−",
+    "|": "│┃║▌▐▎▍▏▊▉▋┆",
+    "+": "╭╮╰╯┌┐└┘├┤┬┴┼╔╗╚╝",
+    "#": "█■▇▆",
+    "%": "▓",
+    "=": "▒▅▄",
+    ".": "░·•◌▁▂▃▔▀…",
+    "*": "◆●★◉◇✓⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+    "o": "○◔☐",
+    "x": "✗×☑",
+    ">": "→▸▶›»⟩↳↗",
+    "<": "←‹«⟨↶↩↲⌫",
+    "^": "↑▲",
+    "v": "↓▼▾",
+    "~": "≈⇄↻",
+    "!": "⚠",
+    '"': "“”„",
+    "'": "’‘",
+}
+_PLAIN: Final = {sign: plain for plain, signs in _SIGNS.items() for sign in signs}
+
+
+def use_plain_signs(stream: TextIO) -> None:
+    """Let a stream that cannot write all characters write these instead, and never lose its columns."""
+    if not (stream.encoding or "utf-8").lower().startswith("utf"):
+        codecs.register_error(HANDLER, _plain)
+        stream.reconfigure(errors=HANDLER)  # type: ignore[attr-defined]  # streams to a terminal have it
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    unwritable = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(sign, "?" * cell_len(sign)) for sign in unwritable), error.end
