@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.events import CompactionComplete, Event, Message
+from co_tui.events import CompactionComplete, Event, Message, SessionInterrupted
 from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.block import Block
@@ -29,6 +29,10 @@ COMPACTED = Hint(
     "Nothing is lost: Ctrl+L, then Enter on ◆, opens what was replaced.",
     frozenset({"timeline", "undo"}),
 )
+STOPPED = Hint(
+    "stopped", "F9 goes on where the turn stopped; or write what should be different.", frozenset({"continue"})
+)
+ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED)
 
 
 class Hints:
@@ -58,12 +62,14 @@ class Hints:
                     self._say(SIDE)
             case CompactionComplete(success=True):
                 self._say(COMPACTED)
+            case SessionInterrupted(agent=""):
+                self._say(STOPPED)
 
     def used(self, command: str) -> None:
         """Somebody who has found it needs no hint, and no longer the one that is shown."""
         if self._shown is not None and command in self._shown[0].known_by:
             self._take_away()
-        for hint in (SIDE, FOLDS, COMPACTED):
+        for hint in ALL:
             if command in hint.known_by and hint not in self._known:
                 self._known.add(hint)
                 self._keep(hint, HEEDED)

@@ -109,3 +109,11 @@ def test_the_last_turns_are_remembered_with_their_compactions_and_no_more() -> N
     at = next(n for n, fill in enumerate(fills) if fill.compacted)
     assert fills[at - 1].turn == fills[at].turn and fills[at - 1].tokens >= MARK and fills[at].tokens == AFTER
     assert Pace().rewritten().measured(1, 10, 1, 0, is_reply=True).fills == (Fill(1, 10),)
+
+
+def test_instructions_and_tools_that_come_along_are_no_growth() -> None:
+    """A command of the user's own is measured before any request, and so before tools are known."""
+    pace = Pace().measured(0, 150, 1, 0, is_reply=False)
+    for turn in (1, 2):
+        pace = pace.measured(turn, 6_000 + 400 * turn, 2 * turn + 1, 6_000, is_reply=True)
+    assert 0 < pace.tokens_per_turn <= 400

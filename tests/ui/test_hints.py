@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
 SIDE = "F4 shows how full the context is"
 FOLDS = "Ctrl+O opens what the tools did"
@@ -30,3 +30,8 @@ async def test_a_hint_goes_with_the_next_prompt_and_for_good_once_it_was_heeded(
     async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
         await ask(app, pilot, "hello again")
         assert SIDE not in transcript_text(app)
+        provider.default = Reply(wait_s=60)
+        await type_text(pilot, "and now?\n")
+        await until(pilot, lambda: app.controller.busy)
+        await pilot.press("escape")
+        await until(pilot, lambda: "F9 goes on where the turn stopped" in transcript_text(app))

@@ -32,7 +32,7 @@ class Pace(NamedTuple):
     is_answered: bool = False
     """Whether that turn had a reply yet: before, it tells little."""
     held: tuple[int, int] | None = None
-    """Tokens and messages at the last measurement; None when the history was rewritten since."""
+    """Tokens of the conversation and messages at the last measurement; None when the history was rewritten since."""
     is_compacted: bool = False
     """Whether a compaction did so."""
 
@@ -52,17 +52,18 @@ class Pace(NamedTuple):
         return max(average, _averaged(average, grown, self.turns))
 
     def measured(self, turn: int, tokens: int, messages: int, fixed_tokens: int, *, is_reply: bool) -> "Pace":
-        """After a measurement; `fixed_tokens` are there before anything is said."""
+        """After a measurement; `fixed_tokens` are instructions and tools, which come along and are no growth."""
         pace = self
         if pace.fills and turn > pace.fills[-1].turn:
             pace = pace._turn_ended()
-        before = pace.held or ((tokens, messages) if pace.fills else (fixed_tokens, 0))
+        said = tokens - fixed_tokens
+        before = pace.held or ((said, messages) if pace.fills else (0, 0))
         return pace._replace(
             fills=pace._filled(Fill(turn, tokens, pace.is_compacted)),
-            grown_tokens=pace.grown_tokens + tokens - before[0],
+            grown_tokens=pace.grown_tokens + said - before[0],
             grown_messages=pace.grown_messages + messages - before[1],
             is_answered=pace.is_answered or is_reply,
-            held=(tokens, messages),
+            held=(said, messages),
             is_compacted=False,
         )
 
