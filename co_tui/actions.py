@@ -70,7 +70,7 @@ COMMANDS: Final = (
         label="Lens",
         opens_screen=True,
     ),
-    Command("side", "view", "Show or hide context and timeline", key="f4", label="Side"),
+    Command("side", "view", "Show or hide context and timeline", key="f4", label="Context"),
     Command("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
     Command(
         "compact",

@@ -46,10 +46,11 @@ def told_compaction(done: CompactionComplete) -> str:
     if done.edited and done.summarised_by == "you":
         return "The summary was rewritten by you."
     by = f" by {done.summarised_by}" if done.summarised_by else ""
+    by = " offline" if done.summarised_by == "offline" else by
     note = f" ({done.note})" if done.note else ""
     return (
         f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, "
-        f"{len(done.replaced)} messages summarised{by}{note}."
+        f"{len(done.replaced):,} message{'s' if len(done.replaced) != 1 else ''} summarised{by}{note}."
     )
 
 

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from rich.text import Text
+
 from co_tui.events import (
     ApprovalDecided,
     BoardProgress,
@@ -23,6 +25,7 @@ from co_tui.events import (
 from co_tui.events.messages import prompt_of
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import told_call
+from co_tui.ui.formatting import elapsed as in_words
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.1
@@ -152,29 +155,44 @@ class Activity:
         if call in self._tools:
             self._tools[call] = self._tools[call]._replace(gist=gist)
 
-    def line(self, now: float, provider: str, *, still: bool = False) -> str:
-        """One line; empty while something else tells what is waited for."""
+    def is_held_up(self, now: float) -> bool:
+        """Whether nothing comes, or nothing is asked for yet: who waits may want to know."""
+        if self._stopping or self._tools:
+            return False
+        return self._waits_to_retry(now) or (not self._hidden_thoughts and now - self._heard_at >= SILENCE_S)
+
+    def _waits_to_retry(self, now: float) -> bool:
+        return self._retry_at is not None and self._retry_at > now
+
+    def line(self, now: float, provider: str, *, still: bool = False, room: int = 200) -> str:
+        """One line; empty while something else tells what is waited for. What a tool is about is cut before times."""
         if self._compacting:
             return ""
-        return f"{spinner(now - self._began, still=still)} {self._words(now, provider)}"
+        return f"{spinner(now - self._began, still=still)} {self._words(now, provider, room - 2)}"
 
-    def _words(self, now: float, provider: str) -> str:
-        elapsed, silent = now - self._began, now - self._heard_at
+    def _words(self, now: float, provider: str, room: int) -> str:
+        took = in_words(now - self._began)
         if self._stopping:
-            return f"stopping · {elapsed:.0f} s"
+            return f"stopping · {took}"
         if self._tools:
-            tool = next(reversed(self._tools.values()))
-            more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""
-            return f"{tool.words} · {now - tool.since:.0f} s{more}"
-        if self._retry_at is not None and self._retry_at > now:
-            return f"trying again in {self._retry_at - now:.0f} s"
+            return self._told_tool(now, room)
+        if self._waits_to_retry(now):
+            return f"trying again in {in_words((self._retry_at or now) - now)}"
         if self._hidden_thoughts:
-            return f"thinking · {elapsed:.0f} s{self._told_tokens()}"
-        if silent >= SILENCE_S:
-            return f"waiting for {provider} · {silent:.0f} s without an answer"
+            return f"thinking · {took}{self._told_tokens()}"
+        if self.is_held_up(now):
+            return f"waiting for {provider} · {in_words(now - self._heard_at)} without an answer"
         if self._first_at is None:
-            return f"asking {provider} · {elapsed:.0f} s{self._told_tokens()}"
-        return f"{VERBS.get(self._kind, 'answering')} · {elapsed:.0f} s{self._told_tokens()}{self._told_speed(now)}"
+            return f"asking {provider} · {took}{self._told_tokens()}"
+        return f"{VERBS.get(self._kind, 'answering')} · {took}{self._told_tokens()}{self._told_speed(now)}"
+
+    def _told_tool(self, now: float, room: int) -> str:
+        tool = next(reversed(self._tools.values()))
+        more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""
+        figures = f" · {in_words(now - tool.since)}{more}"
+        words = Text(tool.words)
+        words.truncate(max(8, room - len(figures)), overflow="ellipsis")
+        return f"{words.plain}{figures}"
 
     def _told_tokens(self) -> str:
         """Of the whole turn so far; `~` while some of it is a guess."""

@@ -115,4 +115,5 @@ class EmbeddedOffer:
 def _told(share: float) -> str:
     filled = round(share * BAR_CELLS)
     done = f"{share * DOWNLOAD_MB:.0f} of {DOWNLOAD_MB} MB" if share < 0.99 else "unpacking"
-    return f"{'▓' * filled}{'░' * (BAR_CELLS - filled)} {share:.0%}   {done} · what you send waits for it"
+    bar = f"{'▓' * filled}{'░' * (BAR_CELLS - filled)}"
+    return f"{bar} {share * 100:.0f} %   {done}\nWhat you send waits for it."

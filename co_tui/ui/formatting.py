@@ -6,10 +6,22 @@ from co_tui.session.wording import money, told_cost
 
 __all__ = ["money", "tokens", "told_cost"]
 
+IN_SECONDS_S = 100
+"""Below, a time needs no minutes."""
+
 
 def counted(count: int, noun: str) -> str:
     """1 message, 2 messages."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def elapsed(seconds: float) -> str:
+    """14 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < IN_SECONDS_S:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def folder(path: str, limit: int = 60) -> str:

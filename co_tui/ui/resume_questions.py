@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
-from co_tui.agent.catalogue import short_name
+from co_tui.agent.catalogue import EMBEDDED, short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.ui.formatting import folder
@@ -56,7 +56,8 @@ class ResumeQuestions:
 
     async def another_model(self, model: str, why: str, usual: str) -> str:
         """Who answers instead of a model that cannot be used; empty for nobody yet."""
-        answers = {OTHER: f"go on with {one_line(short_name(usual), MODEL_CHARS)}", NOT_NOW: "not now"}
+        instead = "the embedded model" if usual == EMBEDDED else one_line(short_name(usual), MODEL_CHARS)
+        answers = {OTHER: f"go on with {instead}", NOT_NOW: "not now"}
         text = f"{one_line(why, 300)} F6 lists the others."
         answer = await self._answer(f"{one_line(short_name(model), MODEL_CHARS)} cannot answer", text, answers)
         return usual if answer == OTHER else ""

@@ -1,10 +1,18 @@
 """Our themes, and what the transcript takes from any theme."""
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
-from textual.theme import Theme
+from textual.color import Color
+from textual.theme import BUILTIN_THEMES, Theme
 
+from co_tui.ui.contrast import MARK_CONTRAST, readable
 from co_tui.ui.widgets.look import Palette
+
+TEXT_COLOURS: Final = ("primary", "secondary", "accent", "warning", "error", "success", "footer-key-foreground")
+BORDER_SHARE: Final = 0.22
+"""Of the text's colour in the borders of a theme that is not ours: seen, and not looked at."""
 
 DARK: Final = Theme(
     name="co-tui-dark",
@@ -19,7 +27,7 @@ DARK: Final = Theme(
     surface="#1c1f29",
     panel="#252a38",
     dark=True,
-    variables={"muted": "#828bab", "border": "#3b4261", "footer-key-foreground": "#7aa2f7"},
+    variables={"muted": "#8a93b3", "border": "#3b4261", "scrollbar": "#5a6488", "footer-key-foreground": "#7aa2f7"},
 )
 
 LIGHT: Final = Theme(
@@ -32,10 +40,10 @@ LIGHT: Final = Theme(
     success="#35701a",
     foreground="#24283b",
     background="#f7f7f4",
-    surface="#ececE8",
+    surface="#efefeb",
     panel="#dfe0e6",
     dark=False,
-    variables={"muted": "#62677f", "border": "#b4b8c8", "footer-key-foreground": "#2456c4"},
+    variables={"muted": "#595e76", "border": "#b4b8c8", "scrollbar": "#868ca3", "footer-key-foreground": "#2456c4"},
 )
 
 HIGH_CONTRAST: Final = Theme(
@@ -51,7 +59,7 @@ HIGH_CONTRAST: Final = Theme(
     surface="#000000",
     panel="#1c1c1c",
     dark=True,
-    variables={"muted": "#d0d0d0", "border": "#b0b0b0", "footer-key-foreground": "#ffd700"},
+    variables={"muted": "#d0d0d0", "border": "#b0b0b0", "scrollbar": "#b0b0b0", "footer-key-foreground": "#ffd700"},
 )
 
 HIGH_CONTRAST_LIGHT: Final = Theme(
@@ -67,7 +75,7 @@ HIGH_CONTRAST_LIGHT: Final = Theme(
     surface="#ffffff",
     panel="#e8e8e8",
     dark=False,
-    variables={"muted": "#333333", "border": "#404040", "footer-key-foreground": "#00329c"},
+    variables={"muted": "#333333", "border": "#404040", "scrollbar": "#404040", "footer-key-foreground": "#00329c"},
 )
 
 OURS: Final = (DARK, LIGHT, HIGH_CONTRAST, HIGH_CONTRAST_LIGHT)
@@ -80,14 +88,11 @@ def theme_named(setting: str, *, terminal_is_dark: bool) -> str:
     return automatic if setting == "auto" else _SHORT.get(setting, setting)
 
 
-def own_variables(theme: Theme) -> dict[str, str]:
+def own_variables(theme: Theme) -> Mapping[str, str]:
     """What our style sheets need of any theme, and the light tracks that scroll bars have under all of them."""
-    base = DARK if theme.dark else LIGHT
     track = theme.background or "ansi_default"
     return {
-        "muted": theme.variables.get("muted", base.variables["muted"]),
-        "border": theme.variables.get("border", base.variables["border"]),
-        "scrollbar": theme.variables.get("border", base.variables["border"]),
+        **_colours(theme),
         "scrollbar-background": track,
         "scrollbar-background-hover": track,
         "scrollbar-background-active": track,
@@ -95,21 +100,55 @@ def own_variables(theme: Theme) -> dict[str, str]:
     }
 
 
+def _colours(theme: Theme) -> Mapping[str, str]:
+    """Those of ours as they are; of a theme that is not ours, whatever is read becomes readable."""
+    own = DARK if theme.dark else LIGHT
+    if theme in OURS or theme.ansi:
+        variables = theme.variables if theme in OURS else own.variables
+        return {name: variables[name] for name in ("muted", "border", "scrollbar")}
+    return _readable_colours(theme.name)
+
+
+@lru_cache(4)
+def _readable_colours(name: str) -> Mapping[str, str]:
+    """Panels are as light as any other surface: some themes have them so light that little can be read there."""
+    theme = BUILTIN_THEMES[name]
+    given = {**theme.to_color_system().generate(), **theme.variables}
+    own = (DARK if theme.dark else LIGHT).variables
+    grounds = [Color.parse(given[ground]) for ground in ("background", "surface")]
+
+    def shown(colour: str) -> str:
+        return readable(Color.parse(colour), grounds).hex6
+
+    key = given["footer-key-foreground"] if given["footer-key-foreground"].startswith("#") else given["primary"]
+    given |= {"footer-key-foreground": key, "foreground": theme.foreground or given["foreground"]}
+    border = grounds[0].blend(Color.parse(given["foreground"]), BORDER_SHARE)
+    return {
+        **{each: shown(given[each]) for each in (*TEXT_COLOURS, "foreground")},
+        "muted": shown(theme.variables.get("muted", own["muted"])),
+        "panel": given["surface"],
+        "border": border.hex6,
+        "scrollbar": readable(border, grounds[:1], MARK_CONTRAST).hex6,
+    }
+
+
 def palette_of(theme: Theme) -> Palette:
     """The transcript's colours under a theme, ours or any other."""
-    base = DARK if theme.dark else LIGHT
+    own = DARK if theme.dark else LIGHT
+    colours = _colours(theme)
 
-    def colour(value: str | None, fallback: str | None) -> str:
-        usable = value if value and value.startswith("#") else fallback
-        return (usable or "#808080")[:7]
+    def colour(name: str) -> str:
+        value = colours.get(name) or getattr(theme, name, None)
+        return (value if value and value.startswith("#") else getattr(own, name, None) or own.variables[name])[:7]
 
     return Palette(
-        text=colour(theme.foreground, base.foreground),
-        muted=colour(theme.variables.get("muted"), base.variables["muted"]),
-        accent=colour(theme.primary, base.primary),
-        reply=colour(theme.secondary, base.secondary),
-        warning=colour(theme.warning, base.warning),
-        error=colour(theme.error, base.error),
-        surface=colour(theme.surface, base.surface),
-        code_theme="monokai" if theme.dark else "friendly",
+        text=colour("foreground"),
+        muted=colour("muted"),
+        accent=colour("primary"),
+        reply=colour("secondary"),
+        compaction=colour("accent"),
+        warning=colour("warning"),
+        error=colour("error"),
+        surface=colour("surface"),
+        code_theme="monokai" if theme.dark else "xcode",
     )

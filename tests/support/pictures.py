@@ -4,7 +4,7 @@ Kept as text, so that a change is read where it was made. `--pictures FOLDER` dr
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ class Pictures:
         self._kept = kept.use_extension(TextFile)
         self._folder = folder
         self._name = name
+        self._scene = ""
 
     async def __call__(self, app: CoTui, scene: Scene, sizes: Sequence[tuple[int, int]] = SIZES) -> None:
         async with app.run_test(size=sizes[-1]) as pilot:
@@ -70,13 +71,31 @@ class Pictures:
             drawn = [await self._at(pilot, *size) for size in sizes]
         assert "\n".join(drawn) == self._kept
 
-    async def _at(self, pilot: Pilot[None], width: int, height: int) -> str:
+    async def of_each(self, app: CoTui, scenes: Mapping[str, Scene], sizes: Sequence[tuple[int, int]] = SIZES) -> None:
+        """Of several scenes, one after the other in one app; all themes at the last size, the first at the others."""
+        drawn = []
+        async with app.run_test(size=sizes[-1], notifications=True) as pilot:
+            for self._scene, scene in scenes.items():
+                await scene(pilot)
+                drawn.append(f"##### {self._scene}")
+                drawn += [await self._at(pilot, *size, dict([*THEMES.items()][:1])) for size in sizes[:-1]]
+                drawn.append(await self._at(pilot, *sizes[-1]))
+        assert "\n".join(drawn) == self._kept
+
+    async def under(self, app: CoTui, scene: Scene, themes: Sequence[str], size: tuple[int, int] = SIZES[-1]) -> None:
+        """At one size under other themes."""
+        async with app.run_test(size=size) as pilot:
+            await scene(pilot)
+            drawn = await self._at(pilot, *size, {name: name for name in themes})
+        assert drawn == self._kept
+
+    async def _at(self, pilot: Pilot[None], width: int, height: int, themes: Mapping[str, str] = THEMES) -> str:
         await pilot.resize_terminal(width, height)
         words, colours = "", []
-        for theme, name in THEMES.items():
+        for theme, name in themes.items():
             pilot.app.theme = name
             strips = await _settled(pilot)
-            self._draw(pilot, f"{width}x{height} {theme}")
+            self._draw(pilot, f"{self._scene} {width}x{height} {theme}".strip())
             words = "\n".join(strip.text.rstrip() for strip in strips)
             colours.append(f"--- {theme}\n{_colours(strips)}")
         return "\n".join([f"=== {width} x {height}", words, *colours])

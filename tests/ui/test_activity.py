@@ -1,6 +1,7 @@
 """The line that tells what runs: told by events and a clock, and nothing else."""
 
 import pytest
+from textual.content import Content
 
 from co_tui.events import (
     CompactionComplete,
@@ -111,6 +112,16 @@ def test_stopping_is_said_at_once() -> None:
 
 
 def test_what_runs_and_what_can_be_done_share_a_line_where_there_is_room() -> None:
-    assert beside("⠹ answering · 14 s", "esc stop", 34) == "⠹ answering · 14 s ────── esc stop"
-    assert beside("⠹ answering · 14 s", "esc stop", 29) == "⠹ answering · 14 s ─ esc stop"
-    assert beside("⠹ answering · 14 s", "esc stop", 28) is None
+    line, hints = Content("⠹ answering · 14 s"), Content("esc stop")
+    assert str(beside(line, hints, 34)) == "⠹ answering · 14 s ────── esc stop"
+    assert str(beside(line, hints, 31)) == "⠹ answering · 14 s ─── esc stop"
+    assert beside(line, hints, 30) is None
+
+
+def test_what_a_tool_is_about_is_cut_before_how_long_it_takes() -> None:
+    activity = Activity()
+    activity.hear(tool("started"), 1.0)
+    assert activity.line(131.0, "openai", still=True, room=30) == "● run_command  u… · 2 min 10 s"
+    assert not activity.is_held_up(131.0), "a tool may take its time"
+    activity.hear(tool("finished"), 131.0)
+    assert not activity.is_held_up(135.0) and activity.is_held_up(137.0)

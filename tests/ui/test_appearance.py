@@ -16,11 +16,12 @@ from co_tui.settings.rules import THEMES
 from co_tui.ui import driver
 from co_tui.ui.activity import FRAMES, STILL_FRAME
 from co_tui.ui.app import CoTui
+from co_tui.ui.contrast import MARK_CONTRAST, TEXT_CONTRAST, contrast
 from co_tui.ui.driver import BackgroundReported, QuietParser
 from co_tui.ui.known_terminals import KnownTerminals
 from co_tui.ui.plain_signs import use_plain_signs
 from co_tui.ui.terminal import has_dark_background
-from co_tui.ui.themes import OURS, own_variables
+from co_tui.ui.themes import OURS, TEXT_COLOURS, own_variables, palette_of, theme_named
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 
@@ -130,23 +131,27 @@ async def test_every_theme_that_can_be_set_can_be_used(home: Path, provider: Pro
             assert "Context" in screen_text(app)
 
 
-def contrast(one: str, other: str) -> float:
-    def luminance(colour: str) -> float:
-        parts = [part / 255 for part in Color.parse(colour).rgb]
-        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+def test_contrast_is_measured_as_wcag_does() -> None:
+    black, white, grey = Color.parse("#000"), Color.parse("#fff"), Color.parse("#777777")
+    assert contrast(black, white) == pytest.approx(21) and contrast(grey, grey) == 1
+    assert contrast(white, grey) == pytest.approx(4.48, abs=0.01)
 
 
-@pytest.mark.parametrize("theme", OURS, ids=lambda theme: theme.name)
-def test_our_themes_can_be_read(theme) -> None:
-    least = 7.0 if "contrast" in theme.name else 4.5
-    for name in ("foreground", "primary", "secondary", "accent", "warning", "error"):
-        for ground in (theme.background, theme.surface):
-            assert contrast(getattr(theme, name), ground) >= least, f"{name} on {ground}"
-    assert contrast(own_variables(theme)["muted"], theme.surface) >= least - 0.5
+@pytest.mark.parametrize("name", sorted({theme_named(name, terminal_is_dark=True) for name in THEMES}))
+def test_every_theme_can_be_read(name: str) -> None:
+    theme = {**BUILTIN_THEMES, **{theme.name: theme for theme in OURS}}[name]
+    if theme.ansi:
+        return  # the terminal's own colours are its own
+    least = 7.0 if "contrast" in name else TEXT_CONTRAST
+    colours = {**theme.to_color_system().generate(), **theme.variables, **own_variables(theme)}
+    for ground in ("background", "surface", "panel"):
+        for text in ("foreground", "muted", *TEXT_COLOURS):
+            found = contrast(Color.parse(colours[text]), Color.parse(colours[ground]))
+            assert found >= least, f"{text} on {ground}: {found:.1f}"
+    assert contrast(Color.parse(colours["scrollbar"]), Color.parse(colours["background"])) >= MARK_CONTRAST
+    palette = palette_of(theme)
+    for said in (palette.text, palette.muted, palette.accent, palette.reply, palette.compaction, palette.error):
+        assert contrast(Color.parse(said), Color.parse(colours["background"])) >= least
 
 
 async def test_without_colours_there_is_none_and_the_cursor_is_still_seen(

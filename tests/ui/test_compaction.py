@@ -94,7 +94,7 @@ async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, prov
         seen = screen_text(app)
         assert "Compacting conversation history" not in seen
         assert "Conversation Compacted" in transcript_text(app) and "◆ Conversation Compacted" in seen
-        assert "cp 1" in seen
+        assert "checkpoint 1" in seen
         assert "summarised" in provider.requests[-1]["messages"][1]["content"]
 
 

@@ -124,6 +124,8 @@ def test_the_parts_fill_as_much_as_the_whole(system: int, tools: int, conversati
 def test_the_last_turns_as_small_bars() -> None:
     fills = (Fill(1, 100), Fill(2, 800), Fill(2, 100, compacted=True), Fill(3, 400))
     assert sparkline(fills, 20) == "▂█◆▂▅"
+    assert sparkline(fills, 20, 1_600) == "▁▅◆▁▃", "as high as the context is full"
+    assert GaugeReading(usage(20_000), marks=marks(policy_of(LOADED["inkeep"]), LIMIT)).high_tokens == LIMIT / 2
     assert sparkline(fills, 4) == "█◆▂▅"
     assert sparkline(fills, 2) == "█", "a sign never stands without its turn"
     assert sparkline((), 20) == "" and sparkline((Fill(1, 0),), 5) == "▁"
@@ -192,7 +194,11 @@ def test_more_than_full_is_not_nearly_full(tokens: int, words: str) -> None:
 def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
     window = GaugeReading(usage(20_000), messages_per_turn=4, marks=marks(policy_of(LOADED["co-cli"]), LIMIT))
     assert window.outlook_in(40) == "compacts over 40 messages, ≈ 8 turns"
-    assert window.outlook_in(32) == "over 40 messages, ≈ 8 turns" and window.outlook_in(12) == "≈ 8 turns"
+    assert window.outlook_in(32) == "◆ over 40 messages, ≈ 8 turns" and window.outlook_in(12) == "≈ 8 turns"
+    share = GaugeReading(usage(20_000), tokens_per_turn=10_000, marks=marks(policy_of(LOADED["balanced"]), LIMIT))
+    assert share.outlook_in(23) == "compacts in ≈ 6 turns" and share.outlook_in(9) == "≈ 6 turns"
+    assert share._replace(tokens_per_turn=60_000).outlook_in(23) == "compacts next turn"
+    assert GaugeReading(usage(96_000)).outlook_in(20) == "nearly full"
     assert window._replace(summarising=32).outlook_in(32) == "summarising 32 in the background"
     assert GaugeReading(usage(85_000)).outlook_in(32) == "past 80 %: compaction is due"
     for forms in (window.outlooks, window._replace(summarising=132).outlooks, GaugeReading(usage(119_000)).outlooks):

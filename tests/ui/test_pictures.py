@@ -19,6 +19,7 @@ from co_tui.events import (
 from co_tui.session.state.derive import apply
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.help import HelpScreen
+from co_tui.ui.themes import DARK
 from co_tui.ui.widgets import compacting, gauge
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.timeline import Timeline
@@ -114,6 +115,23 @@ class Compacted(Frozen):
             event = Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact)
             self.controller.bridge.state = apply(self.controller.bridge.state, event)
             self.chat.hear(event, self.controller.bridge.state)
+
+
+async def test_other_themes(pictures: Pictures, home: Path, provider: Provider) -> None:
+    await pictures.under(Compacted(launch_for(home, provider)), shown, ("high-contrast", "high-contrast-light", "nord"))
+
+
+async def test_without_colours(
+    pictures: Pictures, home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def marked(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: pilot.app.chat.query_one(Timeline).has_focus)
+
+    await pictures.under(Compacted(launch_for(home, provider, environ={"NO_COLOR": "1"})), marked, (DARK.name,))
 
 
 async def test_compaction_opened(pictures: Pictures, home: Path, provider: Provider) -> None:

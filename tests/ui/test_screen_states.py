@@ -17,6 +17,7 @@ from co_tui.events import Event, Message, StreamDelta, ToolActivity
 from co_tui.ui.app import CoTui
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.layout import TranscriptLayout
+from co_tui.ui.widgets.transcript_view import GAP_TO_BAR
 from tests.support.long_run import drawn
 from tests.support.screen import launch_for
 
@@ -113,7 +114,7 @@ class Played:
             return
         fresh = TranscriptLayout()
         fresh.set_look(self.app.look)
-        fresh.set_width(width)
+        fresh.set_width(width - GAP_TO_BAR)
         fresh.show(transcript.blocks)
         expected = [
             fresh.lay_out(n).line(line).crop_extend(0, width, None).text.rstrip()

@@ -61,7 +61,7 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
         (ApprovalDecided(call_id="c", approved=True, scope="pattern", pattern="git *"), "allowed\nalways: git *"),
         (ApprovalDecided(call_id="c", approved=False, reason="not now"), "refused\nnot now"),
         (ApprovalDecided(call_id="c", approved=False, by="user"), "refused\nby user"),
-        (DelegationStart(agent="reader-1", name="reader", task="read it all"), "reader was asked\nread it all"),
+        (DelegationStart(agent="reader-1", name="reader", task="read it all"), "delegated to reader\nread it all"),
         (DelegationEnd(agent="reader-1", outcome="whales"), "reader-1 ended\nwhales"),
         (DelegationEnd(agent="reader-1", error="lost"), "reader-1 ended\nlost"),
         (PlanChanged(steps=({"text": "a", "state": "done"}, {"text": "b"})), "plan changed\n1 of 2 steps done"),

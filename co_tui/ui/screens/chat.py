@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -66,7 +65,6 @@ class ChatScreen(ChatRequests):
         self._launch = launch
         self.branch = branch
         """Checked out where the app was started."""
-        self._muted = Style()
         self._welcome: Block | None = None
         self._embedded_is_missing = False
 
@@ -119,7 +117,6 @@ class ChatScreen(ChatRequests):
         self._show_title()
 
     def set_look(self, look: Look) -> None:
-        self._muted = look.muted
         self.transcript.set_look(look)
 
     # What the session says
@@ -127,7 +124,7 @@ class ChatScreen(ChatRequests):
     def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
         """Show a stored session, or an empty chat."""
         self.feed.show(builder)
-        self._welcome = None if builder.blocks else self.feed.note(WELCOME)
+        self._welcome = None if builder.blocks else self.feed.note(WELCOME, "welcome")
         if self._late is not None:
             self._late.show_session(state)
             self._status.show_compacting(False)
@@ -206,7 +203,7 @@ class ChatScreen(ChatRequests):
         facts = TitleFacts(
             state.title, self._model, policy, branch, effort, sandboxed, asked, private, self._embedded_is_missing
         )
-        self.query_one(TitleLine).show(facts, self._muted)
+        self.query_one(TitleLine).show(facts)
 
     def show_embedded_missing(self, missing: bool) -> None:
         """Whether nobody could answer as the embedded model."""
@@ -301,6 +298,8 @@ class ChatScreen(ChatRequests):
         return keys_of_focus(self)
 
     def toggle_side(self) -> None:
+        if self._late is not None and self._late.is_timeline_read:
+            self.prompt.focus()
         if self.has_class("-wide"):
             self.toggle_class("-folded")
         else:

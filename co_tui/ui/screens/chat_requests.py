@@ -101,6 +101,14 @@ class ChatRequests(Screen[None]):
         self.transcript.show_event(event.event.seq or 0)
         self.transcript.focus()
 
+    def on_timeline_folded_away(self) -> None:
+        """The screen became narrow under whoever reads it: it comes back as a drawer."""
+        if self.has_class("-narrow") and self._late is not None:
+            self.add_class("-drawer")
+            self.call_after_refresh(self._late.focus_timeline)
+        else:
+            self.prompt.focus()
+
     @on(Transcript.Wished)
     def _wished(self, event: Transcript.Wished) -> None:
         self._messages.do(event.wish, event.block)

@@ -15,7 +15,7 @@ from co_tui.ui.widgets.compacting import CompactingIndicator
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.gauge import Gauge, MiniGauge
 from co_tui.ui.widgets.gauge_reading import reading_of
-from co_tui.ui.widgets.key_line import KeyLine
+from co_tui.ui.widgets.key_line import ChatKeys
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.timeline import Timeline
 
@@ -37,7 +37,7 @@ class LateWidgets:
         with screen.app.batch_update():
             await screen.query_one("#middle").mount(Vertical(self._gauges[0], self._timeline, id="side"))
             await screen.mount(self._gauges[1], self._compacting, self._completions, before="#prompt")
-            await screen.mount(KeyLine())
+            await screen.mount(ChatKeys())
             screen.add_class("-complete")
 
     def look_in(self, folder: Path) -> None:
@@ -58,6 +58,14 @@ class LateWidgets:
 
     def see_newest(self) -> None:
         self._timeline.see_newest()
+
+    def focus_timeline(self) -> None:
+        self._timeline.focus()
+
+    @property
+    def is_timeline_read(self) -> bool:
+        """Whether it has the focus."""
+        return self._timeline.has_focus
 
     def go_to_timeline(self, seq: int) -> None:
         self._timeline.go_to(seq)

@@ -14,7 +14,14 @@ from co_tui.ui.widgets.transcript import Wish
 if TYPE_CHECKING:
     from co_tui.ui.screens.chat_host import ChatHost
 
-_NAMES = {"user": "Your prompt", "reply": "The reply", "thinking": "A thought", "plan": "The plan", "note": "A note"}
+_NAMES = {
+    "user": "Your prompt",
+    "reply": "The reply",
+    "thinking": "A thought",
+    "plan": "The plan",
+    "note": "A note",
+    "compaction": "A compaction",
+}
 
 
 class MessageActions:

@@ -2,8 +2,7 @@
 
 import time
 
-from rich.cells import cell_len
-from rich.text import Text
+from textual.content import Content
 from textual.timer import Timer
 
 from co_tui.events import Fact
@@ -13,6 +12,9 @@ from co_tui.ui.widgets.prompt import Prompt
 
 BORDER, BORDER_CELLS = "─", 6
 """What the border is drawn with, and how many cells of it no title takes: corners, a dash each, and spaces."""
+LEAST_BORDER = 3
+"""Of it between two texts, so that they are seen as two."""
+KEY_STYLE = "bold $footer-key-foreground"
 ASKING = "◔ waiting for your answer"
 
 
@@ -83,26 +85,35 @@ class PromptStatus:
     def _draw(self) -> None:
         """What runs at the left of the upper border, and what can be done about it at its right, if there is room."""
         running = self._busy and not self._compacting
-        line, hints = self._line() if running else "", self._hints(running=running)
-        above = beside(line, hints, self._prompt.outer_size.width - BORDER_CELLS) if running else None
-        self._prompt.border_title = Text(above if above is not None else line)
-        self._prompt.border_subtitle = Text("" if above is not None else hints)
+        room = self._prompt.outer_size.width - BORDER_CELLS
+        line, hints = self._line(room) if running else Content(""), self._hints(running=running)
+        above = beside(line, hints, room) if running else None
+        self._prompt.border_title = above if above is not None else line
+        self._prompt.border_subtitle = Content("") if above is not None else hints
 
-    def _line(self) -> str:
+    def _line(self, room: int) -> Content:
+        now = time.monotonic()
         if self._asking:
-            return ASKING
-        return self._activity.line(time.monotonic(), self.provider, still=stands_still(self._prompt))
+            return Content.styled(ASKING, "$warning")
+        line = self._activity.line(now, self.provider, still=stands_still(self._prompt), room=room)
+        return Content.styled(line, "$warning" if self._activity.is_held_up(now) else "$primary")
 
-    def _hints(self, *, running: bool) -> str:
-        hints = [self._waited_for] if self._waited_for else ["esc stop · alt+enter steers"] if running else []
+    def _hints(self, *, running: bool) -> Content:
+        hints = [Content.styled(self._waited_for, "$warning")] if self._waited_for else []
+        if running and not hints:
+            hints = [_key("esc", "stop"), _key("alt+enter", "steers")]
         if self._held:
-            hints.append(f"{self._held} on hold: enter sends, ↑ shows")
+            hints.append(Content.assemble(f"{self._held} on hold: ", _key("enter", "sends"), ", ", _key("↑", "shows")))
         elif self._waiting:
-            hints.append(f"{self._waiting} waiting ↑")
-        return " · ".join(hints)
+            hints.append(Content.assemble((f"{self._waiting} waiting ", "$foreground"), ("↑", KEY_STYLE)))
+        return Content.styled(" · ", "$muted").join(hints)
 
 
-def beside(left: str, right: str, width: int) -> str | None:
+def _key(key: str, does: str) -> Content:
+    return Content.assemble((key, KEY_STYLE), (f" {does}", "$muted"))
+
+
+def beside(left: Content, right: Content, width: int) -> Content | None:
     """Two texts at both ends of a border; None when there is no room for both."""
-    gap = width - cell_len(left) - cell_len(right) - 2
-    return f"{left} {BORDER * gap} {right}" if gap >= 1 else None
+    gap = width - left.cell_length - right.cell_length - 2
+    return Content.assemble(left, f" {BORDER * gap} ", right) if gap >= LEAST_BORDER else None

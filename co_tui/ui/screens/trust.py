@@ -47,6 +47,10 @@ def wish_text(wish: Wish) -> str:
 def _told(key: str, value: object, wish: Wish) -> str:
     if key == AGENTS:
         return ", ".join(wish.agents)
+    if isinstance(value, str):
+        return value
+    if key == "hooks" and isinstance(value, Mapping):
+        return ", ".join(str(command) for commands in value.values() for command in commands)
     if key != "mcp_servers" or not isinstance(value, Mapping):
         return shown(value)
     places = {name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)}

@@ -11,7 +11,7 @@ from co_tui.ui.widgets.block_image import BlockImage
 ATTACHED = "attached"
 """The name of a file that went with a prompt, where tools have theirs."""
 
-Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error"]
+Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "welcome"]
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +48,7 @@ class Block:
     @property
     def is_message(self) -> bool:
         """Whether it was said in the session, and is no word of ours about it."""
-        return self.seq > 0 and self.kind not in ("note", "error", "plan")
+        return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "welcome")
 
     @property
     def foldable(self) -> bool:

@@ -1,5 +1,6 @@
 """What each kind of block looks like, line by line: who speaks, what is said, what is folded away."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
@@ -8,6 +9,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
+from co_tui.events.signs import COMPACTED_SIGN
 from co_tui.session.tool_wording import BETWEEN_STEPS, diff_of, told_arguments
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.diffs import coloured_diff, holds_diff
@@ -16,6 +18,8 @@ from co_tui.ui.widgets.look import Look, prose_width
 BAR = "▌ "
 INDENT = "  "
 PINNED = "◉ pinned  "
+TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
+KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
 MAX_RESULT_CHARS = 20_000
 """An opened tool result, or a prompt, shows this much; the log keeps all of it."""
 
@@ -126,6 +130,22 @@ def _note(block: Block, look: Look, width: int) -> list[Strip]:
     return _hanging(Segment("· ", look.muted), _clipped(block.text, look, prose_width(width) - 2, look.muted))
 
 
+def _compaction(block: Block, look: Look, width: int) -> list[Strip]:
+    """Stands out among what is said, with the sign it has everywhere."""
+    what, colon, figures = block.text.partition(":")
+    told = Text.assemble((what, look.compaction), (f"{colon}{figures}", look.muted))
+    sign = Segment(f"{COMPACTED_SIGN} ", look.compaction)
+    return _hanging(sign, look.lines(told, prose_width(width) - 2))
+
+
+def _welcome(block: Block, look: Look, width: int) -> list[Strip]:
+    """What can be tried stands out from what it does."""
+    text = Text(block.text, look.muted)
+    text.highlight_regex(TO_TRY, look.text)
+    text.highlight_regex(KEY_NAMES, look.you)
+    return look.lines(text, prose_width(width))
+
+
 def _error(block: Block, look: Look, width: int) -> list[Strip]:
     return _hanging(Segment("✗ ", look.error), _clipped(block.text, look, prose_width(width) - 2, look.error))
 
@@ -142,6 +162,8 @@ BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {
     "plan": _plan,
     "note": _note,
     "error": _error,
+    "compaction": _compaction,
+    "welcome": _welcome,
 }
 
 

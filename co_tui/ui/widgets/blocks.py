@@ -83,7 +83,8 @@ class BlockBuilder:
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
                 way_back = " /undo takes it back." if fact.success and fact.replaced else ""
-                self.note(told_compaction(fact) + way_back, "note", event.seq or 0)
+                kind: Kind = "compaction" if fact.success else "note"
+                self.note(told_compaction(fact) + way_back, kind, event.seq or 0)
             case Clear():
                 self.note(CLEARED, "note", event.seq or 0)
             case PlanChanged(steps=steps):

@@ -2,15 +2,18 @@
 
 import time
 
-from rich.text import Text
+from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
 from co_tui.events.triggers import words_for
 from co_tui.ui.activity import FRAME_S, spinner
+from co_tui.ui.formatting import elapsed
 from co_tui.ui.motion import stands_still
 
 TITLE = "Compacting conversation history"
+LONGEST_BESIDE = len(f"⠋ {TITLE}   10 min 10 s ·   esc cancel")
+"""What stands beside the reason, however long it takes."""
 
 
 class CompactingIndicator(Widget):
@@ -21,6 +24,7 @@ class CompactingIndicator(Widget):
         height: 3;
         padding: 0 1;
         border: round $warning;
+        border-title-color: $warning;
         display: none;
     }
     """
@@ -39,6 +43,7 @@ class CompactingIndicator(Widget):
             self._began = time.monotonic()
             self.display = True
             self._timer = self.set_interval(FRAME_S, self.refresh)
+        self._tell_reason()
         self.refresh()
 
     def end(self) -> None:
@@ -47,14 +52,20 @@ class CompactingIndicator(Widget):
             self._timer.stop()
             self._timer = None
 
-    def render(self) -> Text:
-        elapsed = max(0.0, time.monotonic() - self._began)
-        left = Text(
-            f"{spinner(elapsed, still=stands_still(self))} {TITLE}   {elapsed:.0f} s · {self._reason}", no_wrap=True
-        )
-        hint = "esc cancel"
-        room = max(0, self.size.width - len(hint) - 2)
-        left.truncate(room, overflow="ellipsis")
-        left.append(" " * max(1, self.size.width - left.cell_len - len(hint)))
-        left.append(hint, "bold")
-        return left
+    def render(self) -> Content:
+        """The reason stands on the border where it has no room beside the rest."""
+        took = max(0.0, time.monotonic() - self._began)
+        what = f"{spinner(took, still=stands_still(self))} {TITLE}   {elapsed(took)}"
+        hint = Content.assemble(("esc", "bold $footer-key-foreground"), " cancel")
+        room = self.size.width - hint.cell_length - 2
+        whole = f"{what} · {self._reason}"
+        left = Content(what if self.border_title else whole).truncate(max(0, room), ellipsis=True)
+        gap = " " * max(1, self.size.width - left.cell_length - hint.cell_length)
+        return Content.assemble(left, gap, hint)
+
+    def _tell_reason(self) -> None:
+        room = self.size.width - LONGEST_BESIDE
+        self.border_title = Content(self._reason if len(self._reason) > room else "")
+
+    def on_resize(self) -> None:
+        self._tell_reason()

@@ -23,7 +23,9 @@ class Completions(OptionList, can_focus=False):
         background: $surface;
         text-wrap: nowrap;
         text-overflow: ellipsis;
+        scrollbar-background: $surface;
     }
+    .-low Completions { max-height: 6; }
     """
 
     def show(self, offer: CompletionOffer) -> None:

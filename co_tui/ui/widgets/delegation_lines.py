@@ -19,7 +19,7 @@ from co_tui.events.messages import pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import told_call, told_output
 from co_tui.session.wording import money, told_compaction
-from co_tui.ui.formatting import counted, tokens
+from co_tui.ui.formatting import counted, elapsed, tokens
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 
@@ -153,4 +153,4 @@ def _took(began: str, ended: str) -> str:
         took_s = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
     except (ValueError, TypeError):
         return ""
-    return f"{took_s:.0f} s" if took_s >= 1 else ""
+    return elapsed(took_s) if took_s >= 1 else ""

@@ -3,18 +3,35 @@
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
 KEYS = "enter ↑ earlier · ↓ later · esc closes"
+BETWEEN = " · "
 PLACEHOLDER = "Search in this conversation"
+
+
+def keys_told(keys: str) -> Content:
+    """Each key stands out from what it does, which is one word."""
+    told = [each.rpartition(" ") for each in keys.split(BETWEEN)]
+    return Content.styled(BETWEEN, "$muted").join(
+        Content.assemble((key, "bold $footer-key-foreground"), (f" {does}", "$muted")) for key, _, does in told
+    )
 
 
 class FindBar(Input):
     """Finds while one types; its border tells how many there are, and the keys."""
 
     DEFAULT_CSS = """
-    FindBar, FindBar:focus { height: 3; border: round $warning; border-title-color: $warning; background: $background; }
+    FindBar, FindBar:focus {
+        height: 3;
+        padding: 0 1;
+        border: round $warning;
+        border-title-color: $warning;
+        background: $background;
+        background-tint: $background 0%;
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "step(-1)", "Earlier", key_display="↑", id="find.earlier"),
@@ -32,7 +49,7 @@ class FindBar(Input):
     def __init__(self, placeholder: str = PLACEHOLDER, keys: str = KEYS) -> None:
         super().__init__(placeholder=placeholder)
         self.border_title = "Find"
-        self.border_subtitle = keys
+        self.border_subtitle = keys_told(keys)
 
     def action_step(self, step: int) -> None:
         self.post_message(self.Stepped(step))

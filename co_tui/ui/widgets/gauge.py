@@ -11,14 +11,14 @@ from textual.widget import Widget
 from co_tui.events.signs import COMPACTED_SIGN
 from co_tui.ui.formatting import money, tokens, told_cost
 from co_tui.ui.motion import stands_still
-from co_tui.ui.widgets.gauge_bar import PARTS, bar_cells, tokens_by_part
+from co_tui.ui.widgets.gauge_bar import MARK, PARTS, bar_cells, tokens_by_part
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 from co_tui.ui.widgets.sparkline import sparkline
 
 MOVE_S = 0.2
 """How fast the mark of a compaction in the background moves."""
-EMPTY_TEXT = "Nothing sent yet."
-MINI_BAR = 20
+EMPTY_TEXT = "Nothing sent yet. Here you see what fills the model's window; at ┆ older messages are summarised."
+MINI_BAR, SMALL_MINI_BAR, SMALL_COLUMNS = 20, 14, 70
 SEPARATOR = " · "
 ALL_PARTS_ROWS = 6
 """Below, what fills the window is not told apart; above, the last turns and the cache are told, too."""
@@ -33,6 +33,7 @@ class Gauge(Widget):
         "gauge--warning",
         "gauge--error",
         "gauge--muted",
+        "gauge--mark",
         "gauge--system",
         "gauge--tools",
     }
@@ -42,6 +43,7 @@ class Gauge(Widget):
     Gauge > .gauge--warning { color: $warning; }
     Gauge > .gauge--error { color: $error; }
     Gauge > .gauge--muted { color: $muted; }
+    Gauge > .gauge--mark { color: $foreground; text-style: bold; }
     Gauge > .gauge--system { color: $accent; }
     Gauge > .gauge--tools { color: $primary; }
     """
@@ -72,7 +74,7 @@ class Gauge(Widget):
             if n == moving:
                 bar.append(COMPACTED_SIGN, self.style_of("warning"))
             else:
-                bar.append(cell.sign, self._style_of_part(cell.part))
+                bar.append(cell.sign, self.style_of("mark") if cell.sign == MARK else self._style_of_part(cell.part))
         return bar
 
     def render(self) -> Text:
@@ -86,7 +88,7 @@ class Gauge(Widget):
             return
         rows = self.size.height
         bold = self.style_of(reading.level) + Style(bold=True)
-        yield Text.assemble((reading.percent, bold), f"   {reading.amount}")
+        yield Text.assemble((reading.percent, bold), f"   {reading.amount} tokens")
         if rows >= ALL_PARTS_ROWS:
             yield from self._legend()
         yield Text(reading.outlook_in(self.size.width), style=muted)
@@ -104,14 +106,17 @@ class Gauge(Widget):
         told = [
             Text.assemble((part.shade, self._style_of_part(part.name)), (f" {part.name} {tokens(count)}", muted))
             for part, count in zip(PARTS, tokens_by_part(usage), strict=True)
+            if count or part is PARTS[-1]
         ]
-        yield Text(SEPARATOR, style=muted).join(told[:-1])
+        if told[:-1]:
+            yield Text(SEPARATOR, style=muted).join(told[:-1])
         yield told[-1]
 
     def _last_turns(self) -> Text:
         fills = self.reading.fills
-        words = f" {len({fill.turn for fill in fills})} turns" if len(fills) > 1 else " first turn"
-        bars = sparkline(fills, max(1, self.size.width - len(words)))
+        turns = len({fill.turn for fill in fills})
+        words = f" last {turns} turns" if turns > 1 else " first turn"
+        bars = sparkline(fills, max(1, self.size.width - len(words)), self.reading.high_tokens)
         shown = Text(no_wrap=True)
         for sign in bars:
             shown.append(sign, self.style_of("warning" if sign == COMPACTED_SIGN else "normal"))
@@ -133,7 +138,8 @@ class MiniGauge(Gauge):
         if reading.usage is None:
             return Text("context: nothing sent yet", style=self.style_of("muted"))
         bold = self.style_of(reading.level) + Style(bold=True)
-        line = Text.assemble((f"{reading.percent} ", bold), self.bar(MINI_BAR), f" {reading.amount}", no_wrap=True)
+        cells = MINI_BAR if self.size.width >= SMALL_COLUMNS else SMALL_MINI_BAR
+        line = Text.assemble((f"{reading.percent} ", bold), self.bar(cells), f" {reading.amount}", no_wrap=True)
         cost = told_cost(reading.cost, None) if reading.cost else ""
         room = self.size.width - line.cell_len - len(SEPARATOR)
         for item in (reading.outlook_in(room), self._compactions(), cost):

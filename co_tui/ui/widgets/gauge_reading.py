@@ -7,6 +7,7 @@ from typing import NamedTuple
 from co_tui.context.marks import Marks, marks
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionStart, UsageInfo
+from co_tui.events.signs import COMPACTED_SIGN
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
@@ -63,6 +64,11 @@ class GaugeReading(NamedTuple):
         return f"{about}{tokens(self.usage.current_tokens)} of {tokens(self.usage.token_limit)}{assumed}"
 
     @property
+    def high_tokens(self) -> float:
+        """How many are many here: as many as are compacted, or else the whole window."""
+        return (self.marks.share or 1.0) * self.usage.token_limit if self.usage else 0.0
+
+    @property
     def level(self) -> str:
         if self.share >= (self.marks.waiting_share or FULLY):
             return "error"
@@ -90,15 +96,16 @@ class GaugeReading(NamedTuple):
             return ("full",)
         if self.level == "error":
             past = f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %"
-            return f"{past}: nearly full", past
+            return f"{past}: nearly full", "nearly full"
         if self.level == "warning":
             past = f"past {(self.marks.share or NEARLY) * 100:.0f} %"
-            return (f"{past}: compaction is due", past) if self.marks.share else (past,)
+            return (f"{past}: compaction is due", "compaction is due", past) if self.marks.share else (past,)
         mark, left = self._next
         if not mark:
             return ("never compacts",)
-        ahead = f"{mark}, {_in_turns(left)}".rstrip(", ")
-        return f"compacts {ahead}", ahead, _in_turns(left)
+        ahead, turns = f"{mark}, {_in_turns(left)}".rstrip(", "), _in_turns(left)
+        soon = f"compacts {'in ' if left != 1 else ''}{turns}" if turns else ahead
+        return f"compacts {ahead}", *([f"{COMPACTED_SIGN} {ahead}"] if mark.startswith("over") else []), soon, turns
 
     @property
     def _next(self) -> tuple[str, int | None]:

@@ -60,6 +60,14 @@ class KeyLine(Widget):
         return text
 
 
+class ChatKeys(KeyLine):
+    """Of the chat: the way out first, and last what is known of any prompt."""
+
+    @property
+    def _shown(self) -> list[tuple[str, str, str, bool]]:
+        return sorted(super()._shown, key=lambda key: (key[2] not in ("stop", "back"), key[2] == "newline"))
+
+
 class AllKeys(KeyLine):
     """Every key that applies, on as many lines as it takes; none is broken in two."""
 

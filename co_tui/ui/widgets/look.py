@@ -29,6 +29,7 @@ class Palette(NamedTuple):
     muted: str
     accent: str
     reply: str
+    compaction: str
     warning: str
     error: str
     surface: str
@@ -46,6 +47,8 @@ class Look:
         self.muted = Style.parse(palette.muted)
         self.you = Style.parse(f"bold {palette.accent}")
         self.me = Style.parse(f"bold {palette.reply}")
+        self.compaction = Style.parse(f"bold {palette.compaction}")
+        self.text = Style.parse(palette.text)
         self.error = Style.parse(palette.error)
         self.warning = Style.parse(palette.warning)
         tint = Color.parse(palette.surface).blend(Color.parse(palette.accent), MARKED_SHARE)

@@ -16,6 +16,8 @@ TYPING_S = 0.4
 """A letter that is followed by another so soon was typed, and belongs in the prompt."""
 LEAST_ROWS = 3
 """Of the text, however low the screen is."""
+ROOMY_ROWS = 22
+"""From here on an empty row stands between the text and the keys."""
 ALL_OF_IT = "space"
 
 
@@ -70,9 +72,13 @@ class QuestionPanel(Widget, can_focus=True):
     def _rows(self, width: int) -> list[Content]:
         """Never so much of the text that the keys would not be seen."""
         note = self._note.wrap(width) if self._note else []
-        shown = beginning(self._text, width, max(LEAST_ROWS, self.app.size.height // 3 - LEAST_ROWS - len(note)))
-        more = {ALL_OF_IT: "all of it"} if self._opens and not shown.whole else {}
-        return [*note, *shown.rows, *key_rows({**self._answers, **more}, width)]
+        keys, height = key_rows(self._answers, width), self.app.size.height
+        least = LEAST_ROWS + (len(keys) == 1)
+        shown = beginning(self._text, width, max(least, height // 3 - LEAST_ROWS - len(note)))
+        if self._opens and not shown.whole:
+            keys = key_rows({**self._answers, ALL_OF_IT: "all of it"}, width)
+        apart = [Content("")] if height >= ROOMY_ROWS else []
+        return [*note, *shown.rows, *apart, *keys]
 
     @property
     def has_way_out(self) -> bool:

@@ -8,10 +8,13 @@ from co_tui.session.state.pace import Fill
 LEVELS = "▁▂▃▄▅▆▇█"
 
 
-def sparkline(fills: Sequence[Fill], width: int) -> str:
-    """The newest turns that have room, the fullest as high as it goes; a sign stands where it was compacted."""
+def sparkline(fills: Sequence[Fill], width: int, high_tokens: float = 0) -> str:
+    """The newest turns that have room; a sign stands where it was compacted.
+
+    So many tokens, or else the fullest, are as high as it goes.
+    """
     cells: list[str] = []
-    most = max((fill.tokens for fill in fills[-width:]), default=0)
+    most = max(high_tokens, *(fill.tokens for fill in fills[-width:]), 0)
     for fill in reversed(fills):
         new = [_level(fill.tokens, most), *([COMPACTED_SIGN] if fill.compacted else [])]
         if len(cells) + len(new) > width:
@@ -20,5 +23,5 @@ def sparkline(fills: Sequence[Fill], width: int) -> str:
     return "".join(reversed(cells))
 
 
-def _level(tokens: int, most: int) -> str:
+def _level(tokens: int, most: float) -> str:
     return LEVELS[min(len(LEVELS) - 1, int(tokens / most * len(LEVELS)))] if most > 0 else LEVELS[0]

@@ -63,6 +63,9 @@ class Timeline(OptionList):
             super().__init__()
             self.event = event
 
+    class FoldedAway(Message):
+        """It had the focus, and has no place on the screen any more."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._log = TimelineLog()
@@ -154,6 +157,10 @@ class Timeline(OptionList):
 
     def on_resize(self) -> None:
         self._draw_again()
+
+    def on_hide(self) -> None:
+        if self.has_focus:
+            self.post_message(self.FoldedAway())
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

@@ -15,6 +15,7 @@ from co_tui.ui.widgets.timeline_words import gist_of, words_of
 INDENT = "        "
 """Under the words of an entry, past its time and sign."""
 NARROWEST_WORDS = 8
+BETWEEN = " · "
 QUIET: Final = Style(dim=True)
 DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
     EntryWeight.LIGHT: QUIET,
@@ -53,11 +54,11 @@ def _style_below(glance: Glance, styles: Mapping[EntryWeight, Style]) -> Style:
 
 def _with_gist(first: str, event: Event, room: int) -> str:
     """A turn's first words, cut so that it stays one line."""
-    gist, left = gist_of(event.fact), room - cell_len(first) - len(" · ")
+    gist, left = gist_of(event.fact), room - cell_len(first) - len(BETWEEN)
     if not gist or left < NARROWEST_WORDS:
         return first
     cut = gist if cell_len(gist) <= left else f"{set_cell_size(gist, left - 1).rstrip()}…"
-    return f"{first} · {cut}"
+    return f"{first}{BETWEEN}{cut}"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -65,6 +66,25 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _lines(text: str, width: int) -> Iterator[str]:
+    """Figures stay whole as far as they fit: a line ends between two of them rather than between two words."""
+    line = ""
+    for item in text.split(BETWEEN):
+        if line and cell_len(line + BETWEEN + item) <= width:
+            line = f"{line}{BETWEEN}{item}"
+            continue
+        if line:
+            yield line
+        *full, line = _words(item, width) or [""]
+        yield from full
+    if line:
+        yield line
+
+
+def _words(text: str, width: int) -> list[str]:
+    return list(_lines_of_words(text, width))
+
+
+def _lines_of_words(text: str, width: int) -> Iterator[str]:
     """Lines of whole words, measured in cells; a word that is wider is cut."""
     line = ""
     for word in text.split():

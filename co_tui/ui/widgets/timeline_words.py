@@ -127,7 +127,7 @@ def words_of(fact: Fact) -> str:
         case ApprovalRevoked():
             return f"asks again about {one_line(fact.tool, 40)}\n{_line(fact.pattern)}"
         case DelegationStart():
-            return f"{one_line(fact.name or fact.agent, 40)} was asked\n{_line(fact.task)}"
+            return f"delegated to {one_line(fact.name or fact.agent, 40)}\n{_line(fact.task)}"
         case DelegationEnd():
             return f"{one_line(fact.agent, 40)} ended\n{_line(fact.error or fact.outcome)}"
         case PlanChanged():
@@ -188,9 +188,12 @@ def _compaction(fact: CompactionComplete) -> str:
         return f"Conversation Compacted\nby {one_line(fact.summarised_by, 20)}"
     change = f" · {fact.post_tokens / fact.pre_tokens - 1:+.0%}" if fact.pre_tokens else ""
     saved = change.replace("-", "−").replace("%", " %")
-    checkpoint = f" · cp {fact.checkpoint_number}" if fact.checkpoint_number else ""
-    cost = f" · {money(fact.cost)}" if fact.cost else ""
-    return (
-        f"Conversation Compacted\n{tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)}{saved}\n"
-        f"{counted(len(fact.replaced), 'message')}{checkpoint}\n{fact.duration_ms / 1000:.1f} s{cost}"
+    took = f"{fact.duration_ms / 1000:.1f} s" if fact.duration_ms >= 100 else "at once"
+    checkpoint = f"checkpoint {fact.checkpoint_number}" if fact.checkpoint_number else ""
+    cost = money(fact.cost) if fact.cost else ""
+    figures = (
+        f"{tokens(fact.pre_tokens)} → {tokens(fact.post_tokens)}{saved}",
+        f"{counted(len(fact.replaced), 'message')} · {took}",
+        " · ".join(filter(None, (checkpoint, cost))),
     )
+    return "\n".join(filter(None, ("Conversation Compacted", *figures)))

@@ -1,10 +1,9 @@
 """The first line: what is talked about, who answers, and what governs the context."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from rich.cells import cell_len
-from rich.style import Style
-from rich.text import Text
+from textual.content import Content
 from textual.widgets import Static
 
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
@@ -20,6 +19,9 @@ MISSING_WORDS = (
     "No model here yet: /fetch brings one. F6 chooses another.",
 )
 """The same while the embedded model would answer, and is not on this machine."""
+SEPARATOR = Content.styled(" · ", "$muted")
+MOST_FOR_TITLE = 30
+"""So many cells of it are seen before anything else has room for more than the model's name."""
 
 
 class TitleFacts(NamedTuple):
@@ -47,31 +49,47 @@ class TitleLine(Static):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
 
-    def show(self, facts: TitleFacts, muted: Style) -> None:
+    def show(self, facts: TitleFacts) -> None:
         room = max(0, self.app.size.width - 2)
-        line = _line(facts, room)
+        line = title_line(facts, room)
         if facts.model == EMBEDDED:
-            line.append("\n")
             told = MISSING_WORDS if facts.missing else EMBEDDED_WORDS
-            line.append(next((words for words in told if len(words) <= room), told[-1]), muted)
+            words = next((words for words in told if len(words) <= room), told[-1])
+            line = Content.assemble(line, "\n", (words, "$muted"))
         self.update(line)
 
 
-def _line(facts: TitleFacts, room: int) -> Text:
+def title_line(facts: TitleFacts, room: int) -> Content:
+    name = f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui"
+    left, gap = Content.styled(name, "bold"), 2
+    needed = min(left.cell_length, MOST_FOR_TITLE)
+    forms = [SEPARATOR.join(told) for told in _told(facts)]
+    right = next((form for form in forms if needed + gap + form.cell_length <= room), forms[-1])
+    left = left.truncate(max(8, room - right.cell_length - gap), ellipsis=True)
+    between = " " * max(gap, room - left.cell_length - right.cell_length)
+    return Content.assemble(left, between, right).truncate(room, ellipsis=True)
+
+
+def _told(facts: TitleFacts) -> Iterator[list[Content]]:
+    """What stands at the right, ever shorter: what changes what may happen stays."""
     model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, which is not known before it is asked
         model = f"{model[:-1]} (first model of the server)"
-    effort = f"{facts.effort} effort" if facts.effort else ""
-    asked = f"{facts.questions} to allow" if facts.questions else ""
-    sandbox = "sandboxed" if facts.sandboxed else ""
-    private = "private" if facts.private else ""
+    waits = Content.styled(f"{facts.questions} to allow" if facts.questions else "", "bold $warning")
+    private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
+    effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(facts.policy, 24), one_line(facts.branch, 24)
-    told = (asked, private, one_line(model, 44), one_line(effort, 24), policy, sandbox, branch)
-    right = " · ".join(filter(None, told))
-    line = Text(no_wrap=True)
-    line.append(f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui", "bold")
-    line.truncate(max(8, room - cell_len(right) - 2), overflow="ellipsis")
-    line.append(" " * max(2, room - line.cell_len - cell_len(right)))
-    line.append(right)
-    line.truncate(room, overflow="ellipsis")
-    return line
+    without_provider = model.partition(":")[2] or model
+    for who, further in (
+        (model, (effort, policy, sandbox, branch)),
+        (without_provider, (effort, policy, sandbox, branch)),
+        (without_provider, (effort, policy, sandbox)),
+        (without_provider, (sandbox,)),
+    ):
+        told = [
+            waits,
+            Content(private),
+            Content(one_line(who, 44)),
+            *(Content.styled(each, "$muted") for each in further),
+        ]
+        yield [each for each in told if each]

@@ -16,7 +16,7 @@ from co_tui.ui.widgets.look import Look
 STREAM_INTERVAL_S = 0.05
 """The open block is drawn again at most so often."""
 MORE_BELOW = "↓ more below · ctrl+end"
-NARROWEST = 10
+NARROWEST, GAP_TO_BAR = 10, 1
 LINES_ABOVE = 2
 """What is brought into view stands so far below the top."""
 
@@ -69,7 +69,7 @@ class TranscriptView(ScrollView):
 
     @property
     def _width(self) -> int:
-        return max(NARROWEST, self.scrollable_content_region.width)
+        return max(NARROWEST, self.scrollable_content_region.width - GAP_TO_BAR)
 
     def set_look(self, look: Look) -> None:
         self._layout.set_look(look)
