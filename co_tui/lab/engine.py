@@ -4,6 +4,7 @@ Decisions, summaries and rewrites are those of a session; only whoever summarise
 """
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -16,7 +17,7 @@ from co_tui.context.policy import Policy
 from co_tui.context.request import Governor, Prepared
 from co_tui.context.stages import Keep
 from co_tui.context.turns import is_prompt
-from co_tui.events import Clear, CompactionComplete, CompactionStart, Event, Message, Pin
+from co_tui.events import Clear, CompactionComplete, CompactionStart, Event, Fact, Message, Pin
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
@@ -27,7 +28,8 @@ from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.in_memory import InMemoryStore
+from co_tui.store.in_memory import InMemoryStore, InMemoryWriter
+from co_tui.store.timestamps import now
 
 T = TypeVar("T")
 SESSION_ID = "replayed"
@@ -49,6 +51,19 @@ class Sent(NamedTuple):
     """How many of them the request had to wait for."""
 
 
+class _WriterFrom(InMemoryWriter):
+    """Numbers what follows an event; keeps nothing."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__({}, Lock())
+        self._seq = seq
+
+    def _append(self, session_id: str, facts: Sequence[Fact], ends_draft: bool = False) -> tuple[Event, ...]:
+        first, self._seq = self._seq + 1, self._seq + len(facts)
+        numbered = enumerate(facts, first)
+        return tuple(Event(session_id=session_id, seq=seq, timestamp=now(), fact=fact) for seq, fact in numbered)
+
+
 class ReplayEngine:
     """One conversation under one policy."""
 
@@ -60,16 +75,20 @@ class ReplayEngine:
         meter: Meter | None = None,
         summaries: SummaryWriter | None = None,
         keep: Keep | None = None,
+        begun: SessionState | None = None,
+        parsed: ParsedMessages | None = None,
     ) -> None:
+        """With `begun`, and its messages `parsed`, it goes on from there, and what was said before is not logged."""
         self._store = InMemoryStore()
-        self._recorder = Recorder(SESSION_ID, self._store.writing(), SessionState())
-        self._parsed = ParsedMessages()
+        writer = _WriterFrom(begun.seq) if begun is not None else self._store.writing()
+        self._recorder = Recorder(SESSION_ID, writer, begun or SessionState())
+        self._parsed = parsed or ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(self._recorder, self._parsed, governor, Asked(SESSION_ID), beside=_at_once)
         self._on = Compactable(self.history, summaries or OfflineSummaries())
         self._compactor = Compactor(Applier(Keeping(self._recorder, None, None)))
         self._is_answered = True
-        self._told = 0
+        self._told = len(self._recorder.state.timeline)
 
     async def say(self, message: ModelMessage) -> None:
         """What comes next in the conversation: a prompt, results, or the reply to the request sent last."""

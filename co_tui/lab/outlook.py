@@ -45,14 +45,15 @@ def outlook(source: LensSource) -> PolicyOutlook:
 
 
 async def _compacted_tokens(source: LensSource, meter: Meter) -> int:
-    engine = ReplayEngine(source.policy, source.window, meter=meter, keep=partial(archived, source.parsed))
-    engine.history.scaffold = source.scaffold
-    entries, messages = source.state.history, source.parsed.messages(source.state.history)
-    for entry, message in zip(entries, messages, strict=True):
-        await engine.add(message, entry.turn)
-    await engine.pin(
-        [message for entry, message in zip(entries, messages, strict=True) if entry.ref in source.state.pins]
+    engine = ReplayEngine(
+        source.policy,
+        source.window,
+        meter=meter,
+        keep=partial(archived, source.parsed),
+        begun=source.state.but(compacting=None, pending=()),
+        parsed=source.parsed,
     )
+    engine.history.scaffold = source.scaffold
     if source.awaits_prompt:
         await engine.add(NEXT_PROMPT, source.state.turn + 1)
     sent = await engine.request()

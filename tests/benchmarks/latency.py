@@ -17,6 +17,8 @@ from co_tui.events import Message, SessionStart
 from co_tui.ui import command_table
 from co_tui.ui.app import CoTui
 from co_tui.ui.garbage import search_rarely, set_aside_loaded
+from co_tui.ui.screens.lens import LensScreen
+from co_tui.ui.widgets.line_list import LineList
 from tests.benchmarks.figures import median, percentile
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
@@ -163,9 +165,33 @@ def _opening(name: str) -> Action:
     return opening
 
 
+async def _keys_beside(app: CoTui) -> list[Taken]:
+    """A key in the lens while it works out what each policy would send."""
+    app.run_command("lens", "")
+    while not isinstance(app.screen, LensScreen):
+        await asyncio.sleep(0)
+    lens, lines = app.screen, app.screen.query_one(LineList)
+    while not len(lines):
+        await asyncio.sleep(0.01)
+    lens.action_turn(1)
+    taken = []
+    for _ in range(30):
+        chosen = lines.chosen
+        watch = Stopwatch()
+        app.post_message(events.Key("up" if chosen else "down", None))
+        while lines.chosen == chosen:
+            await asyncio.sleep(0)
+        await frame(app)
+        taken.append(watch.taken())
+    app.pop_screen()
+    await frame(app)
+    return taken
+
+
 ACTIONS: dict[str, Action] = {
     "key to frame": keys,
     "page up": _pages,
     "resize": _resizes,
     **{f"open /{name}": _opening(name) for name in OPENED},
+    "key, lens at work": _keys_beside,
 }

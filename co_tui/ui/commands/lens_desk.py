@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from co_tui.context.marks import marks
+from co_tui.context.policy import policy_of
 from co_tui.events import Ref
 from co_tui.session.lens.look import LensSource, source_of
 from co_tui.settings import policy_names
 from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.widgets.gauge_reading import GaugeReading
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
@@ -21,6 +24,11 @@ class SessionDesk:
     @property
     def version(self) -> object:
         return self._session.state
+
+    @property
+    def gauge(self) -> GaugeReading:
+        usage, policy = self._session.state.usage, policy_of(self._session.settings)
+        return GaugeReading(usage=usage, marks=marks(policy, usage.token_limit)) if usage else GaugeReading()
 
     @property
     def policy(self) -> str:

@@ -1,10 +1,8 @@
 """The context lens: the next request, message by message; the same under other policies; and what left the context."""
 
-import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
-from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -18,16 +16,20 @@ from co_tui.inert import inert, one_line
 from co_tui.lab.outlook import PolicyOutlook, outlook
 from co_tui.session.lens.look import LensSource, look
 from co_tui.session.lens.messages import Kind, Lens, LensMessage
+from co_tui.ui.beside import beside
 from co_tui.ui.formatting import tokens
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.dialog import Dialog
-from co_tui.ui.widgets.gauge import SEPARATOR, Gauge
+from co_tui.ui.screens.lens_parts import LensGauge, LensList
+from co_tui.ui.widgets.gauge import SEPARATOR
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.lens_lines import STYLES, left_line, message_line, policy_head, policy_line, told_fate
+from co_tui.ui.widgets.lens_lines import left_line, message_line, policy_head, policy_line, told_fate
 from co_tui.ui.widgets.line_list import LineList
 
 LOOK_EVERY_S: Final = 0.25
+SEEN_FIRST_S: Final = 0.02
+"""The screen is there before anything is worked out for it."""
 TABS: Final = ("request", "policies", "left")
 KEYS: Final = {
     "request": (
@@ -50,6 +52,10 @@ class LensDesk(Protocol):
         """The same object as long as nothing has happened."""
 
     @property
+    def gauge(self) -> GaugeReading:
+        """How full the context is, as far as that is known without looking."""
+
+    @property
     def policy(self) -> str:
         """The one that governs."""
 
@@ -61,45 +67,6 @@ class LensDesk(Protocol):
         """What the next request is made from, as if a policy governed."""
 
     async def pin(self, ref: Ref, *, pinned: bool) -> None: ...
-
-
-class LensGauge(Gauge):
-    """The gauge's own figures in two lines, and the conversation by kind."""
-
-    kinds = ""
-
-    def render(self) -> Text:
-        reading, muted = self.reading, self.style_of("muted")
-        if reading.usage is None:
-            return Text("Looking at the next request …", style=muted)
-        bold = self.style_of(reading.level) + Style(bold=True)
-        figures = Text.assemble((reading.percent, bold), f"   {reading.amount}", no_wrap=True)
-        parts, kinds = Text(SEPARATOR, style=muted).join(self._legend()), Text(self.kinds, style=muted, no_wrap=True)
-        if figures.cell_len + parts.cell_len + 3 <= self.size.width:
-            figures.append("   ").append_text(parts)
-        else:
-            kinds = parts
-        for line in (figures, kinds):
-            line.truncate(self.size.width, overflow="ellipsis")
-        return Text("\n").join([self.bar(max(4, self.size.width)), figures, kinds])
-
-
-class LensList(LineList):
-    """Lines in the lens's own colours."""
-
-    COMPONENT_CLASSES = {f"lens--{name}" for name in STYLES}
-    DEFAULT_CSS = """
-    LensList > .lens--muted { color: $muted; }
-    LensList > .lens--bar { color: $secondary; }
-    LensList > .lens--user { color: $primary; }
-    LensList > .lens--smaller { color: $warning; }
-    LensList > .lens--going { color: $accent; }
-    LensList > .lens--back { color: $secondary; }
-    LensList > .lens--pinned { color: $primary; text-style: bold; }
-    """
-
-    def style_of(self, name: str) -> Style:
-        return self.get_component_rich_style(f"lens--{name}", partial=True)
 
 
 class LensScreen(Dialog[Ref | None]):
@@ -138,9 +105,10 @@ class LensScreen(Dialog[Ref | None]):
             yield KeyHints(*KEYS[self._tab])
 
     def on_mount(self) -> None:
+        self.query_one(LensGauge).reading = self._desk.gauge
         self._list.focus()
         self._show_tabs()
-        self.call_after_refresh(self._follow)  # first of all it is there
+        self.call_after_refresh(self.set_timer, SEEN_FIRST_S, self._follow)
         self.set_interval(LOOK_EVERY_S, self._follow)
 
     def on_resize(self) -> None:
@@ -161,23 +129,22 @@ class LensScreen(Dialog[Ref | None]):
             if self._tab == "policies":
                 self._compare()
 
-    async def _attempt(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _attempt(self, work: Coroutine[Any, Any, None], fails: str = "The next request cannot be shown") -> None:
         """A worker's exception would otherwise vanish, or end the app."""
         try:
             await work
         except Exception as error:
             if not self.is_attached:
                 return  # it was closed meanwhile
-            words = f"The next request cannot be shown: {type(error).__name__}: {one_line(str(error), 200)}"
+            words = f"{fails}: {type(error).__name__}: {one_line(str(error), 200)}"
             self.notify(words, severity="error", markup=False)
 
     async def _look(self) -> None:
         source = self._desk.source(self._policy)
-        self._lens = await asyncio.to_thread(look, source)
-        self._largest = max((each.tokens for each in self._lens.messages), default=0)
-        gauge = self.query_one(LensGauge)
-        gauge.kinds = _told_kinds(self._lens)
-        usage = self._lens.reading.as_fact(is_initial=False, model=self._lens.model)
+        lens, self._largest, kinds = await beside(_looked, source)
+        self._lens, gauge = lens, self.query_one(LensGauge)
+        gauge.kinds = kinds
+        usage = lens.reading.as_fact(is_initial=False, model=lens.model)
         gauge.reading = GaugeReading(usage=usage, marks=marks(source.policy, usage.token_limit))
         gauge.refresh()
         self._show()
@@ -189,7 +156,7 @@ class LensScreen(Dialog[Ref | None]):
         for name in self._desk.policies:
             if name not in self._outlooks:
                 source = self._desk.source(name)
-                self._outlooks[name] = await asyncio.to_thread(outlook, source)
+                self._outlooks[name] = await beside(outlook, source)
                 if self._tab == "policies":
                     self._show()
 
@@ -296,14 +263,15 @@ class LensScreen(Dialog[Ref | None]):
         own = self._desk.policies.index(self._desk.policy) if self._desk.policy in self._desk.policies else 0
         self._list.chosen = self._chosen.get(tab, own if tab == "policies" else 0)
 
-    async def action_pin(self) -> None:
+    def action_pin(self) -> None:
         each = self._chosen_message
         if each is None:
             return
         if each.ref is None:
             self.notify("It goes with every request anyway.", timeout=3)
             return
-        await self._desk.pin(each.ref, pinned=not each.is_pinned)
+        pinning = self._desk.pin(each.ref, pinned=not each.is_pinned)
+        self.run_worker(self._attempt(pinning, "It cannot be pinned"), group="pin")
 
     def action_compact(self) -> None:
         each = self._chosen_message
@@ -318,6 +286,12 @@ class LensScreen(Dialog[Ref | None]):
             self._look_through(self._desk.policy)
         else:
             self.answer(None)
+
+
+def _looked(source: LensSource) -> tuple[Lens, int, str]:
+    """The lens with what takes a look at each of its messages: the tokens of the largest, and the kinds they are of."""
+    lens = look(source)
+    return lens, max((each.tokens for each in lens.messages), default=0), _told_kinds(lens)
 
 
 def _told_kinds(lens: Lens) -> str:

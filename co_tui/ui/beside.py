@@ -1,0 +1,41 @@
+"""Long work beside the screen, which keeps the right of way: keys are answered as if nothing else ran."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+GIVES_WAY_AFTER_S: Final = 0.0002
+"""So long the screen waits for its turn while a thread works; usually far longer, and again for every step."""
+
+
+class _RightOfWay:
+    """The loop's own thread asks for it, so that what is under way can be counted."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+        self._usual_s = 0.0
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        if not self._under_way:
+            self._usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(GIVES_WAY_AFTER_S)
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                sys.setswitchinterval(self._usual_s)
+
+
+_right_of_way = _RightOfWay()
+
+
+async def beside(work: Callable[..., T], *args: Any) -> T:
+    """Run it in a thread."""
+    with _right_of_way.kept():
+        return await asyncio.to_thread(work, *args)
