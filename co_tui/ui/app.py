@@ -37,6 +37,7 @@ from co_tui.ui.themes import own_variables
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost
     from co_tui.ui.driver import BackgroundReported, QuietParser
+    from co_tui.ui.paste_reader import PasteArriving
 
 
 def _palette_provider() -> type[Provider]:
@@ -311,7 +312,10 @@ class CoTui(App[None]):
         self.theme_variables = {**super().get_css_variables(), **own_variables(self.current_theme)}
         return self.theme_variables
 
-    # Found by its name: the driver's module is for terminals only.
+    # Found by its name, as what follows: the driver's modules are for terminals only.
+    def on_paste_arriving(self, event: "PasteArriving") -> None:
+        self.chat.show_pasting(event.chars)
+
     def on_background_reported(self, event: "BackgroundReported") -> None:
         self.appearance.terminal_is(event.dark)
         self.run_worker(lambda: self._remember_terminal(event.dark), thread=True, group="terminal", exit_on_error=False)

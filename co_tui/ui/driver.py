@@ -13,12 +13,15 @@ from textual.drivers import linux_driver
 from textual.events import Key
 from textual.message import Message
 
+from co_tui.ui.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.plain_signs import use_plain_signs
 from co_tui.ui.terminal import COLOUR_REPLY, is_dark_colour
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
 """The background's colour, dark or light as the terminal now is, and what a terminal can do."""
-_UNFINISHED: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[rgba:/#0-9A-Fa-f]{0,64}\x1b?)?)?)?|\[\?[0-9;]*)$")
+_UNFINISHED: Final = re.compile(
+    r"\x1b(?:\](?:1(?:1(?:;[rgba:/#0-9A-Fa-f]{0,64}\x1b?)?)?)?|\[\?[0-9;]*|\[(?:20{0,2})?)$"
+)
 _BEGUN: Final = "\x1b]11;"
 """Nobody types this: its end is waited for as long as a slow line may take."""
 ESCAPE: Final = "\x1b"
@@ -50,11 +53,27 @@ class QuietParser(XTermParser):
         self._held = ""
         self._held_until = 0.0
         self._expects_answer_until = time.monotonic() + ANSWER_EXPECTED_S
+        self._pastes = PasteReader()
 
     def feed(self, data: str) -> Iterable[Message]:
         if not data:  # the end of all input
             yield from super().feed(data)
             return
+        while data:
+            if self._pastes.under_way:
+                messages, data = self._pastes.take(data)
+                yield from messages
+                continue
+            before, begun, after = (self._held + data).partition(PASTE_BEGINS)
+            if begun:
+                self._held, data = "", after
+                self._pastes.begin()
+                yield from self._feed_typed(before)
+            else:
+                yield from self._feed_typed(data)
+                return
+
+    def _feed_typed(self, data: str) -> Iterable[Message]:
         reports: list[Message] = []
         text = _REPLY.sub(lambda reply: self._note(reply, reports), self._held + data)
         yield from reports

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.driver import QuietParser
+from co_tui.ui.paste_reader import TOLD_FROM_CHARS, PasteArriving
 from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.long_run import drawn
@@ -153,8 +154,35 @@ def keys_of(*chunks: str) -> str:
 def test_keys_that_look_like_the_beginning_of_an_answer_still_arrive() -> None:
     assert keys_of("\x1b[A\x1b[Bx") == "<up><down>x"
     assert keys_of("a\x1b\rb") == keys_of("a\x1b", "\rb") == keys_of("a\x1b[13;3ub") == "a<alt+enter>b"
-    pasted = [event.text for event in QuietParser().feed("\x1b[200~one\ntwo\x1b[201~") if isinstance(event, Paste)]
-    assert pasted == ["one\ntwo"]
+
+
+def pasted_of(*chunks: str) -> list[str]:
+    """What a terminal's bytes mean: pastes, and the keys around them."""
+    parser = QuietParser()
+    messages = [message for chunk in chunks for message in parser.feed(chunk)]
+    told = {
+        Paste: lambda each: f"<{each.text}>",
+        Key: lambda each: each.character,
+        PasteArriving: lambda each: each.chars,
+    }
+    return [told[type(message)](message) for message in messages]
+
+
+def test_a_paste_is_taken_in_whatever_it_holds_and_wherever_it_is_parted() -> None:
+    text = "one\ntwo \x1b[31mred\x1b[0m \x1b]11;rgb:0000/0000/0000\x1b\\ 日本"
+    sent = f"a\x1b[200~{text}\x1b[201~b"
+    assert pasted_of(sent) == ["a", f"<{text}>", "b"]
+    for at in range(1, len(sent)):
+        if sent[at - 1 : at + 1] not in ("\x1b[", "a\x1b"):  # an Escape alone may be a key, which the library waits for
+            assert pasted_of(sent[:at], sent[at:]) == ["a", f"<{text}>", "b"], at
+
+
+def test_a_long_paste_tells_that_it_is_coming_and_when_it_is_there() -> None:
+    piece = "x" * 4_096
+    told = pasted_of("\x1b[200~", *[piece] * 50, "\x1b[201~c")
+    first, *_, paste, there, key = told
+    assert isinstance(first, int) and TOLD_FROM_CHARS <= first < TOLD_FROM_CHARS + 2 * len(piece)
+    assert (paste, there, key) == (f"<{piece * 50}>", 0, "c")
 
 
 async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path, provider: Provider) -> None:
@@ -200,8 +228,12 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
         await until(pilot, lambda: "[pasted 11 lines]" in app.chat.prompt.text)
         await pilot.press("backspace")
         assert app.chat.prompt.text == ""
+        app.post_message(PasteArriving(123_456))
+        await until(pilot, lambda: "taking in what you pasted, 123,456 characters" in screen_text(app))
         app.post_message(Paste(line))
+        app.post_message(PasteArriving(0))
         await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
+        assert "taking in" not in screen_text(app)
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
         assert app.chat.prompt.whole == line and len(app.chat.prompt.text) < 100

@@ -223,6 +223,10 @@ class ChatScreen(ChatRequests):
     def show_stopping(self) -> None:
         self._status.show_stopping()
 
+    def show_pasting(self, chars: int) -> None:
+        """So much of a long paste is here; 0 when all of it is."""
+        self._status.show_pasting(chars)
+
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
         """The prompts that are not part of the conversation yet."""
         self.feed.show_waiting(prompts)

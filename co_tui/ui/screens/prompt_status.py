@@ -29,6 +29,7 @@ class PromptStatus:
         self._busy_since = 0.0
         self._waited_for = ""
         self._waiting = self._held = 0
+        self._pasting = 0
         self._compacting = False
         self._asking = False
         self.provider = ""
@@ -76,6 +77,11 @@ class PromptStatus:
         self._asking = asking
         self._draw()
 
+    def show_pasting(self, chars: int) -> None:
+        """What was pasted is still coming: so much is here, 0 when all of it is."""
+        self._pasting = chars
+        self._draw()
+
     def show_waiting(self, waiting: int, held: int) -> None:
         """How many prompts wait, and how many of them for the user."""
         self._waiting, self._held = waiting, held
@@ -102,6 +108,8 @@ class PromptStatus:
         hints = [Content.styled(self._waited_for, "$warning")] if self._waited_for else []
         if running and not hints:
             hints = [_key("esc", "stop"), _key("alt+enter", "steers")]
+        if self._pasting:
+            hints.insert(0, Content.styled(f"taking in what you pasted, {self._pasting:,} characters…", "$warning"))
         if self._held:
             hints.append(Content.assemble(f"{self._held} on hold: ", _key("enter", "sends"), ", ", _key("↑", "shows")))
         elif self._waiting:
