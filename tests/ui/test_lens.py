@@ -125,10 +125,12 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
 
         may_look = threading.Event()
         monkeypatch.setattr(lens_screen, "look", lambda source: may_look.wait(20) and look(source))
-        await pilot.press("f3", "tab")
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, LensScreen))
         seen, gauge = screen_text(app), app.chat.query_one(Gauge).reading
         assert gauge.percent in seen and gauge.amount in seen and "conversation" in seen, "before anything is looked at"
-        assert "● balanced" in seen, "and keys are answered"
+        await pilot.press("tab")
+        assert "● balanced" in screen_text(app), "and keys are answered"
         await pilot.press("shift+tab", "escape")
         assert app.screen is app.chat
         may_look.set()
