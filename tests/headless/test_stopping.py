@@ -23,8 +23,8 @@ from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
 
 PATIENCE_S = 60.0
-NEARLY_FULL = 60_000
-"""Of the 65,536 bytes that a pipe holds."""
+NEARLY_FULL = 64_000
+"""Of the 65,536 bytes that a pipe holds: more than one piece of a reply, so that the next does not fit."""
 
 
 def wait_for(condition: Callable[[], object]) -> None:
