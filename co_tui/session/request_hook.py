@@ -1,15 +1,17 @@
 """Where a turn meets the agent's loop, and each delegation its own."""
 
 from collections.abc import AsyncIterable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import RunContext, ToolDefinition
 
 from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.count import Scaffold
+from co_tui.events.storable import storable_text
 from co_tui.session.delegations import Delegations
 
 
@@ -34,6 +36,7 @@ class RequestHook(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         if (delegated := self._delegations.current()) is not None:
             await delegated.choose_model(request_context)
+        request_context.model_request_parameters = _sendable(request_context.model_request_parameters)
         request_context.messages = await self._governing.before_request(ctx.messages, _scaffold(request_context))
         return request_context
 
@@ -62,6 +65,19 @@ class RequestHook(AbstractCapability[Any]):
     @property
     def _governing(self) -> GovernedTurn:
         return self._delegations.current() or self._turn
+
+
+def _sendable(parameters: ModelRequestParameters) -> ModelRequestParameters:
+    """Files of a folder can spell characters that no request can carry."""
+    parts = parameters.instruction_parts
+    return replace(
+        parameters,
+        instruction_parts=parts and [replace(part, content=storable_text(part.content)) for part in parts],
+        function_tools=[
+            replace(tool, description=storable_text(tool.description)) if tool.description else tool
+            for tool in parameters.function_tools
+        ],
+    )
 
 
 def _scaffold(request: ModelRequestContext) -> Scaffold:

@@ -31,6 +31,8 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.1
 SILENCE_S = 5.0
 """So long without a byte, and the line says that nothing comes."""
+HIDDEN_SILENCE_S = 60.0
+"""The same while it thinks and shows nothing of it, as some do for long."""
 SPEED_FROM_S = 1.0
 CHARS_PER_TOKEN = 4
 """A guess while a reply is on its way; its provider's own count comes with its end."""
@@ -100,7 +102,10 @@ class Activity:
                 self.begin(now)
             case CommandOutput(command=command):
                 self._tools.setdefault(OWN_COMMAND, RunningTool(OWN_COMMAND, one_line(command, GIST_CHARS), now))
-            case Message() | UsageInfo() | StreamReset():
+            case StreamReset():
+                self._heard_at = now
+                self._begin_reply()
+            case Message() | UsageInfo():
                 self._tools.pop(OWN_COMMAND, None)
                 self._heard_at, self._retry_at = now, None
                 self._count(fact)
@@ -129,12 +134,10 @@ class Activity:
             case _:
                 pass
 
-    def _count(self, fact: Message | UsageInfo | StreamReset) -> None:
-        """A guess gives way to its provider's count; what is asked for again does not count."""
+    def _count(self, fact: Message | UsageInfo) -> None:
+        """A guess gives way to its provider's count."""
         if isinstance(fact, UsageInfo) and fact.output_tokens is not None:
             self._tokens += fact.output_tokens
-            self._begin_reply()
-        elif isinstance(fact, StreamReset):
             self._begin_reply()
 
     def _hear_delegate(self, fact: Fact) -> None:
@@ -159,7 +162,9 @@ class Activity:
         """Whether nothing comes, or nothing is asked for yet: who waits may want to know."""
         if self._stopping or self._tools:
             return False
-        return self._waits_to_retry(now) or (not self._hidden_thoughts and now - self._heard_at >= SILENCE_S)
+        return self._waits_to_retry(now) or self._silent_s(now) >= (
+            HIDDEN_SILENCE_S if self._hidden_thoughts else SILENCE_S
+        )
 
     def _waits_to_retry(self, now: float) -> bool:
         return self._retry_at is not None and self._retry_at > now
@@ -170,8 +175,11 @@ class Activity:
             return ""
         return f"{spinner(now - self._began, still=still)} {self._words(now, provider, room - 2)}"
 
+    def _silent_s(self, now: float) -> float:
+        return now - max(self._heard_at, self._retry_at or 0.0)
+
     def _words(self, now: float, provider: str, room: int) -> str:
-        took = in_words(now - self._began)
+        took, silent = in_words(now - self._began), self._silent_s(now)
         if self._stopping:
             return f"stopping · {took}"
         if self._tools:
@@ -179,9 +187,11 @@ class Activity:
         if self._waits_to_retry(now):
             return f"trying again in {in_words((self._retry_at or now) - now)}"
         if self._hidden_thoughts:
-            return f"thinking · {took}{self._told_tokens()}"
+            unheard = f" · nothing heard for {in_words(silent)}" if silent >= HIDDEN_SILENCE_S else ""
+            return f"thinking · {took}{self._told_tokens()}{unheard}"
         if self.is_held_up(now):
-            return f"waiting for {provider} · {in_words(now - self._heard_at)} without an answer"
+            since = "without an answer" if self._first_at is None else "since its last word"
+            return f"waiting for {provider} · {in_words(silent)} {since}"
         if self._first_at is None:
             return f"asking {provider} · {took}{self._told_tokens()}"
         return f"{VERBS.get(self._kind, 'answering')} · {took}{self._told_tokens()}{self._told_speed(now)}"

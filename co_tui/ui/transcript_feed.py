@@ -18,7 +18,7 @@ from co_tui.events import (
     ToolOutput,
     agent_of,
 )
-from co_tui.events.messages import command_in
+from co_tui.events.messages import command_in, prompt_of
 from co_tui.inert import inert
 from co_tui.session.wording import told_retry
 from co_tui.ui.widgets.block import Block, Kind, clock
@@ -117,7 +117,8 @@ class Feed:
             case QueueChanged() | PromptReturned():
                 pass
             case Message() as message:
-                self._retry = None
+                if message.message.get("kind") == "response" or prompt_of(message.message) is not None:
+                    self._retry = None
                 self._message(event, message)
             case PlanChanged(steps=steps):
                 self._show_plan(self._builder.plan(steps))

@@ -214,7 +214,8 @@ async def test_the_plan_is_in_every_request_after_a_compaction(folder: Path, hom
     (folder / "long.txt").write_text("\n".join(f"line {n} of something long enough to count" for n in range(400)))
     skill = folder / ".claude" / "skills" / "greet"
     skill.mkdir(parents=True)
-    (skill / "SKILL.md").write_text("---\nname: greet\ndescription: How to greet\n---\nSay it in French.\n")
+    odd = '"How to greet \\ud800"'  # half a character, which no request can carry
+    (skill / "SKILL.md").write_text(f"---\nname: greet\ndescription: {odd}\n---\nSay it in French.\n")
     read = ("read_file", {"path": "long.txt"})
     model = Working(plan("completed", "in_progress", "pending"), ("load_capability", {"id": "greet"}), *[read] * 6)
     environment = working_in(folder, home, model, Person(), summary_fallback=fallback)

@@ -38,6 +38,9 @@ CLEARED = (
     "Context cleared: the model starts afresh. Everything above stays in the session, and /undo lets the model see it "
     "again."
 )
+_PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
+_WAYS_ON = {"steps": "F9 goes on.", **dict.fromkeys(_PASSING, "F9 tries again, F6 chooses another model.")}
+"""What can be done about a turn that failed, where the failure's own sentence does not say it."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
@@ -77,8 +80,7 @@ class BlockBuilder:
                 for block in self.blocks[before:]:
                     block.turn = fact.turn
             case SessionError() if fact.retry_in_s is None:
-                way_on = " F9 goes on." if fact.kind == "steps" else ""
-                self.note(fact.what + way_on, "error", event.seq or 0)
+                self.note(_told_error(fact), "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
@@ -226,6 +228,12 @@ class BlockBuilder:
         block.tight = before is None or (block.foldable and before.foldable and not block.first_of_reply)
         self.blocks.append(block)
         return block
+
+
+def _told_error(error: SessionError) -> str:
+    if (way_on := _WAYS_ON.get(error.kind)) is None:
+        return error.what
+    return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {way_on}"
 
 
 def _unfenced(text: str) -> str:
