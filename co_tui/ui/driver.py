@@ -13,6 +13,7 @@ from textual.drivers import linux_driver
 from textual.events import Key
 from textual.message import Message
 
+from co_tui.ui.column_keeper import with_sure_columns
 from co_tui.ui.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.plain_signs import use_plain_signs
 from co_tui.ui.terminal import COLOUR_REPLY, is_dark_colour
@@ -128,7 +129,7 @@ class QuietDriver(linux_driver.LinuxDriver):
     def write(self, data: str) -> None:
         # While an editor has the screen, nobody writes; it is drawn whole afterwards.
         if not self._deaf and self._writer_thread is not None:
-            super().write(data)
+            super().write(with_sure_columns(data))
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the library gives it no types

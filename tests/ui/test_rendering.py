@@ -2,6 +2,7 @@
 
 import pytest
 
+from co_tui.inert import inert
 from co_tui.ui.themes import DARK, palette_of
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.inert_markdown import InertMarkdown
@@ -70,6 +71,7 @@ def test_what_a_browser_should_not_get_is_no_address(address: str) -> None:
 def test_addresses_are_found_without_the_sentence_around_them() -> None:
     text = "See (https://a.example/x_(y)), https://b.example/?q=1. And mailto:me@c.example! https://b.example/?q=1"
     assert addresses_in(text) == ["https://a.example/x_(y)", "https://b.example/?q=1", "mailto:me@c.example"]
+    assert addresses_in(inert("\x1b]8;;http://d.example\x1b\\words")) == ["http://d.example"], "nor a sign for Escape"
 
 
 def test_changes_of_files_carry_their_signs_and_colours() -> None:

@@ -5,9 +5,12 @@ from contextlib import asynccontextmanager
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.segment import Segment
+from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 from textual.selection import Selection
+from textual.strip import Strip
 
 from co_tui.ui.themes import DARK, palette_of
 from co_tui.ui.widgets.block import Block
@@ -15,6 +18,7 @@ from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.markdown_splitter import Cutter
 from co_tui.ui.widgets.rendering import Laid
+from co_tui.ui.widgets.selecting import with_selection
 from co_tui.ui.widgets.transcript import Transcript
 from tests.support.long_run import drawn
 from tests.support.screen import until
@@ -178,6 +182,12 @@ async def test_searching_goes_up_wraps_and_marks() -> None:
         row = next(line for line in range(20) if "Needle" in transcript.render_line(line).text)
         assert any(each.style and each.style.bgcolor == LOOK.looked_at.bgcolor for each in transcript.render_line(row))
         assert not transcript.find("haystack")
+
+
+def test_a_selection_covers_wide_characters_as_they_are_copied() -> None:
+    selection = Selection(Offset(1, 0), Offset(3, 0))
+    drawn = with_selection(Strip([Segment("日本語abc")]), selection, 0, Style(bgcolor="red"))
+    assert [segment.text for segment in drawn if segment.style] == [selection.extract("日本語abc")] == ["本語"]
 
 
 async def test_selected_text_can_be_copied() -> None:

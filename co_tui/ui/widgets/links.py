@@ -3,7 +3,7 @@
 import re
 from urllib.parse import urlsplit
 
-_ADDRESS = re.compile(r"\b(?:https?://|mailto:)[^\s<>\"'`|\\^{}\[\]]+", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b(?:https?://|mailto:)[^\s<>\"'`|\\^{}\[\]␀-␦]+", re.IGNORECASE)
 _OPENED = ("http", "https", "mailto")
 MOST_CHARS = 2_000
 

@@ -1,5 +1,6 @@
 """Selected text of the transcript: how it looks, and what it says."""
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Offset
@@ -15,8 +16,9 @@ def with_selection(strip: Strip, selection: Selection, row: int, style: Style) -
     span = selection.get_span(row)
     if span is None:
         return strip
-    start, end = span
-    end = strip.cell_length if end == -1 else min(end, strip.cell_length)
+    # The library counts characters, of which some are two cells wide.
+    text, (first, last) = strip.text, span
+    start, end = cell_len(text[:first]), strip.cell_length if last == -1 else cell_len(text[:last])
     if start >= end:
         return strip
     # A theme's selection may have a transparent foreground, so only its background is taken.
