@@ -6,7 +6,9 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.document._document import Location
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import TextArea
 
 from co_tui.inert import inert
@@ -14,6 +16,7 @@ from co_tui.session.file_references import NamedFile, NamedFiles, named_files
 from co_tui.ui import command_table
 from co_tui.ui.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.pasted import PastedTexts
+from co_tui.ui.widgets.graphemes import end_after, start_before, with_whole_characters
 
 PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
 OWN_COMMAND_SIGN = "!"
@@ -141,6 +144,19 @@ class Prompt(TextArea):
     def get_line(self, line_index: int) -> Text:
         """As it is drawn: what was pasted, or comes back, may hold characters that a terminal would obey."""
         return Text(inert(self.document.get_line(line_index)), end="", no_wrap=True)
+
+    def render_line(self, y: int) -> Strip:
+        return with_whole_characters(super().render_line(y), self.size.width)
+
+    def get_cursor_left_location(self) -> Location:
+        """By a character as people see it, as far as it is on this line."""
+        row, column = self.cursor_location
+        return (row, start_before(self.document[row], column)) if column else super().get_cursor_left_location()
+
+    def get_cursor_right_location(self) -> Location:
+        row, column = self.cursor_location
+        line = self.document[row]
+        return (row, end_after(line, column)) if column < len(line) else super().get_cursor_right_location()
 
     # Keys
 

@@ -1,0 +1,37 @@
+"""Characters as people see them: an emoji, a letter with its accents, of however many code points. Knows no screen."""
+
+from itertools import groupby
+from operator import itemgetter
+
+from rich.cells import split_graphemes
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+MOST_CHARS = 64
+"""Looked at on one side of the cursor: no character is longer."""
+
+
+def start_before(line: str, column: int) -> int:
+    """Where the character before a column begins."""
+    begin = max(0, column - MOST_CHARS)
+    near = line[begin:column]
+    return column - 1 if near.isascii() or column < 2 else begin + split_graphemes(near)[0][-1][0]
+
+
+def end_after(line: str, column: int) -> int:
+    """Where the character at a column ends."""
+    near = line[column : column + MOST_CHARS]
+    return column + 1 if near.isascii() else column + split_graphemes(near)[0][0][1]
+
+
+def with_whole_characters(strip: Strip, width: int) -> Strip:
+    """The line with no character parted between two styles, which would change how wide it is."""
+    text = strip.text
+    if text.isascii() or len(list(strip)) < 2:
+        return strip
+    styles = [segment.style for segment in strip for _ in segment.text]
+    drawn = [(styles[start], text[start:end]) for start, end, _ in split_graphemes(text)[0]]
+    runs = groupby(drawn, key=itemgetter(0))
+    segments = [Segment("".join(each for _, each in run), style) for style, run in runs]
+    return Strip(segments).adjust_cell_length(width, styles[-1] if styles else Style())
