@@ -1,13 +1,12 @@
 """Which keys can be chosen for which actions, and what speaks against a choice."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
 from co_tui.actions import COMMANDS, KEYS, Place
-from co_tui.settings.rules import PartRefused, Rule, shown
+from co_tui.settings.rules import PartRefused, Rule, shown, table_in
 
 NO_KEY: Final = "none"
 _NAMED: Final = "up|down|left|right|home|end|pageup|pagedown|insert|delete|enter|space|backspace|tab|escape"
@@ -17,7 +16,7 @@ _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "esc
 _OF_EVERYBODY: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
 """Keys of the prompt, of lists and of moving the focus."""
 _NO_LETTERS: Final[tuple[Place, ...]] = ("anywhere", "prompt")
-ALLOWED: Final = "keys by action, such as compact=f12, new=alt+n: f1 to f24, ctrl+g, alt+x, …, or none"
+ALLOWED: Final = "keys by action, such as compact=f12, new=alt+n, folds=none: f1 to f24, ctrl+g, alt+x, …; or none"
 
 
 def default_keys() -> dict[str, str]:
@@ -32,7 +31,7 @@ def place_of(name: str) -> Place:
 def key_table() -> Rule:
     def read(value: object) -> object:
         if isinstance(value, str):
-            value = json.loads(value) if value.lstrip().startswith("{") else _pairs(value)
+            value = _pairs(value) if "=" in value.partition("{")[0] else table_in(value)
         if not isinstance(value, Mapping):
             raise ValueError
         chosen = {str(name): _read_key(str(name), key) for name, key in value.items()}
@@ -44,7 +43,7 @@ def key_table() -> Rule:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """As in `compact=f7, new=f5`; nothing is no choice. Raises ValueError."""
+    """As in `compact=f7, new=f5`. Raises ValueError."""
     parts = [part.partition("=") for part in text.split(",") if part.strip()]
     if not all(equals for _, equals, _ in parts):
         raise ValueError

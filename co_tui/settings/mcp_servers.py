@@ -1,13 +1,12 @@
 """MCP servers as a setting: programs and addresses that bring tools of their own, each under a name."""
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
-from co_tui.settings.rules import PartRefused, Rule, address, number, shown
+from co_tui.settings.rules import PartRefused, Rule, address, number, shown, table_in
 
 MOST_SERVERS: Final = 30
 LONGEST_NAME: Final = 30
@@ -79,11 +78,11 @@ def variables_in(text: str) -> list[str]:
 
 
 def mcp_server_table() -> Rule:
-    allowed = f"a table of at most {MOST_SERVERS} MCP servers, each a table with a command or a url"
+    allowed = f"a table of at most {MOST_SERVERS} MCP servers, each a table with a command or a url; or none"
 
     def read(value: object) -> object:
         try:
-            table = json.loads(value) if isinstance(value, str) else value
+            table = table_in(value)
         except (ValueError, RecursionError):
             raise PartRefused("", HIDDEN, allowed) from None
         if not isinstance(table, Mapping) or len(table) > MOST_SERVERS:

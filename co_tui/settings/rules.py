@@ -202,10 +202,16 @@ def nothing_or(otherwise: str, *words: str) -> Rule:
     return Rule(f"empty for {otherwise}, or one of {', '.join(words)}", read, ("", *words))
 
 
+def table_in(value: object) -> object:
+    """A table that was written as text, as in the environment; `none`, as an empty one is shown, is empty."""
+    if not isinstance(value, str):
+        return value
+    return {} if value.strip() in ("", "none") else json.loads(value)
+
+
 def hook_table() -> Rule:
     def read(value: object) -> object:
-        if isinstance(value, str):
-            value = json.loads(value)
+        value = table_in(value)
         if not isinstance(value, Mapping) or not set(value) <= set(HOOKS):
             raise ValueError
         read_hooks = {}
@@ -216,4 +222,4 @@ def hook_table() -> Rule:
             read_hooks[name] = tuple(commands)
         return read_hooks
 
-    return Rule(f"a table of commands for {', '.join(HOOKS)}", read)
+    return Rule(f"a table of commands for {', '.join(HOOKS)}; or none", read)

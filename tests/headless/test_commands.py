@@ -133,6 +133,8 @@ def test_config_shows_origins_and_writes_the_users_file(here: Here) -> None:
     assert here("config", "theme", "dark").code == 0
     line = next(line for line in here("config").out.splitlines() if line.startswith("theme"))
     assert line.split() == ["theme", "dark", str(here.home / "config" / "config.toml")]
+    for empty in ("keys", "hooks", "mcp_servers", "tools"):
+        assert "= none written" in here("config", empty, "none").err, "as an empty one is shown"
 
 
 def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
