@@ -32,7 +32,7 @@ class Command(NamedTuple):
     label: str = ""
     """Beside its key in the footer; empty keeps it out of there."""
     opens_screen: bool = False
-    """What is typed right behind its key is meant for the screen that comes."""
+    """What is typed right behind its key is meant for the screen, or the field, that comes."""
 
     @property
     def slash(self) -> str:
@@ -84,7 +84,7 @@ COMMANDS: Final = (
     Command("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
     Command("new", "sessions", "Start a new session", key="f7"),
     Command("clear", "conversation", "Empty what the model sees; the transcript stays", key="f8", label="Clear"),
-    Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f"),
+    Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f", opens_screen=True),
     Command(
         "prompts",
         "prompt",

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.driver import Driver
 from textual.theme import Theme
+from textual.widgets import Input
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.events import Event
@@ -194,9 +195,11 @@ class CoTui(App[None]):
 
     def action_command(self, name: str) -> None:
         command = command_table.find(name)
-        if command is not None and command.opens_screen and self.screen is self.chat:
+        is_open = isinstance(self.focused, Input)  # Find, which its key only selects then
+        if command is not None and command.opens_screen and self.screen is self.chat and not is_open:
             self._on_hold.hold()
-            given = self._on_hold.give_on(lambda: self.screen is not self.chat and bool(self.focused), self._deal_with)
+            before = self.focused
+            given = self._on_hold.give_on(lambda: self.focused not in (before, None), self._deal_with)
             self.run_worker(given, group="keys")
         self.run_command(name, "")
 
@@ -286,7 +289,11 @@ class CoTui(App[None]):
     def _told_kept(self) -> str:
         return "Nothing is kept: this window is private." if self.launch.private else "What was said is kept."
 
-    async def action_copy_or_leave(self) -> None:
+    def action_copy_or_leave(self) -> None:
+        """After the letters that were typed before it, which are on their way to the prompt."""
+        self.chat.prompt.call_later(self._copy_or_leave)
+
+    async def _copy_or_leave(self) -> None:
         """Copy what is selected; else clear what is being written; else stop the turn; else leave, when asked twice."""
         now = time.monotonic()
         asked_before = now - self._asked_to_quit_at < QUIT_AGAIN_S

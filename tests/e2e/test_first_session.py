@@ -1,6 +1,7 @@
 """A first session without a mouse, in a small terminal, by somebody who has read the README and nothing else."""
 
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +16,19 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.terminal, needs_tmux]
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
+ROWS = re.findall(r"^\| (`.+?`) \| (.+) \|$", README, re.MULTILINE)
+"""Keys and what they do, as the README lists them; two keys of one row are told in their order."""
 ANSWER = "The tide follows the moon, and the sun a little: see notes/tides.md for the tables of the harbour. " * 5
 SUMMARY = "Title: Tides\n## Decisions and outcomes\n- The tables of the harbour are in notes/tides.md."
 
 
 def key_for(what: str) -> str:
     """The key that the README names for something, as tmux calls it."""
-    found = re.search(rf"`([^`\s]+)`(?: \|)? {what}\b", README)
-    assert found, f"the README names no key for {what!r}"
-    return found[1].replace("Ctrl+", "C-").replace("Esc", "Escape").lower().replace("c-", "C-").replace("f", "F")
+    for keys, meanings in ROWS:
+        for key, meaning in zip(re.findall(r"`([^`]+)`", keys), meanings.split(" · "), strict=False):
+            if re.match(rf"{what}\b", meaning):
+                return re.sub(r"Ctrl\+(.)", lambda letter: f"C-{letter[1].lower()}", key)
+    raise AssertionError(f"the README names no key for {what!r}")
 
 
 @pytest.fixture
@@ -31,6 +36,7 @@ def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
     provider.window = 16_000
     provider.default = Reply(text=ANSWER, prompt_tokens=-1, completion_tokens=120)
     provider.summary = Reply(text=SUMMARY, prompt_tokens=500, completion_tokens=40)
+    (served.cwd / "harbour.md").write_text("High water at noon.")
     opened = Terminal(served, 80, 24)
     yield opened
     opened.close()
@@ -43,21 +49,62 @@ def press(terminal: Terminal, *keys: str) -> None:
         time.sleep(0.3)
 
 
+def ask(terminal: Terminal, prompt: str) -> None:
+    terminal.type(prompt)
+    terminal.press("Enter")
+
+
+def look_at(terminal: Terminal, key: str, *shown: str) -> None:
+    """Open something by its key, and go back."""
+    terminal.press(key)
+    terminal.wait(*shown)
+    press(terminal, "Escape")
+    terminal.wait("Write a message", gone=shown[0])
+
+
 def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provider) -> None:
     terminal.start()
     terminal.wait("Ask anything", "Write a message", "context: nothing sent yet")
     for n, question in enumerate(("Why are there tides?", "And where are the tables?", "Which ones matter?")):
-        terminal.type(question)
-        terminal.press("Enter")
+        ask(terminal, question)
         terminal.wait(f"▌ {question}", "notes/tides.md", gone="esc stop")
         if n == 0:
             terminal.wait("F4 shows how full the context is")
+    look_around(terminal)
+    compact_and_take_it_back(terminal)
+    change_things(terminal)
+    asked = len(provider.requests)
+    terminal.press(key_for("new session"))
+    terminal.wait("Ask anything")
+    terminal.leave()
 
+    way_back = re.search(r"co-tui (--resume \S+)", terminal.wait("--resume"))
+    assert way_back is not None, "nothing was said in the new one: the way back leads to the one before"
+    terminal.start(way_back[1])
+    terminal.wait("Context cleared", "Write a message")
+    ask(terminal, "Thanks!")
+    wait_until(lambda: len(provider.requests) > asked)
+    terminal.wait("▌ Thanks!", "notes/tides.md", gone="esc stop")
+    assert "Why are there tides?" in str(provider.requests[asked:]), "what was undone left the whole talk"
+    terminal.leave()
+
+
+def look_around(terminal: Terminal) -> None:
     terminal.press(key_for("side column"))
     terminal.wait("╭─ Context", "╭─ Timeline", "of 16k", "turn 3")
     terminal.press(key_for("side column"))
     terminal.wait(gone="╭─ Timeline")
+    look_at(terminal, key_for("lens"), "Context lens", "Why are there tides?", "kept")
+    look_at(terminal, key_for("help"), "Type to search")
+    look_at(terminal, key_for("model"), "PROVIDER:NAME", "scripted")
+    look_at(terminal, key_for("search earlier prompts"), "Earlier prompts", "Why are there tides?")
+    terminal.press(key_for("every command"))
+    terminal.wait("/sessions")
+    press(terminal, "Escape")
+    terminal.wait("▌ Which ones matter?", gone="/sessions")
 
+
+def compact_and_take_it_back(terminal: Terminal) -> None:
     terminal.press(key_for("compact"))
     terminal.wait("/undo takes it back")
     terminal.press(key_for("timeline"))
@@ -68,14 +115,14 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.wait("The compaction is undone")
     press(terminal, "Escape")
     terminal.wait(gone="╭─ Timeline")
+    terminal.press(key_for("clear what the model sees"))
+    terminal.wait("Context cleared")
+    ask(terminal, "/undo ")
+    terminal.wait("The clearing is undone")
 
-    terminal.press(key_for("lens"))
-    terminal.wait("Why are there tides?", "kept")
-    press(terminal, "Escape")
-    terminal.wait("Write a message")
 
-    terminal.type("/settings")
-    terminal.press("Enter")
+def change_things(terminal: Terminal) -> None:
+    ask(terminal, "/settings")
     terminal.wait("answering", "From the environment")
     terminal.press("/")
     terminal.wait("Filter by words")
@@ -83,21 +130,49 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.wait("balanced", gone="base_url")
     press(terminal, "Escape", "Escape")
     terminal.wait("Write a message")
-
     terminal.press(key_for("sessions"))
     terminal.wait("Sessions", "Why are there tides?")
-    press(terminal, "Escape")
+    terminal.type("matter")
+    terminal.wait("Said in 1")
+    press(terminal, "Escape", "Escape")
     terminal.wait("Write a message")
-    asked = len(provider.requests)
-    terminal.leave()
 
-    way_back = re.search(r"co-tui (--resume \S+)", terminal.wait("--resume"))
-    assert way_back is not None
-    terminal.start(way_back[1])
-    terminal.wait("Which ones matter?", "Write a message")
-    terminal.type("Thanks!")
+
+def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider: Provider) -> None:
+    terminal.start()
+    terminal.wait("Ask anything")
+    ask(terminal, "!echo high and dry")
+    terminal.wait("you ran", "high and dry", "exit 0")
+    terminal.type("Read @harb")
+    terminal.wait("tab takes it")
+    press(terminal, "Tab", "Enter")
+    terminal.wait("attached  harbour.md", "notes/tides.md", gone="esc stop")
+    assert "High water at noon." in str(provider.requests[0])
+
+    provider.script = [Reply(text="It goes on for ever", until=threading.Event())]
+    ask(terminal, "How long?")
+    terminal.wait("▌ How long?", "esc stop")
+    ask(terminal, "And then?")
+    terminal.wait("waits its turn")
+    press(terminal, "Escape")
+    terminal.wait("interrupted by the user", "waits for you: enter sends it", "F9 goes on")
     terminal.press("Enter")
-    wait_until(lambda: len(provider.requests) > asked)
-    terminal.wait("▌ Thanks!", "notes/tides.md", gone="esc stop")
-    assert "Why are there tides?" in str(provider.requests[asked:]), "the undone compaction left the whole talk"
-    terminal.leave()
+    terminal.wait("▌ And then?", "notes/tides.md", gone="waits for you")
+
+    terminal.type("a draft that goes")
+    press(terminal, "C-c")
+    terminal.wait("Draft cleared")
+    terminal.press("Up")
+    terminal.wait("│ a draft that goes")
+    press(terminal, "C-c", "Tab", "Up")
+    terminal.press("v")
+    terminal.wait("copy", "esc back")
+    press(terminal, "Escape", "Escape")
+    terminal.press(key_for("find in this conversation"))
+    terminal.type("moon")  # right behind the key, as a fast hand does
+    terminal.wait("Find · ")
+    press(terminal, "Escape")
+    terminal.press("C-c")
+    terminal.wait("Ctrl+C again quits")
+    terminal.press("C-c")
+    terminal.wait("co-tui --resume")
