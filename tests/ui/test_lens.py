@@ -49,7 +49,9 @@ def why(app: CoTui) -> str:
     return str(app.screen.query_one("#why").render())
 
 
-async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(home: Path, provider: Provider) -> None:
+async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with looking(home, provider) as (app, pilot):
         session, usage = app.controller.session, app.controller.state.usage
         assert session is not None and usage is not None
@@ -94,10 +96,20 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(home: Pat
         await pilot.press("f3")
         assert app.screen is app.chat
 
+        may_look = threading.Event()
+        monkeypatch.setattr(lens_screen, "look", lambda source: may_look.wait(20) and look(source))
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, LensScreen))
+        seen, gauge = screen_text(app), app.chat.query_one(Gauge).reading
+        assert gauge.percent in seen and gauge.amount in seen and "conversation" in seen, "before anything is looked at"
+        await pilot.press("tab")
+        await until(pilot, lambda: "● balanced" in screen_text(app), seconds=10)  # keys are answered meanwhile
+        await pilot.press("shift+tab", "escape")
+        await until(pilot, lambda: app.screen is app.chat, seconds=10)
+        may_look.set()
 
-async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
-    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+
+async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: Path, provider: Provider) -> None:
     async with looking(home, provider, (60, 16), dark=False) as (app, pilot):
         lines = app.screen.query_one(LineList)
         await pilot.press("home", "down", "down")
@@ -122,18 +134,6 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
         await until(pilot, lambda: app.screen is app.chat and app.controller.idle)
         assert app.chat.prompt.text == "" and len(provider.requests) == asked, "they were for the lens"
         assert not [each for each in app._notifications if each.severity == "error"]
-
-        may_look = threading.Event()
-        monkeypatch.setattr(lens_screen, "look", lambda source: may_look.wait(20) and look(source))
-        await pilot.press("f3")
-        await until(pilot, lambda: isinstance(app.screen, LensScreen))
-        seen, gauge = screen_text(app), app.chat.query_one(Gauge).reading
-        assert gauge.percent in seen and gauge.amount in seen and "conversation" in seen, "before anything is looked at"
-        await pilot.press("tab")
-        assert "● balanced" in screen_text(app), "and keys are answered"
-        await pilot.press("shift+tab", "escape")
-        assert app.screen is app.chat
-        may_look.set()
 
 
 async def test_ten_thousand_lines_cost_what_is_in_view() -> None:

@@ -271,7 +271,8 @@ class LensScreen(Dialog[Ref | None]):
             self.notify("It goes with every request anyway.", timeout=3)
             return
         pinning = self._desk.pin(each.ref, pinned=not each.is_pinned)
-        self.run_worker(self._attempt(pinning, "It cannot be pinned"), group="pin")
+        # What is begun is done, also when the lens is closed at once.
+        self.app.run_worker(self._attempt(pinning, "It cannot be pinned"), group="pin", exit_on_error=False)
 
     def action_compact(self) -> None:
         each = self._chosen_message
