@@ -9,6 +9,7 @@ from typing import Any
 from textual.app import App
 from textual.drivers import web_driver
 
+from co_tui.ui.column_keeper import with_sure_columns
 from co_tui.ui.driver import QuietParser
 
 
@@ -27,6 +28,9 @@ class ServedDriver(web_driver.WebDriver):
         for number, handler in ours.items():
             asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, handler)
+
+    def write(self, data: str) -> None:
+        super().write(with_sure_columns(data))
 
     def run_input_thread(self) -> None:
         # As in `QuietDriver`: the library has no other way of being given a parser.

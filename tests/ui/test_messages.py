@@ -141,6 +141,9 @@ async def test_finding_counts_marks_and_goes_both_ways_while_typing(home: Path, 
         assert "esc closes" in screen_text(app)
         await pilot.press("up")
         await until(pilot, lambda: "Find · 2 of 3" in screen_text(app))
+        strips = app.screen._compositor.render_strips(app.size)
+        found = [each.style for strip in strips for each in strip if each.text.lower() == "apple" and each.style]
+        assert [bool(style.underline) for style in found[:3]] == [False, True, False], "of two in a line, one"
         await pilot.press("enter", "down", "down", "down")
         await until(pilot, lambda: "Find · 1 of 3" in screen_text(app))
         await pilot.press("z")

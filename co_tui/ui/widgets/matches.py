@@ -29,6 +29,7 @@ class Search:
         self.match: Match | None = None
         self.line: LinePlace | None = None
         """Where the match that is looked at stands."""
+        self.nth_in_line = 0
         self._counts: dict[Block, int] = {}
 
     def set_needle(self, text: str) -> None:
@@ -80,7 +81,8 @@ class Search:
         if block.folded:
             block.folded = False
             layout.refresh(block)
-        self.match, self.line = Match(block, nth), LinePlace(index, self._line_of(layout, index, nth))
+        line, self.nth_in_line = self._line_of(layout, index, nth)
+        self.match, self.line = Match(block, nth), LinePlace(index, line)
         return self.line
 
     def _next(self, layout: TranscriptLayout, start: LinePlace, step: int) -> tuple[int, int] | None:
@@ -99,23 +101,29 @@ class Search:
                 return at, found - 1 if step < 0 else 0
         return None
 
-    def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> int:
-        """Where it is drawn; what a line's end parts, or Markdown hides, is near the others of its block."""
+    def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> tuple[int, int]:
+        """In which line it is drawn, and as the how manieth there; what a line's end parts, or Markdown hides, is near
+        the others of its block."""
         laid = layout.lay_out(index)
         lines = [
             n for n in laid.lines_with(self.needle) for _ in range(in_small_letters(laid.text_of(n)).count(self.needle))
         ]
-        return lines[min(nth, len(lines) - 1)] if lines else min(laid.title_line, max(0, laid.height - 1))
+        if not lines:
+            return min(laid.title_line, max(0, laid.height - 1)), 0
+        nth = min(nth, len(lines) - 1)
+        return lines[nth], nth - lines.index(lines[nth])
 
 
-def marked(strip: Strip, needle: str, style: Style) -> Strip:
-    """The strip with every occurrence of the needle in this style."""
+def marked(strip: Strip, needle: str, style: Style, looked_at: tuple[int, Style] | None = None) -> Strip:
+    """The strip with every occurrence of the needle in this style, but for the one that is looked at."""
     text = strip.text
     small = in_small_letters(text)
-    parts, done, at = [], 0, small.find(needle)
+    parts: list[Strip] = []
+    done, at = 0, small.find(needle)
     while at >= 0:
         start = cell_len(text[:at])
         end = start + cell_len(text[at : at + len(needle)])
-        parts += [strip.crop(done, start), Strip(Segment.apply_style(strip.crop(start, end), post_style=style))]
+        own = looked_at[1] if looked_at is not None and looked_at[0] == len(parts) // 2 else style
+        parts += [strip.crop(done, start), Strip(Segment.apply_style(strip.crop(start, end), post_style=own))]
         done, at = end, small.find(needle, at + len(needle))
     return Strip.join([*parts, strip.crop(done)]) if parts else strip

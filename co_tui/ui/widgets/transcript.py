@@ -116,8 +116,8 @@ class Transcript(TranscriptView, can_focus=True):
             # Under what is there: code keeps its own surface.
             strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=look.marked))
         if self._search.needle:
-            style = look.looked_at if place == self._search.line else look.found
-            strip = marked(strip, self._search.needle, style)
+            here = (self._search.nth_in_line, look.looked_at) if place == self._search.line else None
+            strip = marked(strip, self._search.needle, look.found, here)
         if (selection := self.text_selection) is not None:
             style = self.screen.get_component_rich_style("screen--selection")
             strip = with_selection(strip, selection, self._layout.row_of(place), style)
