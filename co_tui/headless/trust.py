@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
+from co_tui.paths import path_text
 from co_tui.session.kept_approvals import KeptApprovals, kept_for
 from co_tui.settings import SettingsError, project_wish, told_agents, told_wish
 from co_tui.trust import Trust
@@ -12,11 +13,7 @@ def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) 
     """Trust the project around the folder with what its file wants now, or no longer; or list what is trusted."""
     known = Trust(context.paths.trust_file)
     if listed:
-        for name in known.folders():
-            put(name)
-        for project, rules in kept_for(context.paths, folder.absolute()).everywhere().items():
-            say(f"Always allowed in {project}: {'; '.join(f'{rule.tool} {rule.pattern}' for rule in rules)}")
-        return DONE
+        return _list(known, kept_for(context.paths, folder.absolute()))
     if not folder.is_dir():
         say(f"There is no folder {folder}.")
         return FAILED
@@ -32,10 +29,22 @@ def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) 
         return FAILED
 
 
+def _list(known: Trust, kept: KeptApprovals) -> int:
+    folders, allowed = known.folders(), kept.everywhere()
+    for name in folders:
+        put(name)
+    for project, rules in allowed.items():
+        say(f"Always allowed in {project}: {'; '.join(f'{rule.tool} {rule.pattern}' for rule in rules)}")
+    if not folders and not allowed:
+        say("No folder is trusted, and nothing is always allowed.")
+    return DONE
+
+
 def _trust(known: Trust, folder: Path) -> int:
     wish = project_wish(folder)
     if wish is None or not wish.wanted:
-        say(f"Nothing in {wish.file if wish else folder} needs trust; what governs the context counts anyway.")
+        place = path_text(wish.file if wish else folder.absolute())
+        say(f"Nothing in {place} needs trust; what governs the context counts anyway.")
         return DONE
     known.remember(wish, trusted=True)
     if wish.settings:
@@ -56,7 +65,7 @@ def _forget_approvals(kept: KeptApprovals) -> None:
 def _revoke(known: Trust, folder: Path) -> int:
     trusted = next((place for place in (folder, *folder.absolute().parents) if known.revoke(place)), None)
     if trusted is None:
-        say(f"{folder} was not trusted.")
+        say(f"{path_text(folder.absolute())} was not trusted.")
     else:
         say(f"{trusted} is no longer trusted.")
     return DONE

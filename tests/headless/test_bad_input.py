@@ -210,7 +210,8 @@ def test_what_is_always_allowed_is_listed_and_taken_back_with_the_trust(here: He
 
 
 def test_trusting_a_folder_without_wishes_or_with_a_bad_file_is_a_sentence(here: Here) -> None:
-    assert here("trust").code == 0 and "needs trust" in here("trust").err
+    assert here("trust").code == 0 and f"Nothing in {here.cwd} needs trust" in here("trust").err
+    assert "No folder is trusted" in here("trust", "--list").err
     (here.cwd / ".co-tui.toml").write_text("model = [")
     done = here("trust")
     assert done.code == 1 and "Nothing was trusted" in done.err
