@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.errors import ModelUnusable
-from co_tui.ui.screens.chat import WELCOME
+from co_tui.ui.welcome import welcome
 from co_tui.ui.widgets.title_line import EMBEDDED_WORDS, MISSING_WORDS
 from tests.support.installed import without_the_embedded_model
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
@@ -49,5 +49,15 @@ async def test_it_is_offered_once_and_fetched_beside_the_conversation(
 
 def test_the_first_screen_fits_the_smallest_terminal() -> None:
     assert all(len(words[-1]) <= 58 and "F6" in words[-1] for words in (EMBEDDED_WORDS, MISSING_WORDS))
-    lines = WELCOME.splitlines()
-    assert len(lines) <= 7 and max(map(len, lines)) <= 53
+
+
+def test_the_first_screen_names_what_is_in_the_folder(tmp_path: Path) -> None:
+    assert "@" not in welcome(tmp_path, in_repository=False) and "!ls " in welcome(tmp_path, in_repository=False)
+    for name in ("a b.md", ".hidden-file", "much-too-long-a-name.txt", "zebra.txt"):
+        (tmp_path / name).touch()
+    assert "What does @zebra.txt say?" in welcome(tmp_path, in_repository=False)
+    (tmp_path / "README.md").touch()
+    told = welcome(tmp_path, in_repository=True)
+    assert "What does @README.md say?" in told and "!git status" in told
+    assert len(told.splitlines()) <= 7 and max(map(len, told.splitlines())) <= 53
+    assert "@" not in welcome(tmp_path / "gone", in_repository=False)

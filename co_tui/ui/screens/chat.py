@@ -20,6 +20,7 @@ from co_tui.ui.screens.chat_requests import ChatRequests
 from co_tui.ui.screens.prompt_status import PromptStatus
 from co_tui.ui.screens.questions import Questions
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
+from co_tui.ui.welcome import welcome
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.look import Look
@@ -37,14 +38,6 @@ MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
 TALL_ROWS, ROOMY_ROWS = 22, 28
 """Below the first the gauge leaves room for the timeline; from the second on it shows the last turns, too."""
-WELCOME = (
-    "Ask anything; Enter sends. For example:\n"
-    "  Explain what a context window is\n"
-    "  What does @README.md say?     @ names a file\n"
-    "  !git status                   ! runs your command\n"
-    "\n"
-    "F1 help  F2 sessions  F6 model  Ctrl+P everything"
-)
 
 
 class ChatScreen(ChatRequests):
@@ -124,11 +117,15 @@ class ChatScreen(ChatRequests):
     def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
         """Show a stored session, or an empty chat."""
         self.feed.show(builder)
-        self._welcome = None if builder.blocks else self.feed.note(WELCOME, "welcome")
+        self._welcome = None if builder.blocks else self._welcomed()
         if self._late is not None:
             self._late.show_session(state)
             self._status.show_compacting(False)
         self.show_state(state)
+
+    def _welcomed(self) -> Block:
+        cwd = self._launch.cwd
+        return self.feed.note(welcome(cwd, in_repository=bool(repository_of(cwd)[0])), "welcome")
 
     def show_replayed(self, state: SessionState) -> None:
         """The same session, known better."""

@@ -1,0 +1,37 @@
+"""What an empty chat says: things to try that work in this folder, and the first keys."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+USUAL_FILE: Final = "README.md"
+MOST_NAME_CHARS: Final = 14
+"""Of a file that is named as an example: the lines fit the smallest terminal."""
+MOST_ENTRIES: Final = 200
+"""Looked at before the first paint, however large the folder is."""
+FIRST_KEYS: Final = "F1 help  F2 sessions  F6 model  Ctrl+P everything"
+
+
+def welcome(folder: Path, *, in_repository: bool) -> str:
+    file = _example_file(folder)
+    examples = ["Explain what a context window is"]
+    examples += [f"{f'What does @{file} say?':<30}@ names a file"] if file else []
+    examples += [f"{'!git status' if in_repository else '!ls':<30}! runs your command"]
+    lines = ["Ask anything; Enter sends. For example:", *(f"  {example}" for example in examples), "", FIRST_KEYS]
+    return "\n".join(lines)
+
+
+def _example_file(folder: Path) -> str:
+    """One that is there and can be named without quotes; empty when there is none."""
+    try:
+        if (folder / USUAL_FILE).is_file():
+            return USUAL_FILE
+        with os.scandir(folder) as entries:
+            names = [entry.name for _, entry in zip(range(MOST_ENTRIES), entries, strict=False) if entry.is_file()]
+    except OSError:
+        return ""
+    return min((name for name in names if _is_plain(name)), default="")
+
+
+def _is_plain(name: str) -> bool:
+    return name.isascii() and name.replace(".", "").replace("_", "").isalnum() and len(name) <= MOST_NAME_CHARS
