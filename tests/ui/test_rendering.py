@@ -8,6 +8,7 @@ from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.inert_markdown import InertMarkdown
 from co_tui.ui.widgets.links import addresses_in, is_web_address
 from co_tui.ui.widgets.look import PROSE_COLUMNS, Look
+from co_tui.ui.widgets.markdown_splitter import code_blocks
 from co_tui.ui.widgets.rendering import Laid
 
 LOOK = Look(palette_of(DARK))
@@ -66,6 +67,43 @@ def test_a_link_tells_where_it_goes_and_only_web_addresses_are_links() -> None:
 )
 def test_what_a_browser_should_not_get_is_no_address(address: str) -> None:
     assert not is_web_address(address)
+
+
+STEPS = """\
+1. First:
+
+   ```python
+   def f():
+       return 1
+   ```
+
+   then check it.
+   - nested
+     ```sh
+     ls
+     ```
+     and under it
+2. Second
+- [x] done
+- [ ] open, in words that go on below
+"""
+
+
+def test_code_in_a_list_stands_and_is_copied_without_its_indent_and_boxes_are_boxes() -> None:
+    assert reply(STEPS, 24) == [
+        " 1. First:",
+        "     def f():",
+        "         return 1",
+        "    then check it.",
+        "     • nested",
+        "       ls",
+        "      and under it",
+        " 2. Second",
+        " ☑ done",
+        " ☐ open, in words that",
+        "   go on below",
+    ]
+    assert code_blocks(STEPS) == ["def f():\n    return 1", "ls"]
 
 
 def test_addresses_are_found_without_the_sentence_around_them() -> None:

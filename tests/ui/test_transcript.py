@@ -205,6 +205,9 @@ MARKDOWN = st.lists(
             "",
             "- item",
             "1. one",
+            "   words of it",
+            "   ```",
+            "  - [x] within",
             "```python",
             "x = 1",
             "```",
@@ -241,7 +244,11 @@ def test_no_text_is_lost_in_cutting(text: str) -> None:
     tail = cutter.tail
     joined = "".join(piece.text for piece in [*pieces, *([tail] if tail else [])])
     assert [word for word in joined.split() if word.isalnum()] == [
-        word for line in text.split("\n") if not line.startswith("```") for word in line.split() if word.isalnum()
+        word
+        for line in text.split("\n")
+        if not line.lstrip().startswith("```")
+        for word in line.split()
+        if word.isalnum()
     ]
 
 

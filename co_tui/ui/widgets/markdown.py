@@ -15,6 +15,10 @@ from rich.text import Text
 
 from co_tui.ui.widgets.links import is_web_address
 
+SIGN = "sign"
+"""In a token of a list's item: what stands in place of its bullet."""
+_BOXES = {"[ ] ": "☐", "[x] ": "☑"}
+
 
 class _Heading(Heading):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -33,6 +37,22 @@ class _Rule(HorizontalRule):
 
 
 class _Item(ListItem):
+    sign = "•"
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
+        item = cls()
+        item.sign = token.meta.get(SIGN, cls.sign)
+        return item
+
+    def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        style = console.get_style("markdown.item.bullet", default="none")
+        lines = console.render_lines(self.elements, options.update(width=options.max_width - 3), style=self.style)
+        for n, line in enumerate(lines):
+            yield Segment("   " if n else f" {self.sign} ", style)
+            yield from line
+            yield Segment.line()
+
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
         style = console.get_style("markdown.item.number", default="none")
         numeral = f" {number}. ".rjust(len(str(last_number - 1)) + 3)
@@ -100,7 +120,7 @@ class ChatMarkdown(Markdown):
 
     def __init__(self, text: str, prose_width: int, wide: int) -> None:
         # Rich's own would make another parser for each text, which takes as long as to parse a page of it.
-        self.markup, self.parsed = text, _PARSER.parse(text)
+        self.markup, self.parsed = text, _with_boxes(_PARSER.parse(text))
         self.prose_width, self.wide = prose_width, wide
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -113,6 +133,16 @@ class ChatMarkdown(Markdown):
                 yield from _with_addresses(token.children or ())
             else:
                 yield token
+
+
+def _with_boxes(tokens: list[Token]) -> list[Token]:
+    """Items that begin with `[ ]` or `[x]` have a box in place of their bullet."""
+    for item, _, words in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_bullet = item.type == "list_item_open" and item.markup in ("-", "*", "+")
+        first = words.children[0] if is_bullet and words.children else None
+        if first is not None and first.type == "text" and (sign := _BOXES.get(first.content[:4].lower())):
+            item.meta[SIGN], first.content = sign, first.content[4:]
+    return tokens
 
 
 def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:

@@ -7,7 +7,10 @@ LONGEST_PARAGRAPH_CHARS = 3000
 LONGEST_CODE_LINE_CHARS = 4000
 CODE_LINES_AT_ONCE = 24
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)")
+_FENCE = re.compile(r"^( *)(`{3,}|~{3,})\s*([^`\s]*)")
+_DEEPEST_FENCE = 3
+"""Further to the right it is a line of code itself, unless it stands in a list."""
+_ITEM = re.compile(r"^ *(?:[-*+]|\d{1,9}[.)]) ", re.MULTILINE)
 _CONTINUES = re.compile(r"^(\s+\S|[-*+] |\d+[.)] |\|)")
 """Lines that belong to a list or table begun above the blank line before them."""
 _MAY_CONTINUE = re.compile(r"^(\s*|[-*+]|\d+[.)]?)$")
@@ -22,6 +25,16 @@ class MarkdownPiece(NamedTuple):
     """Lines of a code block; None for other Markdown."""
     joined: bool = False
     """Follows the piece before it without a gap: both are parts of one block."""
+    indent: int = 0
+    """How far to the right it stands, as part of a list's item; the text itself is not indented."""
+
+
+class _Fence(NamedTuple):
+    """What opened a code block."""
+
+    marker: str
+    language: str
+    indent: int
 
 
 class Cutter:
@@ -36,8 +49,12 @@ class Cutter:
         self.rest = ""
         self._longest_code_line = longest_code_line
         self._scanned = 0
-        self._fence: tuple[str, str] | None = None
+        self._fence: _Fence | None = None
         self._joined = False
+        self._item = 0
+        """How far the words of the list's item are indented that a code block has parted; 0 outside of one."""
+        self._mid_line = False
+        """Whether a long line of code goes on."""
 
     def feed(self, text: str) -> list[MarkdownPiece]:
         """Add text; returns the pieces that are now final."""
@@ -53,12 +70,20 @@ class Cutter:
         if self._fence is not None:
             before, _, last = self.rest.rpartition("\n")
             # The closing fence, when nothing follows it, is no line of code.
-            return MarkdownPiece(before if self._closes(last) else self.rest, self._fence[1], self._joined)
-        return MarkdownPiece(self.rest, None, self._joined) if self.rest.strip() else None
+            return self._code(before if self._closes(last) else self.rest)
+        return self._prose(self.rest) if self.rest.strip() else None
+
+    def _code(self, text: str) -> MarkdownPiece:
+        assert self._fence is not None
+        code = _dedented(text, self._fence.indent, first=not self._mid_line)
+        return MarkdownPiece(code, self._fence.language, self._joined, self._item)
+
+    def _prose(self, text: str) -> MarkdownPiece:
+        return MarkdownPiece(_dedented(text, self._item), None, self._joined, self._item)
 
     def split_tail(self, at: int) -> MarkdownPiece:
         """Make the tail's beginning final; for a paragraph that grew too long."""
-        piece = MarkdownPiece(self.rest[:at], None, self._joined)
+        piece = self._prose(self.rest[:at])
         self.rest, self._scanned, self._joined = self.rest[at:], 0, True
         return piece
 
@@ -66,35 +91,34 @@ class Cutter:
         return self._next_code() if self._fence is not None else self._next_prose()
 
     def _next_code(self) -> MarkdownPiece | None:
-        assert self._fence is not None
-        _, language = self._fence
         lines = 0
         start = 0
         while (end := self.rest.find("\n", start, start + self._longest_code_line)) >= 0:
             line = self.rest[start:end]
             if self._closes(line):
-                return self._close_code(start, end + 1, language)
+                return self._close_code(start, end + 1)
             lines += 1
             start = end + 1
             if lines >= CODE_LINES_AT_ONCE:
-                return self._part_of_code(start, language)
+                return self._part_of_code(start)
         if len(self.rest) - start >= self._longest_code_line:
-            return self._part_of_code(start + self._longest_code_line, language)
+            return self._part_of_code(start + self._longest_code_line)
         return None
 
     def _closes(self, line: str) -> bool:
         """Whether the line ends the code block that is open."""
         assert self._fence is not None
-        marker, bare = self._fence[0], line.strip()
+        marker, bare = self._fence.marker, line.strip()
         return bare.startswith(marker) and not bare.strip(marker[0])
 
-    def _part_of_code(self, upto: int, language: str) -> MarkdownPiece:
-        piece = MarkdownPiece(self.rest[:upto], language, self._joined)
+    def _part_of_code(self, upto: int) -> MarkdownPiece:
+        piece = self._code(self.rest[:upto])
+        self._mid_line = not self.rest[:upto].endswith("\n")
         self.rest, self._joined = self.rest[upto:], True
         return piece
 
-    def _close_code(self, start: int, after: int, language: str) -> MarkdownPiece:
-        piece = MarkdownPiece(self.rest[:start], language, self._joined)
+    def _close_code(self, start: int, after: int) -> MarkdownPiece:
+        piece = self._code(self.rest[:start])
         self.rest, self._fence, self._joined, self._scanned = self.rest[after:], None, False, 0
         return piece
 
@@ -102,27 +126,60 @@ class Cutter:
         start = self._scanned
         while (end := self.rest.find("\n", start)) >= 0:
             line = self.rest[start:end]
-            opened = _FENCE.match(line)
-            if opened:
-                before = self.rest[:start]
-                self.rest, self._scanned = self.rest[end + 1 :], 0
-                self._fence = (opened[1], opened[2])
-                piece = MarkdownPiece(before, None, self._joined)
-                self._joined = False
-                if before.strip():
-                    return piece
-                return self._next_code()
+            if self._leaves_item(line):
+                return self._end_item(start)
+            if fence := self._opened(line, start):
+                return self._open_code(start, end + 1, fence)
             if not line.strip() and self.rest[:start].strip():
                 following = self.rest[end + 1 :]
                 if _MAY_CONTINUE.match(following.lstrip("\n")):
                     break  # what comes next decides whether the block ends here
                 if not _CONTINUES.match(following.lstrip("\n")):
-                    piece = MarkdownPiece(self.rest[:start], None, self._joined)
+                    piece = self._prose(self.rest[:start])
                     self.rest, self._scanned, self._joined = following, 0, False
                     return piece
             start = end + 1
         self._scanned = start
-        return None
+        return self._end_item(start) if self._leaves_item(self.rest[start:]) else None
+
+    def _leaves_item(self, line: str) -> bool:
+        """Whether the line stands too far to the left for the item that a code block has parted."""
+        return bool(line.strip()) and _indent(line) < self._item
+
+    def _end_item(self, at: int) -> MarkdownPiece | None:
+        piece = self._prose(self.rest[:at])
+        self.rest, self._scanned, self._joined, self._item = self.rest[at:], 0, False, 0
+        return piece if piece.text.strip() else self._next_prose()
+
+    def _opened(self, line: str, start: int) -> _Fence | None:
+        """The code block that the line opens."""
+        fence = _FENCE.match(line)
+        if fence is None or (len(fence[1]) > _DEEPEST_FENCE and not self._is_in_item(start)):
+            return None
+        return _Fence(fence[2], fence[3], len(fence[1]))
+
+    def _is_in_item(self, start: int) -> bool:
+        return self._item > 0 or _ITEM.search(self.rest, 0, start) is not None
+
+    def _open_code(self, start: int, after: int, fence: _Fence) -> MarkdownPiece | None:
+        """What stands before the code; when that is nothing, the first of the code."""
+        before, item = self._prose(self.rest[:start]), fence.indent if self._is_in_item(start) else 0
+        self.rest, self._scanned, self._fence, self._mid_line = self.rest[after:], 0, fence, False
+        self._joined, self._item = False, item
+        return before if before.text.strip() else self._next_code()
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _dedented(text: str, indent: int, *, first: bool = True) -> str:
+    """With so many spaces less before each line, as far as there are any; without `first`, from the second on."""
+    if not indent:
+        return text
+    lines = text.split("\n")
+    keeps = 0 if first else 1
+    return "\n".join((*lines[:keeps], *(line[min(indent, _indent(line)) :] for line in lines[keeps:])))
 
 
 def code_blocks(text: str) -> list[str]:

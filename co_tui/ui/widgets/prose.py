@@ -50,9 +50,13 @@ class Prose:
         self._add(self._final, self._lines(piece), piece)
 
     def _lines(self, piece: MarkdownPiece) -> list[Strip]:
-        if piece.language is not None:
-            return self._look.code(piece.text, piece.language, self._width)
-        return self._look.prose(piece.text, self._width)
+        indent = min(piece.indent + 1 if piece.indent else 0, self._width // 2)  # as lists are drawn
+        width = self._width - indent
+        code = piece.language is not None
+        lines = (
+            self._look.code(piece.text, piece.language or "", width) if code else self._look.prose(piece.text, width)
+        )
+        return [Strip([Segment(" " * indent), *line]) for line in lines] if indent else lines
 
     def _add(self, lines: list[list[Segment]], more: list[Strip], piece: MarkdownPiece) -> None:
         if not piece.joined and (self._final or lines) and more:
