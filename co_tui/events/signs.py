@@ -84,7 +84,7 @@ def glance_at(fact: Fact) -> Glance | None:
         case CompactionComplete():
             return _compaction(fact)
         case CompactionStart():
-            return Glance("◇", kind.COMPACTION)
+            return Glance("◇", kind.COMPACTION, weight.LIGHT)
         case CompactionUndone():
             return Glance("↶", kind.COMPACTION, weight.NOTABLE)
         case Truncation():

@@ -19,6 +19,7 @@ from co_tui.session.state.replay import replay
 from co_tui.ui.app import CoTui
 from co_tui.ui.themes import DARK, LIGHT
 from co_tui.ui.widgets.blocks import BlockBuilder
+from co_tui.ui.widgets.transcript import Transcript
 
 SIZES = ((60, 16), (80, 24), (120, 40))
 SAME_LOOKS = 2
@@ -114,6 +115,7 @@ async def _settled(pilot: Pilot[Any]) -> list[Strip]:
         written.cursor_blink = False
     for _ in range(200):
         await pilot.pause()
+        _lay_out_everything(pilot.app.chat.transcript)
         strips = pilot.app.screen._compositor.render_strips(pilot.app.size)
         same = same + 1 if strips == before else 0
         if same == SAME_LOOKS:
@@ -121,6 +123,13 @@ async def _settled(pilot: Pilot[Any]) -> list[Strip]:
         before = strips
         await asyncio.sleep(0.03)
     raise AssertionError("did not happen within 6 s: the screen stands still")
+
+
+def _lay_out_everything(transcript: Transcript) -> None:
+    """Heights are estimated until they are looked at, and how many were depends on how fast it went."""
+    for block in range(len(transcript.blocks)):
+        transcript.layout_of_blocks.lay_out(block)
+    transcript._settle()
 
 
 def _colours(strips: Sequence[Strip]) -> str:

@@ -137,8 +137,7 @@ async def test_without_colours(
 async def test_compaction_opened(pictures: Pictures, home: Path, provider: Provider) -> None:
     async def opened(pilot: Pilot[None]) -> None:
         await until(pilot, lambda: pilot.app.controller.state.compactions)
-        pilot.app.chat.query_one(Timeline).focus()
-        await pilot.press("end", "enter")
+        pilot.app.open_entry(pilot.app.controller.state.timeline[-1])
         await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
 
     await pictures(Compacted(launch_for(home, provider)), opened)

@@ -139,7 +139,9 @@ async def test_embedded_model(pictures: Pictures, home: Path, monkeypatch: pytes
 
     async def fetching(pilot: Pilot[None]) -> None:
         await pilot.press("f")
-        await until(pilot, lambda: "42" in screen_text(pilot.app))
+        await until(pilot, lambda: "42 %" in screen_text(pilot.app))
+        pilot.app.last_typed_at = 0.0  # long enough ago for the question to take the keys
+        await until(pilot, lambda: pilot.app.chat.query_one(QuestionPanel).has_focus)
 
     await pictures.of_each(FirstStart(launch_for(home)), {"offered": offered, "fetching": fetching})
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.events import Key, Paste
 from textual.geometry import Size
 
@@ -67,6 +67,7 @@ class ChatScreen(ChatRequests):
         yield TitleLine(id="title")
         with Horizontal(id="middle"):
             yield Transcript(id="transcript")
+            yield Vertical(id="side")
         yield Prompt(id="prompt")
 
     def _fold_for(self, size: Size) -> None:

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from textual.containers import Vertical
 from textual.screen import Screen
 
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
@@ -35,7 +34,7 @@ class LateWidgets:
     async def mount(self, screen: Screen[Any]) -> None:
         """Into the places that are kept free for them."""
         with screen.app.batch_update():
-            await screen.query_one("#middle").mount(Vertical(self._gauges[0], self._timeline, id="side"))
+            await screen.query_one("#side").mount(self._gauges[0], self._timeline)
             await screen.mount(self._gauges[1], self._compacting, self._completions, before="#prompt")
             await screen.mount(ChatKeys())
             screen.add_class("-complete")

@@ -173,6 +173,7 @@ class Timeline(OptionList):
             self._draw(self._drawn)
             self.highlighted = highlighted
             self.see_newest()
+            self.call_after_refresh(self.scroll_to_highlight)
 
     # Keys
 
