@@ -2,7 +2,7 @@
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
 from co_tui.settings.consistency import contradictions, unused
-from co_tui.settings.files import policy_names, read_text
+from co_tui.settings.files import policy_description, policy_names, read_text
 from co_tui.settings.governing import Governing
 from co_tui.settings.layers import (
     COMMAND_LINE,
@@ -40,6 +40,7 @@ __all__ = [
     "check",
     "contradictions",
     "load",
+    "policy_description",
     "policy_names",
     "project_wish",
     "read_text",

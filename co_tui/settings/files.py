@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+from co_tui.inert import one_line
 from co_tui.paths import Paths, read_small_text
 from co_tui.settings.values import SettingsError
 
@@ -51,6 +52,16 @@ def policy_names(paths: Paths) -> list[str]:
     """The policies that can be chosen: ours, and the user's own."""
     folders = (BUILT_IN_POLICIES, paths.policies)
     return sorted({file.stem for folder in folders if folder.is_dir() for file in folder.glob("*.toml")})
+
+
+def policy_description(name: str, paths: Paths) -> str:
+    """What the policy's file says of it, in a line; empty when it says nothing, or cannot be read."""
+    file = policy_file(name, paths)
+    try:
+        told = read_table(file).get("description") if file is not None else ""
+    except SettingsError:
+        return ""
+    return one_line(told, 120) if isinstance(told, str) else ""
 
 
 def policy_file(name: str, paths: Paths) -> Path | None:

@@ -166,7 +166,11 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
 async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy \n")
-        await until(pilot, lambda: "Policy balanced:" in transcript_text(app) and "co-cli" in transcript_text(app))
+        await until(pilot, lambda: "● balanced  the default" in transcript_text(app))
+        told = transcript_text(app)
+        assert "○ off       nothing is summarised" in told and "What balanced sets:" in told
+        await type_text(pilot, "/context \n")
+        await until(pilot, lambda: "Nothing has been sent yet" in transcript_text(app))
         await ask(app, pilot, "hi")
         await type_text(pilot, "/policy co-cli\n")
         await until(pilot, lambda: app.controller.state.policy == "co-cli")

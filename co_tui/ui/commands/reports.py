@@ -13,6 +13,8 @@ from co_tui.ui.formatting import told_cost
 if TYPE_CHECKING:
     from co_tui.store.checkpoints import Checkpoint
 
+NOTHING_SENT = "Nothing has been sent yet: the first prompt shows what goes with it."
+
 
 @command("history")
 async def history(host: CommandHost, _: str) -> None:
@@ -33,6 +35,9 @@ async def context(host: CommandHost, arguments: str) -> None:
         return
     if arguments:
         host.fail(f"/context takes nothing, `instructions` or `clear`, not {one_line(arguments, 40)!r}.")
+        return
+    if host.state.usage is None:
+        host.say(NOTHING_SENT)
         return
     figures = context_report(host.state)
     roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
@@ -63,7 +68,7 @@ def _show_instructions(host: CommandHost) -> None:
     """What the model is told before the conversation, and the tools it may call."""
     scaffold = host.session.history.scaffold if host.session is not None else None
     if scaffold is None or not (scaffold.instructions or scaffold.tools):
-        host.say("Nothing has been sent yet: the first prompt shows what goes with it.")
+        host.say(NOTHING_SENT)
         return
     tools = ", ".join(one_line(tool.name, 40) for tool in scaffold.tools) or "none"
     host.say(f"{scaffold.instructions or 'No instructions.'}\n\ntools  {tools}")

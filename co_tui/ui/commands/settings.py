@@ -1,10 +1,11 @@
 """Commands that show and change settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from co_tui import settings
 from co_tui.agent.catalogue import short_name
 from co_tui.inert import one_line
+from co_tui.paths import Paths
 from co_tui.settings import Loaded
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
@@ -116,7 +117,7 @@ async def policy(host: CommandHost, name: str) -> None:
     launch = host.settings.launch
     names = settings.policy_names(launch.paths)
     if not name:
-        host.say(f"{_policy_numbers(launch.loaded)}\nAll policies: {', '.join(names)}. /policy NAME chooses one.")
+        host.say(f"{_policies(launch.loaded, launch.paths, names)}\n\n{_policy_numbers(launch.loaded)}")
         return
     if name not in names:
         host.fail(f"There is no policy {settings.shown(name)}; choose one of {', '.join(names)}.")
@@ -129,6 +130,16 @@ async def policy(host: CommandHost, name: str) -> None:
     host.say(f"Policy {name} governs the context from now on.")
 
 
+def _policies(loaded: Loaded, paths: Paths, names: Sequence[str]) -> str:
+    """All that can be chosen, with what each says of itself."""
+    longest, present = max(map(len, names)), loaded.settings.policy
+    rows = [
+        f"{'●' if name == present else '○'} {name:<{longest}}  {settings.policy_description(name, paths)}".rstrip()
+        for name in names
+    ]
+    return "\n".join((*rows, "/policy NAME chooses one; F3, then Tab, shows what each would send."))
+
+
 def _policy_numbers(loaded: Loaded) -> str:
     present = loaded.settings.policy
     numbers = "\n".join(
@@ -136,4 +147,4 @@ def _policy_numbers(loaded: Loaded) -> str:
         for key, origin in loaded.origins.items()
         if origin.source == f"policy {present}"
     )
-    return f"Policy {present}:\n{numbers}"
+    return f"What {present} sets:\n{numbers}"
