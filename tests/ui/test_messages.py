@@ -32,7 +32,8 @@ async def test_a_message_is_marked_and_copied_whole_or_its_code(home: Path, prov
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "first question")
         await ask(app, pilot, "second question")
-        assert await marked(app, pilot) == "second answer"
+        app.chat.feed.note("A word of ours")
+        assert await marked(app, pilot) == "second answer", "what was said, not our note below it"
         await pilot.press("c")
         await until(pilot, lambda: app.clipboard == "second answer")
         assert any("OSC 52" in note.message for note in app._notifications), "said where it went"

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from co_tui.ui.widgets import text_search
-from co_tui.ui.widgets.pager import LONGEST_LINE_CHARS, line_pieces
+from co_tui.ui.widgets.row_cutting import LONGEST_LINE_CHARS, line_pieces, place_of_row, row_of_place, rows_in
 from co_tui.ui.widgets.text_search import TextSearch
 
 
@@ -60,3 +61,20 @@ def test_a_long_line_of_wide_letters_is_cut_where_no_character_is_parted() -> No
     assert "".join(line for _, line in pieces) == text.replace("\n", "")
     assert all(text[start : start + len(line)] == line and len(line) <= LONGEST_LINE_CHARS for start, line in pieces)
     assert all(line.startswith(family) and line.endswith(family) for _, line in pieces[1:-1])
+
+
+LINES = st.text(st.sampled_from("ab é日👍\u0301 "), max_size=80)
+
+
+@given(LINES, st.integers(2, 30))
+def test_rows_hold_all_of_a_line_and_are_never_too_wide(line: str, width: int) -> None:
+    rows = [place_of_row(line, row, width) for row in range(rows_in(line, width))]
+    assert "".join(text for _, text in rows) == line
+    for row, (begin, text) in enumerate(rows):
+        assert cell_len(text.removesuffix(" ")) <= width and line[begin : begin + len(text)] == text
+        assert not text or row_of_place(line, begin, width) == row == row_of_place(line, begin + len(text) - 1, width)
+
+
+def test_words_stay_whole() -> None:
+    line = "eins zwölf drei"
+    assert [place_of_row(line, row, 10)[1] for row in range(rows_in(line, 10))] == ["eins zwölf ", "drei"]

@@ -22,9 +22,9 @@ class Mark:
             self._anchor = None
 
     def start(self, in_view: Sequence[Block]) -> Block | None:
-        """The block that is marked; when none is, the last one in view."""
+        """The block that is marked; when none is, the last thing in view that was said, else the last note of ours."""
         if self.block is None and in_view:
-            self.block = in_view[-1]
+            self.block = next((block for block in reversed(in_view) if block.kind != "note"), in_view[-1])
         return self.block
 
     def put(self, block: Block, *, extends: bool = False) -> None:
