@@ -13,9 +13,10 @@ _UNCERTAIN: Final = (
     "\u20e3\ufe00-\ufe0f"  # keycaps, and what makes a sign an emoji
     "\U0001f000-\U0001faff\U000e0000-\U000e0fff"  # emoji, flags, skin tones, tags
 )
-_RUN: Final = re.compile(f"[^\\s\x00-\x1f]?[{_UNCERTAIN}][{_UNCERTAIN}\u0300-\u036f]*")
 _HOLDS_ANY: Final = re.compile(f"[{_UNCERTAIN}]")
-_PIECE: Final = re.compile(
+# Compiled when they are first needed: most screens hold no such character.
+_RUN: Final = f"[^\\s\x00-\x1f]?[{_UNCERTAIN}][{_UNCERTAIN}\u0300-\u036f]*"
+_PIECE: Final = (
     r"\x1b\[(?:\d+;(?P<column>\d+)H|[0-9;:?<=>]*(?P<command>[@-~]))"
     r"|\x1b\](?:[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|(?P<text>[^\x00-\x1f]+)"
@@ -32,7 +33,7 @@ def with_sure_columns(data: str) -> str:
 
 def _sure(data: str) -> Iterator[str]:
     column: int | None = None
-    for piece in _PIECE.finditer(data):
+    for piece in re.finditer(_PIECE, data):
         if piece["column"]:
             column = int(piece["column"])
         elif piece["text"] and column is not None:
@@ -47,7 +48,7 @@ def _sure(data: str) -> Iterator[str]:
 def _placed(text: str, column: int) -> str:
     """Each uncertain run upon blanks of its width, and the cursor behind them."""
     parts, done = [], 0
-    for run in _RUN.finditer(text):
+    for run in re.finditer(_RUN, text):
         column += cell_len(text[done : run.start()])
         width = cell_len(run[0])
         parts += [text[done : run.start()], " " * width, f"\x1b[{column}G", run[0], f"\x1b[{column + width}G"]
