@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from textual.selection import SELECT_ALL
 
 from co_tui.events import Event, Message
 from co_tui.ui.app import CoTui
@@ -16,6 +17,7 @@ from co_tui.ui.screens.image import ImageScreen
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.picture import NotDrawable, unpacked
+from co_tui.ui.widgets.selecting import selected_text
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, until
 
@@ -62,6 +64,8 @@ async def test_an_attached_image_is_drawn_above_its_line_and_in_large_when_opene
         (told,) = [place for place, line in enumerate(lines) if "▣ attached  shot.png" in line]
         assert "image/png" in lines[told]
         assert len(drawn(app)) == 15 and "▀" * 60 in lines[told - 1], "in its proportions, 60 columns wide"
+        selected = selected_text(app.chat.transcript.layout_of_blocks, SELECT_ALL)
+        assert "what is @shot.png\n▣ attached  shot.png" in selected, "a copy holds words only"
         await pilot.press("tab", "up", "enter")
         await until(pilot, lambda: isinstance(app.screen, ImageScreen) and drawn(app))
         assert "▀" * 70 in drawn(app)[0] and "400 × 200" in screen_text(app)

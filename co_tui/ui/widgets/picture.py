@@ -50,7 +50,7 @@ class Picture:
         from PIL.Image import Resampling
 
         width, height = _fitting(self.width, self.height, columns, 2 * rows)
-        pixels: Any = self._image.resize((width, height), Resampling.LANCZOS).load()
+        pixels: Any = self._image.resize((width, height), Resampling.HAMMING).load()
         behind = Color.parse(background).get_truecolor()
         return [
             _line([_Cell(pixels[x, y], pixels[x, y + 1] if y + 1 < height else _NOTHING) for x in range(width)], behind)

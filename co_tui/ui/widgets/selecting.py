@@ -28,15 +28,16 @@ def with_selection(strip: Strip, selection: Selection, row: int, style: Style) -
 
 
 def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
-    """As it stands on the screen, without the bar before prompts and the blanks at the ends of lines."""
+    """As it stands on the screen, without images, the bar before prompts and the blanks at the ends of lines."""
     total = layout.row_count
     first = selection.start.y if selection.start else 0
     last = selection.end.y if selection.end else total - 1
-    places = (layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1))
+    places = [layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1)]
     lines = [layout.lay_out(place.block).text_of(place.line) if place else "" for place in places]
     local = Selection(
         Offset(selection.start.x, 0) if selection.start else None,
         Offset(selection.end.x, last - first) if selection.end else None,
     )
-    extracted = local.extract("\n".join(lines))
-    return "\n".join(line.removeprefix(BAR).rstrip() for line in extracted.split("\n"))
+    said = zip(places, local.extract("\n".join(lines)).split("\n"), strict=False)
+    texts = (text for place, text in said if place is None or not layout.lay_out(place.block).is_drawn(place.line))
+    return "\n".join(text.removeprefix(BAR).rstrip() for text in texts)
