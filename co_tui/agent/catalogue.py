@@ -50,6 +50,11 @@ def is_file(model: str) -> bool:
     return model.startswith(f"{GGUF}:")
 
 
+def runs_here(model: str) -> bool:
+    """Whether it answers in a process of our own, which nobody bills."""
+    return model == EMBEDDED or is_file(model)
+
+
 class Served(NamedTuple):
     """A model of a server that speaks like OpenAI's."""
 

@@ -18,6 +18,7 @@ from co_tui.session.state.derive import apply
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings
 from co_tui.ui.stored_session import StoredSession
 from co_tui.ui.widgets.gauge_bar import bar_cells, cells_by_part
 from co_tui.ui.widgets.gauge_reading import GaugeReading, reading_of
@@ -203,3 +204,9 @@ def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
     assert GaugeReading(usage(85_000)).outlook_in(32) == "past 80 %: compaction is due"
     for forms in (window.outlooks, window._replace(summarising=132).outlooks, GaugeReading(usage(119_000)).outlooks):
         assert any(len(form) <= 32 for form in forms), "beside the chat there are so many columns"
+
+
+def test_a_model_that_runs_here_has_no_unknown_price() -> None:
+    for model, is_free in (("embedded", True), ("gguf:/models/a.gguf", True), ("openai-chat:some", False)):
+        assert reading_of(SessionState(model=model, usage=usage(100)), Settings()).is_free is is_free
+    assert not reading_of(SessionState(model="embedded", usage=usage(100), cost=0.2), Settings()).is_free

@@ -95,7 +95,8 @@ class Gauge(Widget):
         if rows > ALL_PARTS_ROWS:
             yield self._last_turns()
         cost = told_cost(reading.cost, reading.summary_cost)
-        yield Text(f"cost {cost}" if reading.cost is None else cost, style=muted)
+        known = cost if reading.cost is not None else "runs here, for nothing" if reading.is_free else f"cost {cost}"
+        yield Text(known, style=muted)
         if rows > ALL_PARTS_ROWS and reading.cached_tokens:
             yield Text(self._cache(), style=muted)
 
