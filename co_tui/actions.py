@@ -157,7 +157,7 @@ COMMANDS: Final = (
     Command("resume", "sessions", "Open a past session", "[ID]", opens_screen=True),
     Command("rename", "sessions", "Give this session a name", "[TITLE]"),
     Command("export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]"),
-    Command("theme", "view", "Switch between dark and light, or choose a theme for good", "[THEME]"),
+    Command("theme", "view", "Switch between dark and light, and tell the themes; or choose one for good", "[THEME]"),
     Command("quit", "view", "Leave; everything is kept", key="ctrl+q"),
 )
 

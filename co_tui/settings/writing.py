@@ -36,8 +36,15 @@ def write(key: str, value: str, paths: Paths, present: Settings | None = None) -
         raise SettingsError(f"{wrong[0]} Nothing was written.")
     if key == "policy" and policy_file(str(kept), paths) is None:
         raise SettingsError(f"policy = {shown(value)} is not allowed: one of {', '.join(policy_names(paths))}.")
-    _put(key, str(kept) if isinstance(kept, ByWindow) else kept, kept, paths.config_file)
+    _put(key, _spelled(key, kept), kept, paths.config_file)
     return kept
+
+
+def _spelled(key: str, kept: object) -> object:
+    """A value as people write it into the file."""
+    if key == "keys" and isinstance(kept, Mapping):
+        return {name: each or NO_KEY for name, each in kept.items()}
+    return str(kept) if isinstance(kept, ByWindow) else kept
 
 
 def _write_key(action: str, key: str, paths: Paths) -> object:
@@ -47,7 +54,7 @@ def _write_key(action: str, key: str, paths: Paths) -> object:
     others = {name: each for name, each in table.items() if name != action} if isinstance(table, Mapping) else {}
     kept = check("keys", others if key == DEFAULT else {**others, action: key})
     assert isinstance(kept, Mapping)
-    _put("keys", {name: each or NO_KEY for name, each in kept.items()}, kept, paths.config_file)
+    _put("keys", _spelled("keys", kept), kept, paths.config_file)
     return kept.get(action, DEFAULT) or NO_KEY
 
 

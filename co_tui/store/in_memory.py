@@ -257,11 +257,15 @@ class InMemoryReader:
         said_in = {each.session_id for each in self._candidates(in_trash=in_trash) if each.holds(words)}
         return [row for row in rows if row.id in said_in or text in folded(row.title)][:limit]
 
-    def browse(self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False) -> list[SessionRow]:
+    def browse(
+        self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
+    ) -> list[SessionRow]:
         rows = [each.row for each in self._newest_first(in_trash) if _passes(each, filter_words(typed))]
         if in_trash:
-            return sorted(rows, key=lambda row: row.trashed, reverse=True)[:limit]
-        return sorted(rows, key=lambda row: (not row.pinned, not row.pinned and row.cwd != cwd))[:limit]
+            rows.sort(key=lambda row: row.trashed, reverse=True)
+        else:
+            rows.sort(key=lambda row: (not row.pinned, not row.pinned and row.cwd != cwd))
+        return rows[max(0, len(rows) - limit) :] if from_end else rows[:limit]
 
     def count(self, typed: str = "", *, in_trash: bool = False) -> int:
         return sum(_passes(each, filter_words(typed)) for each in self._newest_first(in_trash))

@@ -33,11 +33,13 @@ class Reading(Closable, Protocol):
         """
         ...
 
-    def browse(self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False) -> "list[SessionRow]":
+    def browse(
+        self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
+    ) -> "list[SessionRow]":
         """Sessions whose title or folder holds all words of a filter, whatever their letters' case and accents.
 
         Pinned ones first, then those of this folder, then all others, each newest first; of the trash, in the order
-        in which they came there.
+        in which they came there. `from_end` tells the last of them, in the same order.
         """
         ...
 

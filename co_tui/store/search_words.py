@@ -1,7 +1,8 @@
 """The words of a search over all sessions: when a text holds them, where, and how much it is about them.
 
 A word of three characters or more is found wherever it stands, also inside of another. A shorter one has to be a word
-of its own, except in scripts without spaces between words. Capital letters and accents make no difference.
+of its own, except in scripts without spaces between words. Capital letters and accents make no difference. Signs of one
+or two characters are looked for only where nothing else was typed.
 """
 
 import re
@@ -62,8 +63,9 @@ class SearchWords:
 
     def __init__(self, typed: str) -> None:
         plain = folded(storable_text(typed).replace("\0", " "))
-        words = [word for word in dict.fromkeys(plain.split()) if len(word) >= GRAM_CHARS or short_words(word)]
-        self.words = tuple(words[:MOST_WORDS])
+        typed_words = list(dict.fromkeys(plain.split()))
+        words = [word for word in typed_words if len(word) >= GRAM_CHARS or short_words(word)]
+        self.words = tuple((words or typed_words)[:MOST_WORDS])
         self.long = tuple(word for word in self.words if len(word) >= GRAM_CHARS)
         """Those that are found anywhere."""
 

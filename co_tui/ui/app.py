@@ -10,7 +10,6 @@ from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.command import Provider
 from textual.driver import Driver
 from textual.theme import Theme
 from textual.widgets import Input
@@ -41,12 +40,6 @@ if TYPE_CHECKING:
     from co_tui.ui.paste_reader import PasteArriving
 
 
-def _palette_provider() -> type[Provider]:
-    from co_tui.ui.commands.palette import CommandProvider
-
-    return CommandProvider
-
-
 FIRST_KEYS_S = 0.03
 """After the first paint: what was typed by then is shown before the rest of the screen is brought."""
 
@@ -59,12 +52,12 @@ class CoTui(App[None]):
     """co-tui's full screen."""
 
     TITLE = "co-tui"
-    COMMANDS = {_palette_provider}
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # ours looks like every other list
     _has_theme = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
-        Binding("f1", "help", show=False),
+        Binding("ctrl+p", "command_palette", show=False, priority=True),
+        Binding("f1", "help", show=False, id="command.help"),
     ]
 
     def __init__(self, launch: Launch, *, dark: bool = True, typed_ahead: str = "") -> None:
@@ -197,14 +190,30 @@ class CoTui(App[None]):
         command = command_table.find(name)
         is_open = isinstance(self.focused, Input)  # Find, which its key only selects then
         if command is not None and command.opens_screen and self.screen is self.chat and not is_open:
-            self._on_hold.hold()
-            before = self.focused
-            given = self._on_hold.give_on(lambda: self.focused not in (before, None), self._deal_with)
-            self.run_worker(given, group="keys")
+            self._keep_keys_for_what_opens()
         self.run_command(name, "")
 
+    def _keep_keys_for_what_opens(self) -> None:
+        """Whatever is typed before what was asked for has the focus."""
+        self._on_hold.hold()
+        before = self.focused
+        given = self._on_hold.give_on(lambda: self.focused not in (before, None), self._deal_with)
+        self.run_worker(given, group="keys")
+
+    def action_command_palette(self) -> None:
+        """From the chat, which is where commands are given."""
+        if self.screen is self.chat:
+            from co_tui.ui.screens.palette import PaletteScreen
+
+            self._keep_keys_for_what_opens()
+            self.push_screen(PaletteScreen(self.launch.settings.keys), self._command_chosen)
+
+    def _command_chosen(self, name: str | None) -> None:
+        if name is not None:
+            self.call_later(self.action_command, name)
+
     def action_help(self) -> None:
-        """On any screen; in the chat it is a command, whose key can be another."""
+        """On any screen; in the chat it is a command."""
         from co_tui.ui.keys_in_force import keys_of_focus
         from co_tui.ui.screens.help import HelpScreen
 

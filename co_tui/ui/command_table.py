@@ -9,6 +9,7 @@ from textual.binding import Binding
 from co_tui.actions import COMMANDS, KEYS, Command, KeyAction, Place
 
 NO_CHOICE: Mapping[str, str] = {}
+_TOLD = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "up": "↑", "down": "↓", "left": "←", "right": "→"}
 _BY_NAME = {command.name: command for command in COMMANDS}
 
 
@@ -21,9 +22,15 @@ def is_key(key: str, chosen: Mapping[str, str]) -> bool:
     return any(chosen.get(command.name, command.key) == key for command in COMMANDS)
 
 
-def told_key(key: str) -> str:
-    """A key as people read it."""
-    return key.replace("escape", "esc").replace("pageup", "pgup").replace("pagedown", "pgdn")
+def told_key(keys: str) -> str:
+    """A key as people read it; where several do the same, all of them."""
+    return " ".join("+".join(_TOLD.get(part, part) for part in key.split("+")) for key in keys.split(","))
+
+
+def way_to(name: str, chosen: Mapping[str, str]) -> str:
+    """How a sentence names the way to a command: by the key it has, else by what can be typed."""
+    key = chosen.get(name, _BY_NAME[name].key)
+    return "+".join(part.capitalize() for part in told_key(key).split("+")) if key else _BY_NAME[name].slash
 
 
 def starting_with(prefix: str) -> list[Command]:

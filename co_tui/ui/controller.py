@@ -46,7 +46,7 @@ class SessionController:
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.resume_questions = ResumeQuestions(questions.choose)
         self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
-        self.hints = Hints(chat, launch.paths.hints)
+        self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
         self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id)
         self._openings = 0
         self.parting_words = ""

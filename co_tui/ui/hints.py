@@ -1,11 +1,12 @@
 """One line at the right moment about a key; gone with the next prompt, and for good once the key was used."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from co_tui.events import CompactionComplete, Event, Message, SessionInterrupted
 from co_tui.store.learned_numbers import LearnedNumbers
+from co_tui.ui.command_table import way_to
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.block import Block
 
@@ -19,18 +20,19 @@ class Hint(NamedTuple):
 
     name: str
     text: str
+    """`{command}` stands for the way to it."""
     known_by: frozenset[str]
 
 
-SIDE = Hint("side", "F4 shows how full the context is, and what has happened.", frozenset({"side"}))
-FOLDS = Hint("folds", "Ctrl+O opens what the tools did; Tab, then ] and Enter, one of them.", frozenset({"folds"}))
+SIDE = Hint("side", "{side} shows how full the context is, and what has happened.", frozenset({"side"}))
+FOLDS = Hint("folds", "{folds} opens what the tools did; Tab, then ] and Enter, one of them.", frozenset({"folds"}))
 COMPACTED = Hint(
     "compacted",
-    "Nothing is lost: Ctrl+L, then Enter on ◆, opens what was replaced.",
+    "Nothing is lost: {timeline}, then Enter on ◆, opens what was replaced.",
     frozenset({"timeline", "undo"}),
 )
 STOPPED = Hint(
-    "stopped", "F9 goes on where the turn stopped; or write what should be different.", frozenset({"continue"})
+    "stopped", "{continue} goes on where the turn stopped; or write what should be different.", frozenset({"continue"})
 )
 ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED)
 
@@ -38,9 +40,11 @@ ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED)
 class Hints:
     """Keeps count in the state folder; what cannot be kept is said again."""
 
-    def __init__(self, chat: ChatScreen, file: Path) -> None:
+    def __init__(self, chat: ChatScreen, file: Path, chosen: Callable[[], Mapping[str, str]]) -> None:
+        """`chosen` gives the keys that the user chose."""
         self._chat = chat
         self._times = LearnedNumbers(file)
+        self._chosen = chosen
         self._said: set[Hint] = set()
         """Since the start; each once."""
         self._known: set[Hint] = set()
@@ -80,7 +84,11 @@ class Hints:
             return
         self._said.add(hint)
         self._keep(hint, times + 1)
-        self._shown = (hint, self._chat.feed.note(hint.text))
+        self._shown = (hint, self._chat.feed.note(self._told(hint)))
+
+    def _told(self, hint: Hint) -> str:
+        ways = {name: way_to(name, self._chosen()) for name in ("side", "folds", "timeline", "continue")}
+        return hint.text.format(**ways)
 
     def _keep(self, hint: Hint, times: float) -> None:
         # Writing a file for good takes as long as the disk does.

@@ -6,6 +6,8 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 
+from co_tui.ui.command_table import told_key
+
 
 class KeyInForce(NamedTuple):
     key: str
@@ -21,7 +23,7 @@ def keys_of_focus(screen: Screen[Any]) -> list[KeyInForce]:
         is_here = active.node is screen.focused or (active.node is screen and screen.app.screen_stack[0] is not screen)
         words = binding.tooltip or binding.description
         if is_here and active.enabled and words and binding.action in _own_actions(active.node):
-            told.append(KeyInForce(screen.app.get_key_display(binding), words))
+            told.append(KeyInForce(binding.key_display or told_key(binding.key), words))
     return told
 
 

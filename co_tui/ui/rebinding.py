@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from textual.binding import BindingsMap
+from textual.binding import Binding, BindingsMap
 from textual.dom import DOMNode
 from textual.screen import Screen
 
@@ -11,14 +11,20 @@ from co_tui.actions import COMMANDS, KEYS, Place
 from co_tui.ui.command_table import bindings, command_bindings
 
 _PLACES: Final[Mapping[str, Place]] = {"Prompt": "prompt", "Transcript": "chat", "Timeline": "timeline"}
+DEFAULT_HELP: Final = next(command.key for command in COMMANDS if command.name == "help")
 _IDS: Final = {*(f"command.{command.name}" for command in COMMANDS), *(f"{row.where}.{row.name}" for row in KEYS)}
 
 
 def rebind(screen: Screen[Any], chosen: Mapping[str, str]) -> None:
-    """Let the conversation's screen and what is on it have these keys; actions not named have their own."""
+    """Let the conversation's screen and what is on it have these keys, and every screen that of help.
+
+    Actions not named have their own.
+    """
     _replace(screen, BindingsMap([*command_bindings(chosen), *bindings("anywhere", chosen)]))
     for node in screen.query(", ".join(_PLACES)):
         _replace(node, BindingsMap(bindings(_PLACES[type(node).__name__], chosen)))
+    help_key = chosen.get("help", DEFAULT_HELP)
+    _replace(screen.app, BindingsMap([Binding(help_key, "help", show=False, id="command.help")] if help_key else []))
     screen.refresh_bindings()
 
 

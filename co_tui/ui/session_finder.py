@@ -1,7 +1,7 @@
 """What the session browser asks of the store; searches and previews run beside the screen, each on its own view."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from co_tui.events import Message
@@ -22,10 +22,13 @@ class Listed(NamedTuple):
     rows: list[SessionRow]
     matching: int
     of: int
+    last: Sequence[SessionRow] = ()
+    """The ones at the end, where not all before them are loaded."""
 
     @property
-    def is_whole(self) -> bool:
-        return len(self.rows) >= self.matching
+    def missing(self) -> int:
+        """How many are not loaded."""
+        return max(0, self.matching - len(self.rows) - len(self.last))
 
 
 class Found(NamedTuple):
@@ -61,13 +64,15 @@ class SessionFinder:
     def close(self) -> None:
         self._reading.close()
 
-    def listed(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE) -> Listed:
-        """At once: the indexes answer it."""
+    def listed(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
+        """At once: the indexes answer it. `limit` from the beginning, and `last` from the end."""
         reading = self._reading
         rows = reading.browse(typed, self.cwd, limit, in_trash=in_trash)
         of = reading.count(in_trash=in_trash)
         matching = reading.count(typed, in_trash=in_trash) if typed.strip() else of
-        return Listed(rows, matching, of)
+        last = min(last, matching - len(rows))
+        at_end = reading.browse(typed, self.cwd, last, in_trash=in_trash, from_end=True) if last > 0 else []
+        return Listed(rows, matching, of, at_end)
 
     async def found(self, typed: str, *, by_relevance: bool, in_trash: bool) -> Found:
         """Over all messages ever said, also those compacted away."""

@@ -17,6 +17,8 @@ class SessionLine(NamedTuple):
     row: SessionRow | None = None
     when: str = ""
     """When something was said in the session last: the clock where the heading tells the day."""
+    is_gap: bool = False
+    """A heading that stands for sessions that are not loaded yet."""
 
 
 def lines_of(rows: Iterable[SessionRow], cwd: str, today: date) -> Iterator[SessionLine]:

@@ -12,6 +12,7 @@ from co_tui.store.values import SaidText, SessionRow
 from co_tui.ui.formatting import counted, folder, money, tokens
 from co_tui.ui.session_finder import Previewed
 
+TITLE_CHARS = 120
 FACT_CHARS = 80
 SAID_CHARS = 500
 _WHO = {"user": "You", "assistant": "co-tui"}
@@ -26,7 +27,7 @@ class PreviewLook(NamedTuple):
 
 def preview_text(row: SessionRow, previewed: Previewed, look: PreviewLook, *, note: str = "") -> Text:
     """Title and figures; then where it holds what is searched for, how it began, and what was said last."""
-    text = Text.assemble((one_line(row.title, 300) or "(no prompt yet)", "bold"), "\n")
+    text = Text.assemble((one_line(row.title, TITLE_CHARS) or "(no prompt yet)", "bold"), "\n")
     for line in filter(None, (_place(row), _figures(row), note)):
         text.append(f"{line}\n", look.muted)
     for hit in previewed.hits:

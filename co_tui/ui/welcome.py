@@ -1,24 +1,39 @@
 """What an empty chat says: things to try that work in this folder, and the first keys."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from co_tui.ui.command_table import way_to
 
 USUAL_FILE: Final = "README.md"
 MOST_NAME_CHARS: Final = 14
 """Of a file that is named as an example: the lines fit the smallest terminal."""
 MOST_ENTRIES: Final = 200
 """Looked at before the first paint, however large the folder is."""
-FIRST_KEYS: Final = "F1 help  F2 sessions  F6 model  Ctrl+P everything"
+NO_CHOICE: Final[Mapping[str, str]] = {}
 
 
-def welcome(folder: Path, *, in_repository: bool) -> str:
+def welcome(folder: Path, chosen: Mapping[str, str] = NO_CHOICE, *, in_repository: bool) -> str:
+    """`chosen` are the keys that the user chose."""
     file = _example_file(folder)
     examples = ["Explain what a context window is"]
     examples += [f"{f'What does @{file} say?':<30}@ names a file"] if file else []
     examples += [f"{'!git status' if in_repository else '!ls':<30}! runs your command"]
-    lines = ["Ask anything; Enter sends. For example:", *(f"  {example}" for example in examples), "", FIRST_KEYS]
+    lines = [
+        "Ask anything; Enter sends. For example:",
+        *(f"  {example}" for example in examples),
+        "",
+        first_keys(chosen),
+    ]
     return "\n".join(lines)
+
+
+def first_keys(chosen: Mapping[str, str]) -> str:
+    ways = {name: way_to(name, chosen) for name in ("help", "sessions", "model")}
+    told = [way if way == f"/{name}" else f"{way} {name}" for name, way in ways.items()]
+    return "  ".join((*told, "Ctrl+P everything"))
 
 
 def _example_file(folder: Path) -> str:

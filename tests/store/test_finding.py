@@ -236,6 +236,9 @@ def test_short_words_are_found_and_scripts_without_spaces(log: Log, reading: Rea
     assert found("天") == found("天气") == found("公园") == found("天气 很好") == found("气很好") == ["c"]
     assert found("東京") == found("ワ") == found("😀") == found("ไทย") == found("ษา") == found("한국") == ["d"]
     assert found("天東") == found("oa") == found("q") == [] and found("goo") == ["b"]
+    log("e", said("std::move(it)"))
+    assert found(":") == found("::") == found("(") == found(": (") == ["e"] and found("#") == ["a"]
+    assert found(";") == found(": ;") == []
 
 
 def test_a_snippet_is_one_line_around_the_match_and_steers_nothing(log: Log, reading: Reading) -> None:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from textual.command import CommandPalette
+from textual import events
 
 from co_tui.actions import COMMANDS
 from co_tui.settings import load
 from co_tui.ui.app import CoTui
 from co_tui.ui.commands.registry import function_of
+from co_tui.ui.screens.palette import found_commands
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.timeline import Timeline
@@ -104,15 +105,23 @@ async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Prov
         assert app.screen is app.chat
 
 
-async def test_the_palette_has_the_same_commands(home: Path, provider: Provider) -> None:
+async def test_the_palette_has_the_same_commands_and_hears_what_is_typed_with_its_key(
+    home: Path, provider: Provider
+) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
-        await pilot.press("ctrl+p")
-        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
-        await type_text(pilot, "history")
-        await until(pilot, lambda: "turns and messages" in screen_text(app).lower())
+        for key in ("ctrl+p", *"histor"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: "How many turns and messages" in screen_text(app))
+        assert "/compact" not in screen_text(app) and not app.chat.prompt.text
         await pilot.press("enter")
-        await pilot.press("enter")
-        await until(pilot, lambda: "0 turns" in transcript_text(app))
+        await until(pilot, lambda: app.screen is app.chat and "0 turns" in transcript_text(app))
+
+
+def test_the_palette_puts_the_likeliest_command_first() -> None:
+    assert [command.name for command in found_commands("com")][:2] == ["compact", "commands"]
+    assert found_commands("/thm")[0].name == "theme"
+    assert found_commands("smaller conversation")[0].name == "compact"
+    assert len(found_commands("")) == len(COMMANDS) and not found_commands("qxq")
 
 
 async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Provider) -> None:
@@ -152,7 +161,8 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         await until(pilot, lambda: "co-tui · A better name" in screen_text(app))
         dark = app.current_theme.dark
         await type_text(pilot, "/theme \n")
-        await until(pilot, lambda: app.current_theme.dark != dark)
+        await until(pilot, lambda: app.current_theme.dark != dark and "light is in force" in transcript_text(app))
+        assert "the setting is theme = auto" in transcript_text(app) and "tokyo-night" in transcript_text(app)
         assert "─ Timeline" in screen_text(app)
         await pilot.press("f4")
         await until(pilot, lambda: "─ Timeline" not in screen_text(app))

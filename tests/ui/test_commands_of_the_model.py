@@ -104,7 +104,7 @@ async def test_what_is_always_allowed_is_listed_and_taken_back(home: Path, provi
         app.run_command("approvals", "")
         await until(pilot, lambda: "in this project  run_command  npm *" in screen_text(app))
         await pilot.press("d")
-        await until(pilot, lambda: "Nothing: every change" in screen_text(app))
+        await until(pilot, lambda: "Nothing is always allowed" in screen_text(app))
         await pilot.press("escape")
         app.send("go")
         await asked(app, pilot, "touch a")
@@ -119,7 +119,7 @@ async def test_what_is_always_allowed_is_listed_and_taken_back(home: Path, provi
         await pilot.press("d")
         await until(pilot, lambda: "every call of it" not in screen_text(app))
         await pilot.press("d")
-        await until(pilot, lambda: "Nothing: every change" in screen_text(app))
+        await until(pilot, lambda: "Nothing is always allowed" in screen_text(app))
         await pilot.press("escape")
         assert json.loads(kept.read_text()) == {str(folder): []}
         assert app.controller.state.allowed == ()

@@ -7,6 +7,7 @@ import pytest
 
 from co_tui.actions import COMMANDS, KEYS
 from co_tui.settings import SettingsError, check
+from co_tui.ui.welcome import first_keys
 from tests.support.here import Here
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
@@ -81,6 +82,32 @@ async def test_another_key_does_it_and_is_told_everywhere(home: Path, provider: 
         await until(pilot, lambda: transcript_text(app).count("0 turns") == 2)
         await type_text(pilot, "/config keys.history f5\n")
         await until(pilot, lambda: "f5 is that of compact" in transcript_text(app))
+
+
+def test_sentences_name_the_keys_that_are_in_force() -> None:
+    assert first_keys({}).endswith("F1 help  F2 sessions  F6 model  Ctrl+P everything")
+    chosen = {"help": "", "sessions": "alt+s", "model": "f12"}
+    assert first_keys(chosen).endswith("/help  Alt+S sessions  F12 model  Ctrl+P everything")
+
+
+async def test_help_goes_with_its_key_on_every_screen(home: Path, provider: Provider) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "config.toml").write_text('keys.help = "f12"\n')
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("f1", "f12")
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
+        await pilot.press("f12")
+        assert app.screen is app.chat
+        await type_text(pilot, "/settings keys\n")
+        await until(pilot, lambda: "compact=f12" in screen_text(app))
+        assert screen_text(app).endswith("f12 help")
+        await pilot.press("f1")
+        assert len(app.screen_stack) == 2
+        await type_text(pilot, "\n")
+        await pilot.press("ctrl+u", *"help=none", "enter")
+        await until(pilot, lambda: app.launch.settings.keys == {"help": ""})
+        await pilot.press("f1", "f12", "escape", "escape", "f1", "f12")
+        assert app.screen is app.chat
 
 
 async def test_help_opens_on_other_screens_with_their_keys(home: Path, provider: Provider) -> None:

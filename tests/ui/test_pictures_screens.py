@@ -35,15 +35,20 @@ class Noon(datetime):
         return cls(2026, 1, 3, 12, 0)
 
 
-@pytest.fixture(autouse=True)
-def always_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def minutes_apart() -> Callable[[], str]:
+    """A clock that goes on by a minute with each look."""
     minutes = count(540)
 
     def now() -> str:
         at = next(minutes)
         return f"2026-01-{1 + at // 600:02}T{at % 600 // 60 + 9:02}:{at % 60:02}:00"
 
-    monkeypatch.setattr(log, "now", now)
+    return now
+
+
+@pytest.fixture(autouse=True)
+def always_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "now", minutes_apart())
     monkeypatch.setattr(sessions, "datetime", Noon)
 
 

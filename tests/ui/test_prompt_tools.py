@@ -61,7 +61,7 @@ async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_a
     elsewhere.mkdir()
     async with running(launch_for(home, provider).but(cwd=elsewhere)) as (app, pilot):
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "none of this folder" in screen_text(app))
+        await until(pilot, lambda: "No prompt of this folder was sent yet" in screen_text(app))
         await pilot.press("ctrl+r")
         await until(pilot, lambda: "3 of all sessions" in screen_text(app))
         await pilot.press("escape")

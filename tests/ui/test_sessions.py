@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.events import Key
 from textual.widgets import Input
 
 from co_tui.events import Message, SessionStart
 from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.values import SessionRow
 from co_tui.ui.launch import Launch
+from co_tui.ui.screens.session_actions import deletion_question
+from co_tui.ui.session_finder import SessionFinder
 from co_tui.ui.session_lines import day_name
 from co_tui.ui.widgets.session_list import SessionList
 from tests.support.provider import Provider
@@ -269,3 +273,52 @@ async def test_a_long_session_shows_its_end_first_and_the_rest_as_one_scrolls(ho
 )
 def test_days_are_named_as_people_name_them(day: date, name: str) -> None:
     assert day_name(day, date(2026, 11, 15)) == name
+
+
+async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    store(launch, ("s-1", "fix flaky login", ""), ("s-2", "payment webhooks", ""))
+    async with running(launch) as (app, pilot):
+        for key in ("f2", *"login", "enter"):
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: app.controller.session is not None and app.controller.session.id == "s-1")
+
+
+def test_deleting_tells_of_a_pin_and_of_the_way_back() -> None:
+    row = SessionRow._make("" for _ in SessionRow._fields)._replace(title="Plans", messages=1)
+    assert deletion_question(row).startswith("Put “Plans” into the trash? ctrl+t")
+    assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))
+    assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message for good?"
+
+
+def test_the_end_of_a_long_list_is_there_without_all_before_it(home: Path) -> None:
+    launch = launch_for(home)
+    with store_in(home) as kept:
+        for n in range(300):
+            kept.writing().append(f"s-{n:03}", [SessionStart(model="m", cwd="/a" if n % 2 else "/b")]).result()
+    finder = SessionFinder(launch.store, "/a")
+    whole = finder.listed("", in_trash=False, limit=300)
+    part = finder.listed("", in_trash=False, limit=100, last=50)
+    assert (part.rows, part.last, part.missing) == (whole.rows[:100], whole.rows[-50:], 150)
+    part = finder.listed("", in_trash=False, limit=100, last=400)
+    assert [*part.rows, *part.last] == whole.rows and part.missing == whole.missing == 0
+    finder.close()
+
+
+async def test_from_the_end_of_a_long_list_one_walks_back_through_all_of_it(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    with store_in(home) as kept:
+        for n in range(420):
+            kept.writing().append(f"s-{n:03}", [SessionStart(model="m", cwd=str(launch.cwd))]).result()
+    async with running(launch) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 420" in screen_text(app))
+        sessions = app.screen.query_one(SessionList)
+        await pilot.press("ctrl+end")
+        await until(pilot, lambda: sessions.row is not None and sessions.row.id == "s-000")
+        for n in range(1, 420, 19):
+            sessions.move(-19)
+            await pilot.pause()
+            assert sessions.row is not None and sessions.row.id == f"s-{min(n + 18, 419):03}"
+        await pilot.press("ctrl+end")
+        await until(pilot, lambda: sessions.row is not None and sessions.row.id == "s-000")

@@ -51,6 +51,9 @@ async def test_settings_are_found_changed_in_place_and_taken_back(home: Path, pr
         assert app.launch.settings.max_retries == 7 and "config.toml" in screen_text(app)
         await pilot.press("backspace")
         await until(pilot, lambda: app.launch.settings.max_retries == 4 and "no longer set" in said(app))
+        for key in ("enter", "backspace", "9", "enter"):  # in one burst, too
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: app.launch.settings.max_retries == 9)
         await pilot.press("escape")
 
         await pilot.press("slash")
@@ -69,14 +72,16 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
     async with running(launch_for(home, provider), size=(60, 16)) as (app, pilot):
         await type_text(pilot, "/settings\n")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and "answering" in screen_text(app))
-        await pilot.press("left", "down", "down", "down", "right", "down", "enter")
+        for key in ("left", "left", "down", "enter"):  # in one burst
+            app.post_message(Key(key, None))
         await until(pilot, lambda: app.launch.settings.reduced_motion == "on")
+        assert "Whether spinners" in screen_text(app)
         assert app.has_class("-still") and isinstance(app.focused, OptionList)
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen" and "Filter" in screen_text(app))
         await pilot.press("escape")
-        await pilot.press("left", "up", "up", "right")
-        await until(pilot, lambda: "policy" in screen_text(app))
+        await pilot.press("right", "right", "right")
+        await until(pilot, lambda: "policy" in screen_text(app) and "context  ← 2 of 5" in screen_text(app))
         assert "(unused)" in screen_text(app) or "balanced" in screen_text(app)
         await pilot.press("escape")
         await type_text(pilot, "/settings silent\n")

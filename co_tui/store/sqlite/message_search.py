@@ -18,6 +18,8 @@ MOST_GRAMS = 64
 """More of them would find the same; each text that is found is looked at anyway."""
 MOST_COMPARED_CHARS = 1_000
 """Of a word; SQLite refuses longer patterns at some point."""
+MOST_LOOKED_THROUGH = 20_000
+"""Texts, for what no index knows."""
 EVERYTHING = 1 << 31
 _SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
 
@@ -67,11 +69,12 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Texts that the index finds for the words, newest first, each read when it is asked for.
 
-    Sessions that are in `but_in` at that moment are passed by.
+    Sessions that are in `but_in` at that moment are passed by. Of signs alone no index knows: the newest texts are
+    looked through.
     """
-    index, query = _query(words)
-    if not query:
+    if not words:
         return
+    index, query = _query(words)
     values: dict[str, Any] = {"query": query, "first": 0, "last": before - 1 if before is not None else ALL_SEQS}
     if session_id:
         first, last = connection.execute(
@@ -84,16 +87,26 @@ def candidates(
         told = of_session == session_id if session_id else (of_session in trashed) == in_trash
         return told and of_session not in but_in
 
-    likes = {f"like{n}": f"%{_escaped(word[:MOST_COMPARED_CHARS])}%" for n, word in enumerate(words.long)}
+    looked_for = words.long if query else words.words
+    likes = {f"like{n}": f"%{_escaped(word[:MOST_COMPARED_CHARS])}%" for n, word in enumerate(looked_for)}
+    place, source = "i.rowid", f"{index} i CROSS JOIN message_texts m ON m.id = i.rowid WHERE {index} MATCH :query AND"
+    if not query:
+        place, source = "m.id", "message_texts m WHERE"
+        values["first"] = max(values["first"], _newest(connection, values["last"]) - MOST_LOOKED_THROUGH)
     with session_filter(wanted) as number:
         found = connection.execute(
-            f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {index} i CROSS JOIN message_texts m"
-            f" ON m.id = i.rowid WHERE {index} MATCH :query AND i.rowid BETWEEN :first AND :last"
+            f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {source}"
+            f" {place} BETWEEN :first AND :last"
             f" AND m.role IN ({_SAID}) AND passes(:number, m.session_id) {_looked_at(list(likes))}"
-            " ORDER BY i.rowid DESC",
+            f" ORDER BY {place} DESC",
             {**values, **likes, "number": number},
         )
         yield from map(Candidate._make, found)
+
+
+def _newest(connection: sqlite3.Connection, upto: int) -> int:
+    """The place of the newest text that is not above a place."""
+    return int(connection.execute("SELECT max(id) FROM message_texts WHERE id <= ?", (upto,)).fetchone()[0] or 0)
 
 
 def _looked_at(likes: list[str]) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -70,9 +71,12 @@ class Reader:
 
         return sessions_with(there, search, limit, cwd, in_trash=in_trash)
 
-    def browse(self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False) -> list[SessionRow]:
+    def browse(
+        self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
+    ) -> list[SessionRow]:
         """Sessions whose title or folder holds the words; pinned ones, then those of this folder, then all others."""
-        return self._asked(lambda there: session_list.browse(there, typed, cwd, limit, in_trash=in_trash), [])
+        ask = partial(session_list.browse, in_trash=in_trash, from_end=from_end)
+        return self._asked(lambda there: ask(there, typed, cwd, limit), [])
 
     def count(self, typed: str = "", *, in_trash: bool = False) -> int:
         return self._asked(lambda there: session_list.count(there, typed, in_trash=in_trash), 0)

@@ -11,25 +11,29 @@ NO_LIMIT = -1
 _NOT_IN_TRASH, _IN_TRASH = "s.trashed = ''", "s.trashed <> ''"
 
 
+_GROUPS = (("s.pinned = 1", 0), ("s.pinned = 0 AND s.cwd = ?", 1), ("s.pinned = 0 AND s.cwd IS NOT ?", 1))
+"""In the order in which they are told, each with how often it names the folder."""
+
+
 def row_of(values: Sequence[object]) -> SessionRow:
     row = SessionRow._make(values)
     return row._replace(pinned=bool(row.pinned))
 
 
-def browse(connection: sqlite3.Connection, typed: str, cwd: str, limit: int, *, in_trash: bool) -> list[SessionRow]:
-    """Pinned sessions first, then those of the folder, then all others, each newest first."""
-    words = filter_words(typed)
+def browse(
+    connection: sqlite3.Connection, typed: str, cwd: str, limit: int, *, in_trash: bool, from_end: bool = False
+) -> list[SessionRow]:
+    """Pinned sessions first, then those of the folder, then all others, each newest first; or the last of them."""
+    words, direction, way = filter_words(typed), "ASC" if from_end else "DESC", -1 if from_end else 1
     if in_trash:
-        return _listed(connection, [_IN_TRASH], [], words, limit, order="s.trashed DESC")
+        return _listed(connection, [_IN_TRASH], [], words, limit, order=f"s.trashed {direction}")[::way]
     rows: list[SessionRow] = []
-    for condition, values in (
-        ("s.pinned = 1", []),
-        ("s.pinned = 0 AND s.cwd = ?", [cwd]),
-        ("s.pinned = 0 AND s.cwd IS NOT ?", [cwd]),
-    ):
+    for condition, values in _GROUPS[::way]:
         if len(rows) < limit:
-            rows += _listed(connection, [_NOT_IN_TRASH, condition], values, words, limit - len(rows))
-    return rows
+            of_folder = [cwd for _ in range(values)]
+            conditions, order = [_NOT_IN_TRASH, condition], f"s.updated {direction}"
+            rows += _listed(connection, conditions, of_folder, words, limit - len(rows), order=order)
+    return rows[::way]
 
 
 def count(connection: sqlite3.Connection, typed: str, *, in_trash: bool) -> int:

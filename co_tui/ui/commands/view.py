@@ -1,5 +1,6 @@
 """Commands that change what is seen, or end it."""
 
+from co_tui.settings import rules
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
 
@@ -34,13 +35,20 @@ async def find(host: CommandHost, text: str) -> None:
 
 @command("theme")
 async def theme(host: CommandHost, name: str) -> None:
-    """A name is written as a setting; without one it is for this time only."""
+    """A name is written as a setting; without one it is for this time only, and all that there are are told."""
     if name:
         from co_tui.ui.commands.settings import config
 
         await config(host, f"theme {name}")
-    else:
-        host.appearance.use("light" if host.is_dark else "dark")
+        return
+    now = "light" if host.is_dark else "dark"
+    host.appearance.use(now)
+    setting, names = host.settings.launch.settings.theme, rules()["theme"].choices
+    host.say(
+        f"{now} is in force until you leave; the setting is theme = {setting}.\n"
+        "/settings theme shows each of them while you choose; /theme NAME chooses one for good:\n"
+        f"{', '.join(names)}."
+    )
 
 
 @command("quit")

@@ -11,13 +11,15 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
-from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
     from co_tui.session.standing_approvals import StandingApproval
 
 LINE_CHARS = 200
+KEYS = (("d", "ask about it again"), ("esc", "back"))
+NOTHING = "Nothing is always allowed: every change, and every command that may change something, is asked about."
 
 
 class ApprovalsScreen(Dialog[None]):
@@ -41,7 +43,7 @@ class ApprovalsScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = "Always allowed"
             yield OptionList(classes="-filling")
-            yield KeyHints(("d", "ask about it again"), ("esc", "back"))
+            yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
         self._fill(0)
@@ -50,12 +52,9 @@ class ApprovalsScreen(Dialog[None]):
     def _fill(self, highlighted: int) -> None:
         self._shown = self._approvals()
         options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options([_option(each) for each in self._shown])
-        if self._shown:
-            options.highlighted = min(highlighted, len(self._shown) - 1)
-        else:
-            options.add_option(Option("Nothing: every change, and every such command, is asked about."))
+        show_rows(options, [_option(each) for each in self._shown], NOTHING)
+        options.highlighted = min(highlighted, len(self._shown) - 1) if self._shown else None
+        self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
 
     async def action_revoke(self) -> None:
         at = self.query_one(OptionList).highlighted

@@ -11,7 +11,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
-from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
@@ -19,41 +19,49 @@ if TYPE_CHECKING:
 
 LINE_CHARS = 200
 LOOK_EVERY_S = 0.5
+KEYS = (("↑ ↓", "choose"), ("x", "end it"), ("esc", "back"))
+NOTHING = "No command runs in the background. The model starts one when it need not wait for what it says."
+MOST_LISTED = 6
+"""Rows; what they say needs the rest."""
 
 
 class BackgroundCommandsScreen(Dialog[None]):
     """As they are now, again and again."""
 
-    DEFAULT_CSS = "BackgroundCommandsScreen OptionList { text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Back"), Binding("x", "end", "End it")]
 
     def __init__(self, commands: "RunningCommands") -> None:
-        super().__init__(tall=True)
+        super().__init__(wide=True)
         self._commands = commands
         self._shown: Sequence[BackgroundCommand] = ()
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Background commands"
-            yield OptionList()
-            with VerticalScroll(can_focus=False):
+            yield OptionList(classes="-filling")
+            with VerticalScroll(can_focus=False, id="output") as output:
+                output.border_title = " what it says "
                 yield Static(markup=False)
-            yield KeyHints(("up, down", "choose"), ("x", "end it"), ("esc", "back"))
+            yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
         self._look()
         self.query_one(OptionList).focus()
         self.set_interval(LOOK_EVERY_S, self._look)
 
+    def on_resize(self) -> None:
+        listed = min(MOST_LISTED, max(1, self.rows_for_content // 3))
+        self.query_one(OptionList).styles.max_height = listed
+        self.query_one(VerticalScroll).styles.max_height = self.rows_for_content - listed
+
     def _look(self) -> None:
         options = self.query_one(OptionList)
         highlighted = options.highlighted or 0
         self._shown = self._commands.background()
-        if not self._shown:
-            options.set_options([Option("None was started in this session.", disabled=True)])
-            return
-        options.set_options([Option(_line(each)) for each in self._shown])
-        options.highlighted = min(highlighted, len(self._shown) - 1)
+        show_rows(options, [Option(_line(each)) for each in self._shown], NOTHING)
+        options.highlighted = min(highlighted, len(self._shown) - 1) if self._shown else None
+        self.query_one(VerticalScroll).display = bool(self._shown)
+        self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
         self._show_output()
 
     def on_option_list_option_highlighted(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import ClassVar, Protocol
 
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,11 +14,12 @@ from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
 from co_tui.store.board_text import Board, BoardEntry
-from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.screens.question import AskScreen
 from co_tui.ui.widgets.key_hints import KeyHints
 
 KEYS = (("a", "add"), ("e", "edit"), ("d", "delete"), ("u", "undo"), ("esc", "back"))
+EMPTY_KEYS = (("a", "add"), ("u", "undo"), ("esc", "back"))
 EMPTY = (
     "Nothing yet. `/subconscious run` lets the model note here what is worth knowing in later sessions; "
     "a adds a note of your own."
@@ -45,7 +47,6 @@ class BoardEditor(Protocol):
 class BoardScreen(Dialog[None]):
     """Every change is written at once, and can be taken back."""
 
-    DEFAULT_CSS = "BoardScreen OptionList.-filling { text-wrap: wrap; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
         Binding("a", "add", "Add"),
@@ -55,13 +56,13 @@ class BoardScreen(Dialog[None]):
     ]
 
     def __init__(self, editor: BoardEditor, board: Board) -> None:
-        super().__init__(tall=True)
+        super().__init__(wide=True)
         self._editor, self._board = editor, board
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Text(f"Context board · {one_line(self._editor.place, 80)}")
-            yield OptionList(classes="-filling")
+            yield OptionList(classes="-filling -wrapping")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
@@ -71,11 +72,9 @@ class BoardScreen(Dialog[None]):
     def _fill(self, at: int = 0) -> None:
         options, entries = self.query_one(OptionList), self._board.entries
         new = {entry.id for entry in self._board.latest.added}
-        options.set_options([Option(_row(entry, new=entry.id in new)) for entry in entries])
-        if entries:
-            options.highlighted = min(at, len(entries) - 1)
-        else:
-            options.add_option(Option(Text(EMPTY, "dim"), disabled=True))
+        show_rows(options, [Option(_row(entry, new=entry.id in new)) for entry in entries], EMPTY)
+        options.highlighted = min(at, len(entries) - 1) if entries else None
+        self.query_one(KeyHints).show(*(KEYS if entries else EMPTY_KEYS))
 
     @property
     def _chosen(self) -> BoardEntry | None:
@@ -116,10 +115,14 @@ class BoardScreen(Dialog[None]):
         self.answer(None)
 
 
-def _row(entry: BoardEntry, *, new: bool) -> Text:
-    row = Text("+ " if new else "· ", "bold" if new else "dim").append(inert(entry.text), "not dim not bold")
+def _row(entry: BoardEntry, *, new: bool) -> Table:
+    """The note, whole; its lines stand below each other."""
+    row = Table.grid(padding=(0, 1))
+    row.add_row(Text("+", "bold") if new else Text("·", "dim"), Text(inert(entry.text)))
     origin = " · ".join(filter(None, (_day(entry.added), _session(entry.session_id), "new" if new else "")))
-    return row.append(f"\n  {origin}", "dim not bold") if origin else row
+    if origin:
+        row.add_row("", Text(origin, "dim"))
+    return row
 
 
 def _session(session_id: str) -> str:

@@ -126,7 +126,9 @@ class ChatScreen(ChatRequests):
 
     def _welcomed(self) -> Block:
         cwd = self._launch.cwd
-        return self.feed.note(welcome(cwd, in_repository=bool(repository_of(cwd)[0])), "welcome")
+        return self.feed.note(
+            welcome(cwd, self._launch.settings.keys, in_repository=bool(repository_of(cwd)[0])), "welcome"
+        )
 
     def show_replayed(self, state: SessionState) -> None:
         """The same session, known better."""
@@ -198,9 +200,8 @@ class ChatScreen(ChatRequests):
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
-        facts = TitleFacts(
-            state.title, self._model, policy, branch, effort, sandboxed, asked, private, self._embedded_is_missing
-        )
+        missing, way = self._embedded_is_missing, command_table.way_to("model", self._launch.settings.keys)
+        facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way)
         self.query_one(TitleLine).show(facts)
 
     def show_embedded_missing(self, missing: bool) -> None:

@@ -12,12 +12,13 @@ from textual.widgets import Input, OptionList, Static, TabbedContent, TabPane
 from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.signs import COMPACTED_SIGN
 from co_tui.session.state.session_state import Entry, SessionState
-from co_tui.ui.screens.compaction_parts import kept_rows, receipt, summary_as_sent
+from co_tui.ui.screens.compaction_parts import figures, kept_rows, receipt, summary_as_sent
 from co_tui.ui.screens.detail import TextScreen
-from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.screens.messages import option, row_of, text_of_all
 from co_tui.ui.themes import palette_of
 from co_tui.ui.widgets.block import clock
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.inert_markdown import InertMarkdown
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.look import Look
@@ -35,7 +36,8 @@ KEYS = (
 WIDTH = 100
 MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
 """Beside and around what a tab shows: border, tabs, keys and the space between them."""
-SEARCH_ROWS, LEAST_ROWS = 3, 11
+SEARCH_ROWS = 3
+NO_MATCH = "No message that was replaced has these words."
 
 
 class DetailWish(NamedTuple):
@@ -67,6 +69,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
         self._replaced = [row_of(entry) for entry in self._entries]
         self._shown = self._replaced
         self._kept = kept_rows(event, state)
+        self._receipt = figures(self._fact)
         self._stands = any(rewrite.seq == event.seq for rewrite in state.rewrites)
 
     def compose(self) -> ComposeResult:
@@ -79,12 +82,12 @@ class CompactionScreen(Dialog[DetailWish | None]):
                 with TabPane("Summary", id="summary"), VerticalScroll():
                     yield InertMarkdown(summary, Look(palette_of(self.app.current_theme)))
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
-                    yield Input(placeholder="Search in what was replaced")
+                    yield Field(placeholder="Search in what was replaced")
                     yield OptionList(*map(option, self._shown), id="replaced-list", classes="-filling")
                 with TabPane(f"Kept {len(self._kept)}", id="kept"):
                     yield OptionList(*map(option, self._kept), id="kept-list", classes="-filling")
                 with TabPane("Cost", id="cost"), VerticalScroll():
-                    yield Static(receipt(fact))
+                    yield Static(receipt(self._receipt))
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
@@ -95,7 +98,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
         """As high as the fullest tab needs, so that it does not jump from tab to tab."""
         width = min(WIDTH, int(self.size.width * 0.95)) - MARGIN_COLUMNS
         summary = self.query_one(InertMarkdown).get_content_height(self.size, self.size, width)
-        rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), LEAST_ROWS)
+        rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), len(self._receipt))
         self.query_one("CompactionScreen > Vertical").styles.height = min(
             rows + MARGIN_ROWS, int(self.size.height * 0.9)
         )
@@ -122,8 +125,8 @@ class CompactionScreen(Dialog[DetailWish | None]):
         pairs = zip(self._replaced, self._entries, strict=True)
         self._shown = [row for row, entry in pairs if all(word in _whole(entry).lower() for word in words)]
         found = self.query_one("#replaced-list", OptionList)
-        found.clear_options()
-        found.add_options(list(map(option, self._shown)))
+        show_rows(found, list(map(option, self._shown)), NO_MATCH)
+        found.highlighted = 0 if self._shown else None
 
     @on(Input.Submitted)
     def _searched(self) -> None:
@@ -141,7 +144,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     def action_pin(self) -> None:
         highlighted = self.query_one("#replaced-list", OptionList).highlighted
-        if self._tab != "replaced" or highlighted is None:
+        if self._tab != "replaced" or highlighted is None or not self._shown:
             self.notify("Choose a message under Replaced first (2).", timeout=3)
             return
         self.answer(DetailWish("pin", self._event.seq or 0, self._shown[highlighted].ref))

@@ -1,5 +1,7 @@
 """What an opened compaction tells beside its summary: what was kept and why, and what it cost."""
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 
@@ -48,15 +50,17 @@ def _why(entry: Entry, state: SessionState) -> str:
     return "recent ·"
 
 
-def receipt(fact: CompactionComplete) -> Table:
-    """What it took and what it saves."""
+def receipt(rows: Sequence[tuple[str, str]]) -> Table:
+    """Names and values, in columns."""
     table = Table.grid(padding=(0, 2))
-    for name, value in _figures(fact):
+    for name, value in rows:
         table.add_row(Text(name, "bold"), Text(inert(value), overflow="fold"))
     return table
 
 
-def _figures(fact: CompactionComplete) -> list[tuple[str, str]]:
+def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
+    """What it took and what it saves."""
+    waited = f"of which {fact.waited_ms / 1000:.1f} s were waited for" if fact.waited_ms else "for which nobody waited"
     by = "the offline summariser" if fact.summarised_by == OFFLINE else fact.summarised_by
     rows = [
         (
@@ -66,7 +70,7 @@ def _figures(fact: CompactionComplete) -> list[tuple[str, str]]:
         ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
         ("why", words_for(fact.trigger) or "the window was filling up"),
         ("summarised by", by or "nobody: texts only"),
-        ("time", f"{fact.duration_ms / 1000:.1f} s, of which {fact.waited_ms / 1000:.1f} s were waited for"),
+        ("time", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]
     if fact.usage:
         read, written, requests = (fact.usage.get(key, 0) for key in ("input_tokens", "output_tokens", "requests"))

@@ -8,12 +8,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
+from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
     ]
 
     def __init__(self, store: "Store", cwd: str) -> None:
-        super().__init__(tall=True)
+        super().__init__()
         self._store, self._cwd = store, cwd
         self._here = True
         self._shown: list[str] = []
@@ -44,10 +46,9 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Earlier prompts"
-            yield Input(placeholder="Type to search")
+            yield Field(placeholder="Type to search")
             yield OptionList(classes="-filling")
-            yield Static(id="told", classes="keys", markup=False)
-            yield KeyHints(("enter", "take"), ("ctrl+r", "this folder or all"), ("esc", "back"))
+            yield KeyHints(("enter", "take"), ("^r", "this folder or all"), ("esc", "back"))
 
     def on_mount(self) -> None:
         self._look()
@@ -72,7 +73,7 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
         try:
             found = await asyncio.to_thread(self._found, text, cwd)
         except StoreError as error:
-            self.query_one("#told", Static).update(Text(one_line(str(error), 200)))
+            self.notify(str(error), severity="error", markup=False)
             return
         if asked == self._asked:
             self._show(found)
@@ -84,12 +85,20 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
     def _show(self, found: list[str]) -> None:
         self._shown = found
         options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options(Option(Text(one_line(each, LINE_CHARS), no_wrap=True)) for each in found)
+        rows = [Option(Text(one_line(each, LINE_CHARS), no_wrap=True)) for each in found]
+        show_rows(options, rows, self._told_nothing)
         options.highlighted = 0 if found else None
-        where = "of this folder" if self._here else "of all sessions"
-        count = f"the newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else f"{len(found)}" if found else "none"
-        self.query_one("#told", Static).update(f"{count} {where}, newest first")
+        count = f"the newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else f"{len(found)}"
+        self.query_one(Vertical).border_subtitle = f"{count} {self._where}, newest first" if found else self._where
+
+    @property
+    def _where(self) -> str:
+        return "of this folder" if self._here else "of all sessions"
+
+    @property
+    def _told_nothing(self) -> str:
+        words = "has these words" if self.query_one(Input).value.strip() else "was sent yet"
+        return f"No prompt {self._where} {words}." + (" ^r looks in all sessions." if self._here else "")
 
     @on(Input.Submitted)
     def _submitted(self) -> None:

@@ -2,8 +2,9 @@
 
 from typing import ClassVar, Generic, TypeVar
 
+from textual import on
 from textual.binding import Binding, BindingType
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 
 from co_tui.ui.screens.dialog import Dialog
 
@@ -16,7 +17,19 @@ class FilteringDialog(Dialog[T], Generic[T]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "move(1)", show=False, priority=True),
         Binding("up", "move(-1)", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False, priority=True),
     ]
+
+    def __init__(self) -> None:
+        super().__init__(wide=True)
+        self.add_class("-typing")
+
+    @on(Input.Changed)
+    def _keep_height(self) -> None:
+        """The box does not jump while one types."""
+        options = self.query_one(OptionList)
+        options.styles.min_height = options.size.height
 
     def action_move(self, step: int) -> None:
         options = self.query_one(OptionList)
@@ -24,3 +37,8 @@ class FilteringDialog(Dialog[T], Generic[T]):
             options.action_cursor_down()
         else:
             options.action_cursor_up()
+
+    def action_page(self, direction: int) -> None:
+        options = self.query_one(OptionList)
+        turn = options.action_page_down if direction > 0 else options.action_page_up
+        turn()  # type: ignore[no-untyped-call] # the library's has no types

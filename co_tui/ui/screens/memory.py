@@ -15,18 +15,22 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.store.memory_text import MemoryEntry
 from co_tui.ui.screens.detail import TextScreen
+from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
 MOST_SHOWN = 300
 GIST_CHARS = 200
 GIST_LINES = 6
 MARK = "reverse"
+NO_MATCH = "No entry holds all of these words."
+NOTHING_YET = "Nothing yet: what leaves the context when it is compacted or trimmed is noted here, by day."
 KEYS = (
     ("enter", "open"),
-    ("ctrl+o", "its session"),
-    ("ctrl+d", "delete"),
-    ("ctrl+z", "bring back"),
+    ("^o", "its session"),
+    ("^d", "delete"),
+    ("^z", "bring back"),
     ("esc", "back"),
 )
 
@@ -37,17 +41,15 @@ Change = Callable[[MemoryEntry], Awaitable[str]]
 class MemoryScreen(FilteringDialog[str]):
     """Lists the entries that hold all words of the filter, newest first. Gives the id of a session to open."""
 
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back", priority=True),
-        Binding("enter", "open", "Open", priority=True),
         Binding("ctrl+o", "resume", "Its session", priority=True),
         Binding("ctrl+d", "delete", "Delete", priority=True),
         Binding("ctrl+z", "restore", "Bring back", priority=True),
     ]
 
     def __init__(self, entries: Sequence[MemoryEntry], words: str, *, delete: Change, restore: Change) -> None:
-        super().__init__(tall=True)
+        super().__init__()
         self._entries = [(entry, _searched(entry)) for entry in entries]
         self._words = words
         self._delete, self._restore = delete, restore
@@ -58,7 +60,7 @@ class MemoryScreen(FilteringDialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Memory"
-            yield Input(self._words, placeholder="Type words to look for")
+            yield Field(self._words, placeholder="Type words to look for")
             yield OptionList(classes="-filling")
             yield KeyHints(*KEYS)
 
@@ -74,9 +76,10 @@ class MemoryScreen(FilteringDialog[str]):
         shown = found[:MOST_SHOWN]
         self._shown = {str(row): entry for row, entry in enumerate(shown)}
         options = self.query_one(OptionList)
-        options.set_options(_options(shown, words) or [Option(_nothing(bool(self._entries)), disabled=True)])
+        show_rows(options, _options(shown, words), NO_MATCH if self._entries else NOTHING_YET)
         first = next((n for n in range(options.option_count) if options.get_option_at_index(n).id), None)
         options.highlighted = min(at, options.option_count - 1) if at is not None and shown else first
+        self.query_one(KeyHints).show(*(KEYS if self._entries or self._deleted else KEYS[-1:]))
 
     @property
     def _chosen(self) -> MemoryEntry | None:
@@ -85,7 +88,8 @@ class MemoryScreen(FilteringDialog[str]):
         return None if at is None else self._shown.get(options.get_option_at_index(at).id or "")
 
     @on(OptionList.OptionSelected)
-    def action_open(self) -> None:
+    @on(Input.Submitted)
+    def _open(self) -> None:
         if (entry := self._chosen) is not None:
             words = self.query_one(Input).value.lower().split()
             title = f"{entry.day} {entry.time} · {one_line(entry.heading, 60)}"
@@ -135,13 +139,6 @@ def _searched(entry: MemoryEntry) -> str:
     return f"{entry.day} {entry.heading}\n{entry.text}".lower()
 
 
-def _nothing(has_entries: bool) -> Text:
-    told = "No entry holds all of these words." if has_entries else (
-        "Nothing yet: what leaves the context when it is compacted or trimmed is noted here, by day."
-    )  # fmt: skip
-    return Text(told, style="dim")
-
-
 def _count(found: int, all_: int) -> str:
     return f"{found:,} of {all_:,}"
 
@@ -152,7 +149,7 @@ def _options(entries: Sequence[MemoryEntry], words: Sequence[str]) -> list[Optio
     for number, entry in enumerate(entries):
         if entry.day != day:
             day = entry.day
-            options.append(Option(Text(day, style="dim"), disabled=True))
+            options.append(Option(Text(day, style="bold"), disabled=True))
         # Not the entry's own id: a section that was copied by hand has the same.
         options.append(Option(_row(entry, words), id=str(number)))
     return options

@@ -15,7 +15,9 @@ from co_tui.events import Json, Ref
 from co_tui.events.messages import STANDS_FOR, pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry
+from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
 LINE_CHARS = 200
@@ -80,14 +82,14 @@ class ChooseMessageScreen(FilteringDialog[Ref | None]):
     ]
 
     def __init__(self, title: str, rows: Sequence[Row], verb: str) -> None:
-        super().__init__(tall=True)
+        super().__init__()
         self._title, self._rows, self._verb = title, list(rows), verb
         self._shown: list[Row] = []
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield Input(placeholder="Filter")
+            yield Field(placeholder="Filter")
             yield OptionList(classes="-filling")
             yield KeyHints(("enter", self._verb), ("esc", "back"))
 
@@ -102,8 +104,7 @@ class ChooseMessageScreen(FilteringDialog[Ref | None]):
         words = wanted.lower().split()
         self._shown = [row for row in self._rows if all(word in row.text.lower() for word in words)]
         options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options([option(row) for row in self._shown])
+        show_rows(options, [option(row) for row in self._shown], "No message has these words.")
         options.highlighted = len(self._shown) - 1 if self._shown else None  # the newest is the likeliest
 
     @on(Input.Submitted)
@@ -115,7 +116,7 @@ class ChooseMessageScreen(FilteringDialog[Ref | None]):
         self._choose(event.option_index)
 
     def _choose(self, index: int | None) -> None:
-        if index is not None:
+        if index is not None and index < len(self._shown):
             self.answer(self._shown[index].ref)
 
     def action_cancel(self) -> None:

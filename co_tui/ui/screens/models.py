@@ -17,7 +17,9 @@ from co_tui.inert import one_line
 from co_tui.record import Record
 from co_tui.ui.formatting import tokens
 from co_tui.ui.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
+from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_SHOWN: Final = 100
 KEYS: Final = (("enter", "choose"), ("esc", "back"), ("●", "ready"), ("○", "needs a key"))
+NO_MATCH: Final = "No model that is known has these words; any PROVIDER:NAME can be written whole."
 NARROW: Final = 50
 """Below so many columns prices are left out."""
 
@@ -47,10 +50,9 @@ class ModelScreen(FilteringDialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Back"),
     ]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
 
     def __init__(self, known: ModelsKnown) -> None:
-        super().__init__(tall=True)
+        super().__init__()
         self._known = known
         self._models = ModelList(known.environ, known.present, known.recent)
 
@@ -58,7 +60,7 @@ class ModelScreen(FilteringDialog[str]):
         with Vertical() as box:
             box.border_title = "Model"
             box.border_subtitle = "window · $ per million tokens in/out"
-            yield Input(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
+            yield Field(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
             yield OptionList(classes="-filling")
             yield KeyHints(*KEYS)
 
@@ -68,6 +70,7 @@ class ModelScreen(FilteringDialog[str]):
         self._look_around()
 
     def on_resize(self) -> None:
+        super().on_resize()
         self.call_after_refresh(self._fill)
 
     @work
@@ -112,8 +115,7 @@ class ModelScreen(FilteringDialog[str]):
         rows = self._rows(self._models.matching(wanted))
         if is_model_string(wanted) and not any(row.id == wanted for row in rows):
             rows += [_heading("as typed"), self._row(ModelEntry(model=wanted))]
-        options.clear_options()
-        options.add_options(rows)
+        show_rows(options, rows, NO_MATCH)
         choosable = [row.id for row in rows if row.id is not None]
         if choosable:
             chosen = next((id for id in (before, wanted) if id in choosable), choosable[0])
@@ -160,7 +162,7 @@ def _nearby() -> "ModuleType":
 
 
 def _heading(words: str) -> Option:
-    return Option(Text(words, "italic"), disabled=True)  # disabled ones are dimmed
+    return Option(Text(words, "bold"), disabled=True)  # disabled ones are dimmed
 
 
 def _label(entry: ModelEntry) -> str:

@@ -10,6 +10,7 @@ from textual.widgets import Input, Static
 
 from co_tui.inert import one_line
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
 
@@ -46,7 +47,7 @@ class AskScreen(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield Input(one_line(self._present, 200))
+            yield Field(one_line(self._present, 200))
             yield KeyHints(("enter", "accept"), ("esc", "back"))
 
     @on(Input.Submitted)

@@ -10,7 +10,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
-from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 LINE_CHARS = 200
 KEYS = (
-    ("enter, e", "edit"),
+    ("enter", "edit"),
     ("d", "drop"),
-    ("shift+up, k", "earlier"),
-    ("shift+down, j", "later"),
+    ("k", "earlier"),
+    ("j", "later"),
     ("esc", "back"),
 )
+NOTHING = "Nothing waits. What you send while a turn runs stands here until that has ended."
 
 
 class QueueScreen(Dialog[int | None]):
@@ -62,12 +63,9 @@ class QueueScreen(Dialog[int | None]):
     def _fill(self, highlighted: int) -> None:
         self._shown = self._session.waiting
         options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options([_option(n, prompt) for n, prompt in enumerate(self._shown, 1)])
-        if self._shown:
-            options.highlighted = min(highlighted, len(self._shown) - 1)
-        else:
-            options.add_option(Option("Nothing waits.", disabled=True))
+        show_rows(options, [_option(n, prompt) for n, prompt in enumerate(self._shown, 1)], NOTHING)
+        options.highlighted = min(highlighted, len(self._shown) - 1) if self._shown else None
+        self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
 
     @property
     def _chosen(self) -> "WaitingPrompt | None":
@@ -99,6 +97,6 @@ class QueueScreen(Dialog[int | None]):
 def _option(number: int, prompt: "WaitingPrompt") -> Option:
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(f"{number:>3} ", "dim")
-    line.append("on hold  " if prompt.held else "", "dim")
+    line.append("for this turn  " if prompt.steers else "on hold  " if prompt.held else "", "dim")
     line.append(one_line(prompt.text, LINE_CHARS))
     return Option(line)

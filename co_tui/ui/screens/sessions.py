@@ -1,7 +1,7 @@
 """The session browser: past sessions, filtered as one types, searched as one pauses, with a preview."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import date, datetime
 from typing import ClassVar, Final, TypeVar
 
@@ -17,15 +17,15 @@ from textual.widgets import Input, Static
 
 from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
-from co_tui.store.housekeeping import TRASH_DAYS
 from co_tui.store.port import Store
 from co_tui.store.session_filter import lets_through
 from co_tui.store.values import SessionRow
-from co_tui.ui.formatting import folder
+from co_tui.ui.screens.session_actions import SessionActions
 from co_tui.ui.screens.session_choice import ChosenSession, SessionEditor
 from co_tui.ui.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
 from co_tui.ui.session_lines import SessionLine, lines_of, lines_under
 from co_tui.ui.session_preview import PreviewLook, preview_text
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import AllKeys
 from co_tui.ui.widgets.session_list import ListMarks, SessionList
 
@@ -34,8 +34,7 @@ PAUSE_S: Final = 0.25
 """Whoever has not typed for so long wants to know what was said, too."""
 LOOK_S: Final = 0.04
 """So long a session is highlighted before its preview is read: whoever runs through the list sees the heads."""
-TITLE_CHARS: Final = 200
-WITH_A_SESSION: Final = ("resume", "restore", "fork", "rename", "pin", "export", "delete")
+WITH_A_SESSION: Final = ("resume", "restore", "fork", "rename", "pin", "unpin", "export", "delete")
 """What is done with the highlighted one."""
 PUT_THERE: Final = "Deleted last"
 
@@ -52,6 +51,7 @@ class SessionsScreen(Screen[ChosenSession | None]):
         Binding("ctrl+f", "fork", "fork", priority=True),
         Binding("ctrl+r", "rename", "rename", priority=True),
         Binding("ctrl+k", "pin", "pin", priority=True),
+        Binding("ctrl+k", "unpin", "unpin", priority=True),
         Binding("ctrl+e", "export", "export", priority=True),
         Binding("ctrl+d", "delete", "delete", priority=True),
         Binding("ctrl+t", "trash", "trash", priority=True),
@@ -75,12 +75,14 @@ class SessionsScreen(Screen[ChosenSession | None]):
         super().__init__()
         self._editor = editor
         self._finder = SessionFinder(store, cwd)
+        self._actions = SessionActions(editor, self._finder, self._ask)
         self._present = present
-        self._listed = Listed([], 0, 0)
+        self._listed, self._listed_for = Listed([], 0, 0), ""
         self._found: Found | None = None
         """What the search over all messages told for the present filter; None while it has not answered."""
         self._in_trash = self._by_relevance = False
-        self._limit = FIRST_PAGE
+        self._limit, self._last = FIRST_PAGE, 0
+        """How many are loaded from the beginning, and from the end."""
         self._pause: Timer | None = None
         self._looking: Timer | None = None
         self._looked_at: tuple[SessionRow | None, str] = (None, "")
@@ -89,7 +91,7 @@ class SessionsScreen(Screen[ChosenSession | None]):
     def compose(self) -> ComposeResult:
         with Container(id="columns"):
             with Vertical(id="left"):
-                yield Input(id="filter", placeholder="Type to filter; pause to search all that was said")
+                yield Field(id="filter", placeholder="Type to filter; pause to search all that was said")
                 yield Static(id="empty", markup=False)
                 yield SessionList()
             with VerticalScroll(id="preview", can_focus=False):
@@ -97,6 +99,7 @@ class SessionsScreen(Screen[ChosenSession | None]):
         yield AllKeys()
 
     def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._look_again())
         self.query_one("#preview").border_title = "Preview"
         self._list()
         self.filter.focus()
@@ -113,7 +116,7 @@ class SessionsScreen(Screen[ChosenSession | None]):
     @on(Input.Changed, "#filter")
     def _filter(self) -> None:
         """Titles and folders at once; what was said as soon as nobody types."""
-        self._limit, self._found = FIRST_PAGE, None
+        self._limit, self._last, self._found = FIRST_PAGE, 0, None
         self._list()
         if self._pause is not None:
             self._pause.stop()
@@ -121,8 +124,9 @@ class SessionsScreen(Screen[ChosenSession | None]):
         self.refresh_bindings()
 
     def _list(self) -> None:
+        self._listed_for = self._typed
         try:
-            self._listed = self._finder.listed(self._typed, in_trash=self._in_trash, limit=self._limit)
+            self._listed = self._finder.listed(self._typed, in_trash=self._in_trash, limit=self._limit, last=self._last)
         except StoreError as error:
             self.notify(str(error), severity="error", markup=False)
             self._listed = Listed([], 0, 0)
@@ -158,8 +162,13 @@ class SessionsScreen(Screen[ChosenSession | None]):
         rows, found = self._listed.rows, self._said_in
         order = "by relevance" if self._by_relevance else "newest first"
         heading = f"Said in {len(found):,}{self._more} {'others' if rows else 'sessions'}, {order}"
-        grouped = lines_under(PUT_THERE, rows, today) if self._in_trash else lines_of(rows, self._finder.cwd, today)
-        return [*grouped, *lines_under(heading, found, today)]
+        last, missing = self._listed.last, self._listed.missing
+        gap = [SessionLine(f"… {missing:,} more …", is_gap=True)] if last and missing else []
+        shown = [*self._grouped(rows, today), *gap, *self._grouped(last, today)]
+        return [*shown, *lines_under(heading, found, today)]
+
+    def _grouped(self, rows: Sequence[SessionRow], today: date) -> Iterable[SessionLine]:
+        return lines_under(PUT_THERE, rows, today) if self._in_trash else lines_of(rows, self._finder.cwd, today)
 
     @property
     def _said_in(self) -> list[SessionRow]:
@@ -188,8 +197,14 @@ class SessionsScreen(Screen[ChosenSession | None]):
 
     @on(SessionList.NearEnd)
     def _load_more(self) -> None:
-        if not self._listed.is_whole and len(self._listed.rows) >= self._limit:
+        if self._listed.missing and len(self._listed.rows) >= self._limit:
             self._limit *= 4
+            self._list()
+
+    @on(SessionList.NearGap)
+    def _load_before_end(self) -> None:
+        if self._listed.missing:
+            self._last *= 4
             self._list()
 
     # The preview
@@ -207,6 +222,11 @@ class SessionsScreen(Screen[ChosenSession | None]):
             self._looking.stop()
         if row is not None:
             self._looking = self.set_timer(LOOK_S, lambda: self._read_preview(row))
+
+    def _look_again(self) -> None:
+        """Under another theme."""
+        self._looked_at = (None, "")
+        self.call_after_refresh(self._look)
 
     def _read_preview(self, row: SessionRow) -> None:
         self.run_worker(self._preview(row), group="preview", exclusive=True, exit_on_error=False)
@@ -240,9 +260,12 @@ class SessionsScreen(Screen[ChosenSession | None]):
         """Keys for what cannot be done now are not shown."""
         if not self.is_mounted:
             return True
-        if action in WITH_A_SESSION and self.sessions.row is None:
+        row = self.sessions.row
+        if action in WITH_A_SESSION and row is None:
             return False
-        if action in ("resume", "fork", "rename", "pin", "trash"):
+        if row is not None and action in ("pin", "unpin"):
+            return row.pinned == (action == "unpin") and not self._in_trash
+        if action in ("resume", "fork", "rename", "trash"):
             return not self._in_trash
         if action in ("restore", "sessions"):
             return self._in_trash
@@ -250,19 +273,32 @@ class SessionsScreen(Screen[ChosenSession | None]):
             return bool(self._typed)
         return not self._typed if action == "back" else True
 
+    def _after_typing(self, do: Callable[[], object]) -> None:
+        """These keys overtake letters that came with them: what was typed before counts first."""
+
+        def do_now() -> None:
+            if self._typed != self._listed_for:
+                self._filter()
+            do()
+
+        self.filter.call_later(do_now)
+
     def action_move(self, step: int) -> None:
-        self.sessions.move(step)
+        self._after_typing(lambda: self.sessions.move(step))
 
     def action_page(self, direction: int) -> None:
-        self.sessions.move(direction * max(1, self.sessions.size.height - 2))
+        self._after_typing(lambda: self.sessions.move(direction * max(1, self.sessions.size.height - 2)))
 
     def action_home(self) -> None:
-        self.sessions.move(-self._listed.of)
+        self._after_typing(lambda: self.sessions.move(-self._listed.of))
 
     def action_end(self) -> None:
+        self._after_typing(self._to_end)
+
+    def _to_end(self) -> None:
         """The oldest of all, loaded or not."""
-        if not self._listed.is_whole:
-            self._limit = self._listed.matching
+        if self._listed.missing and not self._last:
+            self._last = FIRST_PAGE
             self._list()
         self.sessions.move(self._listed.of)
 
@@ -277,7 +313,7 @@ class SessionsScreen(Screen[ChosenSession | None]):
         self._turn_to(in_trash=False)
 
     def _turn_to(self, *, in_trash: bool) -> None:
-        self._in_trash, self._limit, self._found = in_trash, FIRST_PAGE, None
+        self._in_trash, self._limit, self._last, self._found = in_trash, FIRST_PAGE, 0, None
         self._list()
         self._search()
         self.refresh_bindings()
@@ -299,8 +335,15 @@ class SessionsScreen(Screen[ChosenSession | None]):
         await self.run_action("restore" if self._in_trash else "resume")
 
     def action_resume(self) -> None:
+        self._after_typing(lambda: self._with_row(lambda row: self._close(ChosenSession(row.id))))
+
+    def _with_row(self, do: Callable[[SessionRow], object]) -> None:
         if (row := self.sessions.row) is not None:
-            self._close(ChosenSession(row.id))
+            do(row)
+
+    def _change(self, work: Callable[[SessionRow], Awaitable[None]]) -> None:
+        """Do something with the highlighted session, beside the screen."""
+        self._after_typing(lambda: self._with_row(lambda row: self._do(work(row))))
 
     def _close(self, chosen: ChosenSession | None) -> None:
         if not self._closed_already:
@@ -310,68 +353,33 @@ class SessionsScreen(Screen[ChosenSession | None]):
     # What is done with the highlighted session
 
     def action_fork(self) -> None:
-        if (row := self.sessions.row) is not None:
-            self._do(self._fork(row))
+        self._change(self._fork)
 
     async def _fork(self, row: SessionRow) -> None:
-        """From its end, or from before any of its prompts, which comes back to be said otherwise."""
-        from co_tui.ui.screens.messages import ChooseMessageScreen, Row
-
-        prompts = {each.seq: each for each in await self._finder.prompts(row.id)}
-        end = (row.last_seq + 1, 0)
-        rows = [Row((each.seq, 0), each.turn, "you", one_line(each.text, TITLE_CHARS)) for each in prompts.values()]
-        rows.append(Row(end, 0, "the end", "all of it"))
-        title = "Go on in a copy from before…"
-        chosen = await self._ask(ChooseMessageScreen(title, rows, "go on in a copy from there"))
-        if chosen == end:
-            self._close(ChosenSession(row.id, forks=True))
-        elif chosen is not None:
-            seq, _ = chosen
-            self._close(ChosenSession(row.id, forks=True, upto=seq - 1, prompt=prompts[seq].text))
+        if (chosen := await self._actions.choose_fork(row)) is not None:
+            self._close(chosen)
 
     def action_rename(self) -> None:
-        if (row := self.sessions.row) is not None:
-            self._do(self._rename(row))
-
-    async def _rename(self, row: SessionRow) -> None:
-        from co_tui.ui.screens.question import AskScreen
-
-        title = await self._ask(AskScreen("Rename", row.title))
-        if title and title.strip():
-            await self._editor.rename(row.id, one_line(title, TITLE_CHARS))
+        self._change(self._actions.rename)
 
     def action_pin(self) -> None:
-        if (row := self.sessions.row) is not None:
-            self._do(self._editor.keep_first(row.id, not row.pinned))
+        self._change(lambda row: self._editor.keep_first(row.id, not row.pinned))
+
+    def action_unpin(self) -> None:
+        self.action_pin()
 
     def action_restore(self) -> None:
-        if (row := self.sessions.row) is not None:
-            self._do(self._editor.restore(row.id))
+        self._change(lambda row: self._editor.restore(row.id))
 
     def action_delete(self) -> None:
-        if (row := self.sessions.row) is not None:
-            self._do(self._delete(row))
-
-    async def _delete(self, row: SessionRow) -> None:
-        from co_tui.ui.screens.question import ConfirmScreen
-
-        name = f"“{one_line(row.title, 50)}”" if row.title else "this session"
-        for_good = f"Delete {name} with its {row.messages:,} messages for good?"
-        to_trash = f"Put {name} into the trash? ctrl+t shows it, and for {TRASH_DAYS} days takes it out again."
-        if await self._ask(ConfirmScreen(for_good if self._in_trash else to_trash)):
-            delete = self._editor.delete if self._in_trash else self._editor.trash
-            await delete(row.id)
+        self._change(self._actions.delete)
 
     def action_export(self) -> None:
-        if (row := self.sessions.row) is not None:
-            self._do(self._export(row))
+        self._change(self._export)
 
     async def _export(self, row: SessionRow) -> None:
-        from co_tui.ui.screens.export import ExportScreen
-
-        if form := await self._ask(ExportScreen()):
-            file = await self._editor.export(row.id, form)
-            self.notify(f"Written to {one_line(folder(file, 200), 200)}", timeout=10, markup=False)
+        if said := await self._actions.export(row):
+            self.notify(said, timeout=10, markup=False)
 
     def _do(self, work: Awaitable[None]) -> None:
         self.run_worker(self._done(work), group="changes", exit_on_error=False)

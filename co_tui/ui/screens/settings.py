@@ -14,14 +14,19 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
-from co_tui.settings import GROUPS, SettingsError
+from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.setting_rows import SettingRow
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import HELP, KeyLine
+from co_tui.ui.widgets.opening_list import OpeningList
 
-TITLE: Final = ("Settings", "enter changes", "/ filters", "backspace takes back to the default", "← → groups")
 EMPTY: Final = "(empty)"
-SOURCE_COLUMNS: Final = 64
+SOURCE_COLUMNS: Final = 76
 """From this width of the list on there is room to tell where a value comes from."""
+LIST_ROWS: Final = 3
+"""Always left to the list, however much there is to tell of a setting."""
+AROUND_ROWS: Final = 3
+"""Title, keys, and the line above what is told."""
 
 LONG_VALUE: Final = 30
 MANY_CHOICES: Final = 8
@@ -44,17 +49,19 @@ class SettingEditor(Protocol):
 class SettingsScreen(Screen[None]):
     CSS_PATH = "settings.tcss"
     AUTO_FOCUS = "#rows"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before the list sees the key: what is typed right behind it is for the filter.
         Binding("slash", "filter", "Filter", priority=True, key_display="/"),
-        Binding("backspace", "take_back", "Default", key_display="backspace"),
-        Binding("left", "groups", "Groups", show=False),
-        Binding("right", "rows", "Values", show=False),
+        Binding("backspace", "take_back", "Default", key_display="⌫", tooltip="Take back to the default"),
         Binding("escape", "back", "Back", priority=True, key_display="esc"),
+        Binding("left", "groups(-1)", "Groups", key_display="← →"),
+        Binding("right", "groups(1)", "Values", show=False),
     ]
 
     groups = query_one("#groups", OptionList)
-    values = query_one("#rows", OptionList)
+    values = query_one("#rows", OpeningList)
     choices = query_one("#choices", OptionList)
     filter = query_one("#filter", Input)
     text = query_one("#text", Input)
@@ -73,11 +80,11 @@ class SettingsScreen(Screen[None]):
         with Horizontal(id="columns"):
             yield OptionList(*(Option(group, id=group) for group in GROUPS), id="groups")
             with Vertical(id="right"):
-                yield Input(id="filter", placeholder="Filter by words")
-                yield OptionList(id="rows")
+                yield Field(id="filter", placeholder="Filter by words")
+                yield OpeningList(self._edit, id="rows")
                 yield Static(id="about", markup=False)
                 yield OptionList(id="choices")
-                yield Input(id="text")
+                yield Field(id="text")
         yield Static(id="said", markup=False)
         yield KeyLine(HELP)
 
@@ -90,14 +97,14 @@ class SettingsScreen(Screen[None]):
             self.values.focus()
 
     def on_resize(self) -> None:
-        self.query_one("#title", Static).update(_title(self.size.width - 2))
+        self.query_one("#about").styles.max_height = max(3, self.size.height - AROUND_ROWS - LIST_ROWS)
         self.call_after_refresh(self._fill)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a value is being changed, keys are for that."""
         if action == "filter" and self.filter.has_focus:
             return False
-        return not self._edited or action not in ("filter", "take_back", "groups", "rows")
+        return not self._edited or action not in ("filter", "take_back", "groups")
 
     # What is shown
 
@@ -112,14 +119,19 @@ class SettingsScreen(Screen[None]):
         self.values.clear_options()
         self.values.add_options([Option(self._line(row), id=row.name) for row in shown])
         if not shown:
-            self.values.add_option(Option(Text("No setting has these words.", "italic"), disabled=True))
+            self.values.add_option(Option(Text("No setting has these words."), disabled=True))
         else:
             names = [row.name for row in shown]
             self.values.highlighted = names.index(before.name) if before and before.name in names else 0
+        self._show_title(f"{len(shown)} with “{one_line(words, 30)}”" if words else self._group)
         self._tell()
 
+    def _show_title(self, what: str) -> None:
+        groups = "" if self.filter.value.strip() else f"  ← {GROUPS.index(self._group) + 1} of {len(GROUPS)} →"
+        self.query_one("#title", Static).update(Text.assemble(("Settings", "bold"), f" · {what}", (groups, "dim")))
+
     def _line(self, row: SettingRow) -> Text:
-        width = max(30, self.values.size.width - 6)
+        width = max(30, self.values.scrollable_content_region.width)
         source = row.source if width >= SOURCE_COLUMNS else ""
         name_width = min(34, width // 2)
         line = Text(no_wrap=True, style="dim" if row.unused else "")
@@ -138,8 +150,11 @@ class SettingsScreen(Screen[None]):
     @on(OptionList.OptionHighlighted, "#rows")
     def _tell(self) -> None:
         row = self._highlighted()
-        told = Text() if row is None else Text(row.sentence) if self._edited else self._about(row)
-        self.query_one("#about", Static).update(told)
+        about = self.query_one("#about", Static)
+        about.display = row is not None
+        if row is not None:
+            about.border_title = "" if self._edited else row.name
+            about.update(Text(row.sentence) if self._edited else self._about(row))
 
     def _about(self, row: SettingRow) -> Text:
         return _about(row, whole=self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE)
@@ -151,19 +166,29 @@ class SettingsScreen(Screen[None]):
 
     @on(OptionList.OptionHighlighted, "#groups")
     def _group_chosen(self, event: OptionList.OptionHighlighted) -> None:
-        if event.option_id == self._group:
+        self._show_group(next(group for group in GROUPS if group == event.option_id))
+
+    def _show_group(self, group: SettingGroup) -> None:
+        if group == self._group:
             return  # the first one, which nobody chose
-        self._group = next(group for group in GROUPS if group == event.option_id)
+        self._group = group
         self.filter.value = ""
         self.remove_class("-filtering")
         self._fill()
 
     @on(OptionList.OptionSelected, "#groups")
-    def action_rows(self) -> None:
+    def _to_values(self) -> None:
         self.values.focus()
 
-    def action_groups(self) -> None:
-        self.groups.focus()
+    def action_groups(self, step: int) -> None:
+        """To the groups and back; where there is no room for them, from one to the next."""
+        if self.has_class("-narrow"):
+            place = (GROUPS.index(self._group) + step) % len(GROUPS)
+            with self.prevent(OptionList.OptionHighlighted):
+                self.groups.highlighted = place
+            self._show_group(GROUPS[place])
+        else:
+            self.set_focus(self.groups if step < 0 else self.values)
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
@@ -206,7 +231,7 @@ class SettingsScreen(Screen[None]):
         self.choices.clear_options()
         self.choices.add_options([Option(choice or EMPTY, id=f"={choice}") for choice in row.choices])
         self.add_class("-choosing")
-        self.choices.focus()
+        self.set_focus(self.choices)
         if present in row.choices:
             self.choices.highlighted = [*row.choices].index(present)
 
@@ -215,7 +240,7 @@ class SettingsScreen(Screen[None]):
         self.text.border_title = row.name
         self.text.value = "" if row.value in (EMPTY, "none") else row.value
         self.add_class("-writing")
-        self.text.focus()
+        self.set_focus(self.text)
         self._say(f"It must be {row.allowed}.")
 
     @on(OptionList.OptionHighlighted, "#choices")
@@ -276,23 +301,15 @@ class SettingsScreen(Screen[None]):
             self.dismiss()
 
 
-def _title(width: int) -> Text:
-    """As many of its hints as fit, each whole."""
-    name, *hints = TITLE
-    while hints and len(" · ".join((name, *hints))) > width:
-        hints.pop()
-    return Text.assemble((name, "bold"), *(f" · {hint}" for hint in hints))
-
-
 def _choice(event: OptionList.OptionMessage) -> str:
     return (event.option_id or "=")[1:]
 
 
 def _about(row: SettingRow, *, whole: bool) -> Text:
-    """`whole` tells name and value, too, which the list has no room for."""
+    """`whole` tells the value, too, which the list has no room for."""
     told = Text()
     if whole:
-        told.append(f"{row.name} = {one_line(row.value, 300)}\n", "bold")
+        told.append(f"{one_line(row.value, 300)}\n", "bold")
     told.append(row.sentence)
     if row.unused:
         told.append(f"\n{row.unused[0].upper()}{row.unused[1:]}.", "bold")

@@ -10,7 +10,7 @@ from textual.widget import Widget
 KeyHint: TypeAlias = tuple[str, str]
 """A key as people name it, and what it does."""
 KEY_STYLE = "bold $footer-key-foreground"
-GAP = "   "
+GAP = "  "
 SCROLL_AND_BACK: tuple[KeyHint, ...] = (("up, down", "scroll"), ("esc", "back"))
 
 

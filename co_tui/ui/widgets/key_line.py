@@ -7,9 +7,9 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 GAP = "  "
-MORE = ("^p", "more", "app.command_palette")
-HELP = ("f1", "help", "app.help")
-"""What stands at the right end, however narrow it is."""
+MORE = ("more", "command_palette")
+HELP = ("help", "help")
+"""What stands at the right end, however narrow it is: words, and an action of the app under the key that it has."""
 
 
 class KeyLine(Widget):
@@ -22,7 +22,7 @@ class KeyLine(Widget):
     KeyLine > .key-line--dim { color: $muted; }
     """
 
-    def __init__(self, last: tuple[str, str, str] = MORE) -> None:
+    def __init__(self, last: tuple[str, str] = MORE) -> None:
         super().__init__()
         self._last = last
 
@@ -41,7 +41,8 @@ class KeyLine(Widget):
 
     def render(self) -> RenderResult:
         # What belongs to the place the focus is in comes first; the palette has everything.
-        room = self.size.width - len(f"{GAP}{self._last[0]} {self._last[1]}")
+        last = self._last_item
+        room = self.size.width - len(GAP) - last.cell_len
         line = Text(no_wrap=True)
         for key, label, action, enabled in self._shown:
             item = self._item(key, label, action if enabled else "")
@@ -49,8 +50,16 @@ class KeyLine(Widget):
             if line.cell_len + len(gap) + item.cell_len > room:
                 break
             line.append(gap).append_text(item)
-        line.append(" " * max(len(GAP), self.size.width - line.cell_len - len(f"{self._last[0]} {self._last[1]}")))
-        return line.append_text(self._item(*self._last))
+        line.append(" " * max(len(GAP), self.size.width - line.cell_len - last.cell_len))
+        return line.append_text(last)
+
+    @property
+    def _last_item(self) -> Text:
+        words, action = self._last
+        bound = next(
+            (each.binding for each in self.screen.active_bindings.values() if each.binding.action == action), None
+        )
+        return self._item(self.app.get_key_display(bound), words, f"app.{action}") if bound is not None else Text()
 
     def _item(self, key: str, label: str, action: str) -> Text:
         if not action:

@@ -60,12 +60,17 @@ class SessionList(ScrollView, can_focus=False):
         """The highlighted session was clicked."""
 
     class NearEnd(Message):
-        """The reader comes to the last lines: there may be more to load."""
+        """The reader comes to the last lines, or to the gap from above: there may be more to load."""
+
+    class NearGap(Message):
+        """The reader comes to the gap from below."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: Sequence[SessionLine] = ()
         self._marks = ListMarks()
+        self._gap: int | None = None
+        """Where sessions stand that are not loaded yet."""
         self._strips: dict[tuple[int, bool, int], Strip] = {}
         """What was drawn, by line, whether it is highlighted, and width."""
         self._styles: dict[str, Style] = {}
@@ -78,7 +83,9 @@ class SessionList(ScrollView, can_focus=False):
 
     def show(self, lines: Sequence[SessionLine], marks: ListMarks, keep: str = "") -> None:
         """Other lines; the session with the id `keep` stays highlighted when it is among them, else the first is."""
+        above = self.highlighted - self.scroll_offset.y if self.highlighted is not None else 0
         self._lines, self._marks = lines, marks
+        self._gap = next((place for place, line in enumerate(lines) if line.is_gap), None)
         self._strips.clear()
         self.virtual_size = Size(0, len(lines))
         places = {line.row.id: place for place, line in reversed(list(enumerate(lines))) if line.row is not None}
@@ -87,6 +94,8 @@ class SessionList(ScrollView, can_focus=False):
             self.post_message(self.Highlighted(self.row))
         self.highlighted = place
         self.refresh()
+        if keep in places:
+            self.scroll_to(y=places[keep] - above, animate=False, immediate=True)
         self._see_highlighted()
 
     def move(self, step: int) -> None:
@@ -117,8 +126,11 @@ class SessionList(ScrollView, can_focus=False):
         self._tell_near_end()
 
     def _tell_near_end(self) -> None:
-        if self._lines and self.scroll_offset.y + self.size.height + NEAR_END_LINES > len(self._lines):
+        top, end = self.scroll_offset.y, len(self._lines) if self._gap is None else self._gap
+        if self._lines and top < end < top + self.size.height + NEAR_END_LINES:
             self.post_message(self.NearEnd())
+        elif self._gap is not None and self._gap <= top < self._gap + NEAR_END_LINES:
+            self.post_message(self.NearGap())
 
     def on_click(self, event: events.Click) -> None:
         """The first click highlights, the next one opens."""

@@ -10,13 +10,13 @@ from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
 from co_tui.inert import one_line
 
 EMBEDDED_WORDS = (
-    f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). F6 chooses another.",
-    f"Embedded model {EMBEDDED_LABEL} (offline). F6 chooses another.",
+    f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). {{}} chooses another.",
+    f"Embedded model {EMBEDDED_LABEL} (offline). {{}} chooses another.",
 )
-"""How to choose another is told at every width."""
+"""How to choose another is told at every width, by the key it has."""
 MISSING_WORDS = (
-    f"No model here yet: /fetch brings {EMBEDDED_LABEL}, which works offline. F6 chooses another.",
-    "No model here yet: /fetch brings one. F6 chooses another.",
+    f"No model here yet: /fetch brings {EMBEDDED_LABEL}, which works offline. {{}} chooses another.",
+    "No model here yet: /fetch brings one. {} chooses another.",
 )
 """The same while the embedded model would answer, and is not on this machine."""
 SEPARATOR = Content.styled(" · ", "$muted")
@@ -41,6 +41,8 @@ class TitleFacts(NamedTuple):
     """Whether nothing of it is kept."""
     missing: bool = False
     """Whether the embedded model is not on this machine."""
+    other_model: str = ""
+    """The way to another model: a key, or a command."""
 
 
 class TitleLine(Static):
@@ -53,7 +55,7 @@ class TitleLine(Static):
         room = max(0, self.app.size.width - 2)
         line = title_line(facts, room)
         if facts.model == EMBEDDED:
-            told = MISSING_WORDS if facts.missing else EMBEDDED_WORDS
+            told = [words.format(facts.other_model) for words in (MISSING_WORDS if facts.missing else EMBEDDED_WORDS)]
             words = next((words for words in told if len(words) <= room), told[-1])
             line = Content.assemble(line, "\n", (words, "$muted"))
         self.update(line)

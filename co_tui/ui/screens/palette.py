@@ -1,0 +1,93 @@
+"""The palette: every command by its name or by what it does, with its key."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.fuzzy import Matcher
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from co_tui.actions import COMMANDS, Command
+from co_tui.ui.command_table import told_key
+from co_tui.ui.screens.dialog import show_rows
+from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.widgets.field import Field
+from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
+
+NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
+NO_MATCH: Final = "No command is called so, or does such a thing."
+
+
+def found_commands(typed: str) -> Sequence[Command]:
+    """The likeliest first: by the beginning of the name, by its letters, then by the words of what it does."""
+    wanted = typed.strip().lower().removeprefix("/")
+    matcher, words = Matcher(wanted), wanted.split()
+
+    def rank(command: Command) -> float | None:
+        if command.name.startswith(wanted):
+            return 0.0
+        if (score := matcher.match(command.name)) > 0:
+            return 1.0 + 1.0 / (1.0 + score)
+        return 2.0 if all(word in command.help.lower() for word in words) else None
+
+    ranked = [(place, command) for command in COMMANDS if (place := rank(command)) is not None]
+    return [command for _, command in sorted(ranked, key=lambda each: each[0])]
+
+
+class PaletteScreen(FilteringDialog[str | None]):
+    """Answers with the name of a command."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "cancel", "Back", priority=True)]
+
+    def __init__(self, chosen: Mapping[str, str]) -> None:
+        """`chosen` are the keys that the user chose."""
+        super().__init__()
+        self._chosen_keys = chosen
+        self._shown: Sequence[Command] = ()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Commands"
+            yield Field(placeholder="Type what it is called, or what it does")
+            yield OptionList(classes="-filling")
+            yield KeyHints(("enter", "do it"), ("esc", "back"))
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._fill)
+
+    @on(Input.Changed)
+    def _fill(self) -> None:
+        self._shown = found_commands(self.query_one(Input).value)
+        options = self.query_one(OptionList)
+        before = options.highlighted or 0
+        show_rows(options, [Option(self._line(command)) for command in self._shown], NO_MATCH)
+        typed = bool(self.query_one(Input).value)
+        options.highlighted = (0 if typed else min(before, len(self._shown) - 1)) if self._shown else None
+
+    def _line(self, command: Command) -> Content:
+        room = max(30, self.query_one(OptionList).scrollable_content_region.width)
+        key = told_key(self._chosen_keys.get(command.name, command.key))
+        name = command.slash.ljust(NAME_COLUMNS)
+        told = Content(command.help).truncate(room - len(name) - len(key) - 3, ellipsis=True, pad=True)
+        return Content.assemble((name, "bold"), told.stylize("$muted"), "  ", (key, KEY_STYLE))
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self._choose(self.query_one(OptionList).highlighted)
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        self._choose(event.option_index)
+
+    def _choose(self, index: int | None) -> None:
+        if index is not None and index < len(self._shown):
+            self.answer(self._shown[index].name)
+
+    def action_cancel(self) -> None:
+        self.answer(None)

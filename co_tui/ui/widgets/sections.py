@@ -1,0 +1,89 @@
+"""Sections of names and what they mean, in two columns, of which only the lines in view are drawn."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+MOST_NAME_COLUMNS: Final = 16
+GAP: Final = 2
+
+
+class Section(NamedTuple):
+    title: str
+    rows: Sequence[tuple[str, str]]
+    """Names, and what each means."""
+
+    def matching(self, words: Sequence[str]) -> "Section":
+        """What has all of these words, which are in small letters."""
+        return Section(self.title, [row for row in self.rows if all(word in " ".join(row).lower() for word in words)])
+
+
+class _Line(NamedTuple):
+    name: str = ""
+    meaning: str = ""
+    is_title: bool = False
+
+
+class Sections(ScrollView, can_focus=False):
+    """Texts of ours: nothing in them is wider than a letter."""
+
+    COMPONENT_CLASSES = {"sections--title", "sections--name"}
+    DEFAULT_CSS = """
+    Sections { height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }
+    Sections > .sections--title { text-style: bold underline; }
+    Sections > .sections--name { color: $footer-key-foreground; text-style: bold; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sections: Sequence[Section] = ()
+        self._lines: Sequence[_Line] = ()
+
+    def show(self, sections: Sequence[Section]) -> None:
+        """Others from now on, from their beginning."""
+        self._sections = sections
+        self._lay_out()
+        self.scroll_home(animate=False, immediate=True)
+
+    def on_resize(self, _: events.Resize) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        self._lines = list(_lines(self._sections, width)) if width else ()
+        self.virtual_size = Size(width, len(self._lines))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        row, width, base = y + round(self.scroll_y), self.size.width, self.rich_style
+        if row >= len(self._lines):
+            return Strip.blank(width, base)
+        line = self._lines[row]
+        name = self.get_component_rich_style(f"sections--{'title' if line.is_title else 'name'}", partial=True)
+        strip = Strip([Segment(line.name, name), Segment(line.meaning)])
+        return strip.apply_style(base).crop_extend(0, width, base)
+
+
+def _lines(sections: Sequence[Section], width: int) -> Iterator[_Line]:
+    """All names in columns of one width, so that the meanings stand below each other."""
+    longest = max((len(name) for section in sections for name, _ in section.rows), default=0)
+    columns = min(longest, MOST_NAME_COLUMNS, width // 3)
+    for section in sections:
+        for part in textwrap.wrap(section.title, width):
+            yield _Line(part, is_title=True)
+        for name, meaning in section.rows:
+            yield from _row(name, meaning, columns + GAP if columns else 0, width)
+        yield _Line()
+
+
+def _row(name: str, meaning: str, indent: int, width: int) -> Iterator[_Line]:
+    names, meanings = textwrap.wrap(name, max(1, indent - GAP)), textwrap.wrap(meaning, max(1, width - indent))
+    for left, right in zip_longest(names, meanings, fillvalue=""):
+        yield _Line(left.ljust(indent), right)
