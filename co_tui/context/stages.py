@@ -172,6 +172,13 @@ def with_note(message: ModelMessage, text: str) -> ModelMessage:
     return replace(message, parts=[*message.parts, note], metadata={**(message.metadata or {}), RECOLLECTED: text})
 
 
+def parted(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
+    """A message that a note was added to, as it was, and the note alone."""
+    metadata = {key: value for key, value in (message.metadata or {}).items() if key != RECOLLECTED}
+    before = replace(message, parts=message.parts[:-1], metadata=metadata or None)
+    return before, replace(message, parts=message.parts[-1:], metadata=None)
+
+
 def _reference(part: ToolReturnPart, text: str) -> str:
     """Without a store: the beginning, and that there was more."""
     return f"[{part.tool_name}: {len(text)} chars archived]\n{text[:400]}"

@@ -5,16 +5,14 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from co_tui.agent.models import recorded_window
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, CommandContext, json_line, put, put_json, say
 from co_tui.inert import one_line
-from co_tui.session.lens.look import look, stored_source
-from co_tui.session.lens.messages import Fate, Kind, Lens
-from co_tui.session.ratios import Ratios
-from co_tui.session.sent_beside import SentBeside
+from co_tui.session.lens.last_look import LastLook
+from co_tui.session.lens.look import look
+from co_tui.session.lens.messages import Fate, Kind, LeftMessage, Lens
+from co_tui.session.lens.stored import StoredRequests
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.errors import SessionBusy, StoreError
 
 LINE_CHARS = 400
 LEAST_TEXT_COLUMNS = 8
@@ -38,33 +36,8 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 def stored_lens(context: CommandContext, state: SessionState) -> Lens:
     """The next request under the settings, as the log tells it."""
-    settings = context.loaded.settings
-    source = stored_source(
-        state,
-        settings,
-        ratio=Ratios(context.paths.state / "token-ratios.json").of(state.model),
-        recorded_window=recorded_window,
-        is_own=settings.policy == state.policy or not state.policy,
-        in_turn=_is_in_turn(context, state),
-    )
-    sent_beside = SentBeside(context.paths.session(state.session_id)).read()
-    return look(source._replace(scaffold=sent_beside) if sent_beside is not None else source)
-
-
-def _is_in_turn(context: CommandContext, state: SessionState) -> bool:
-    """Whether another process is in the middle of a turn: then the next request follows without a prompt."""
-    last = state.history[-1].message if state.history else {}
-    parts = last.get("parts") or ()
-    answered = last.get("kind") == "response" and not any(part.get("part_kind") == "tool-call" for part in parts)
-    if not last or answered:
-        return False
-    try:
-        with context.store.claim(state.session_id):
-            return False
-    except SessionBusy:
-        return True
-    except StoreError:
-        return False
+    stored = StoredRequests(context.paths, context.store)
+    return look(stored.source(state, context.loaded.settings), stored.last_look(state.session_id))
 
 
 def _print(lens: Lens) -> None:
@@ -97,5 +70,13 @@ def _print_total(lens: Lens) -> None:
     if lens.due:
         put(lens.due)
     for why in dict.fromkeys(each.why for each in lens.left):
-        count = sum(each.why == why for each in lens.left)
-        put(f"{count:,} message{'' if count == 1 else 's'} left the context: {why}")
+        put(_told_left([each for each in lens.left if each.why == why], lens.left_since))
+
+
+def _told_left(left: Sequence[LeftMessage], since: LastLook) -> str:
+    """What left for one reason, and where the first of it is."""
+    count, tokens = len(left), sum(each.tokens for each in left)
+    when = " since the last look at the lens" if since.at else ""
+    more = " …" if count > 1 else ""
+    many = f"{count:,} message{'' if count == 1 else 's'} (~{tokens:,} tokens)"
+    return f"{many} left the context{when}: {left[0].why}, {left[0].where}{more}"

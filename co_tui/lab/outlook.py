@@ -7,7 +7,7 @@ from typing import NamedTuple
 from co_tui.context.meter import Meter
 from co_tui.lab.engine import ReplayEngine
 from co_tui.session.lens.look import LensSource, look
-from co_tui.session.lens.messages import Fate, Lens
+from co_tui.session.lens.messages import DOES_NOT_FIT, Fate, Lens
 from co_tui.session.next_request import NEXT_PROMPT
 from co_tui.session.tools.archive import archived
 
@@ -32,7 +32,7 @@ class PolicyOutlook(NamedTuple):
 
     @property
     def left_out(self) -> int:
-        return sum(each.why == "does not fit" for each in self.lens.left)
+        return sum(each.why == DOES_NOT_FIT for each in self.lens.left)
 
 
 def outlook(source: LensSource) -> PolicyOutlook:

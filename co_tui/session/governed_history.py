@@ -191,7 +191,12 @@ class GovernedHistory:
         note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
         tokens = round(self.governor.meter.ratio * estimate_text(note))
         fact = Recollection(
-            messages=(entries[origin].ref,), note=note, lines=len(found.lines), tokens=tokens, agent=self.agent
+            messages=(entries[origin].ref,),
+            note=note,
+            lines=len(found.lines),
+            tokens=tokens,
+            sources=self._said_before.refs(line.place.message for line in found.lines),
+            agent=self.agent,
         )
         await self.recorder.record(fact)
         return await self.measure()

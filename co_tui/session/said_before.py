@@ -1,6 +1,6 @@
 """All that was said under a history, also what is no longer in it, and the ledger of its names."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from threading import Lock
 
 from co_tui.append_only import AppendOnly
@@ -42,6 +42,11 @@ class SaidBefore:
             for message in self._parsed.read(said[same:]):
                 self._ledger.hear(message)
             return self._ledger
+
+    def refs(self, numbers: Iterable[int]) -> tuple[Ref, ...]:
+        """Which messages the ledger has under these numbers."""
+        with self._following:
+            return tuple(sorted({self._heard[number].ref for number in numbers if number < len(self._heard)}))
 
     def forget(self) -> None:
         """Let go of it all; it is heard again when somebody asks."""

@@ -15,6 +15,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from co_tui.events import Truncation, UsageInfo
 from co_tui.paths import locate
 from co_tui.session.file_references import named_files
+from co_tui.session.lens.last_look import NEVER_LOOKED, LastLooks
 from co_tui.session.lens.look import look, source_of, stored_source
 from co_tui.session.lens.messages import Fate, Kind, Lens, shared_out
 from co_tui.session.sent_beside import SentBeside
@@ -288,6 +289,62 @@ async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home
         summary = next(each for each in after.messages if each.kind is Kind.SUMMARY)
         assert f"It stands for {len(replaced):,} earlier messages." == summary.judgement.why
         agrees(session, after)
+
+
+async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Path) -> None:
+    model = Asked()
+    async with opened(home, model, LOADED["balanced"], window=8_500) as session:
+        row = "In src/{0}_{1}.py line {2} sets {0}_price_{1}_{2} = total_{2}(item_{1}_{2})."
+        for n, part in enumerate(("cart", "order", "stock", "tax", "mail", "login")):
+            await said(session, "\n".join(row.format(part, n, line) for line in range(30)))
+        await session.compact()
+        await said(session, "What is stock_price_2_17 in src/stock_2.py?")
+        lens, fact = lens_of(session), session.state.recollection
+        assert fact is not None and fact.sources, "lines came back"
+        agrees(session, lens)
+        place = next(n for n, each in enumerate(lens.messages) if each.kind is Kind.RECOLLECTED)
+        asked, note = lens.messages[place - 1], lens.messages[place]
+        assert (
+            asked.text == "What is stock_price_2_17 in src/stock_2.py?" and asked.judgement.fate is not Fate.RECOLLECTED
+        )
+        assert note.text == fact.note and note.judgement.fate is Fate.RECOLLECTED and note.role == "user"
+        assert note.tokens == lens.tokens_by_kind[Kind.RECOLLECTED] > asked.tokens > 0
+        said_in = [session.state.entry(ref) for ref in fact.sources]
+        assert all(str(each.seq) in note.judgement.why for each in said_in if each)
+        assert "turn 3" in note.judgement.why, note.judgement.why
+        assert lens.total_json()["messages"] == len(session.state.history), "it is no message of its own"
+        before = len(model.requests)
+        await said(session, "ok?")
+        assert plain([each.message for each in lens.messages]) == plain(model.requests[before])[:-1]
+
+
+async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path) -> None:
+    looks = LastLooks(home)
+    async with opened(home, Asked(), LOADED["inkeep"]) as session:
+
+        def seen() -> Lens:
+            lens = look(source_of(session.history, session.settings), looks.read())
+            looks.write(lens.as_looked_at("2026-01-01T10:00:00+00:00"))
+            return lens
+
+        await said(session, "Hello, what is in src/main.py? " * 30, "read it")
+        (artifact,) = seen().left
+        assert (artifact.why, artifact.turn) == ("archived", 2) and artifact.where.startswith("artifact-")
+        assert artifact.tokens > 5_000 and artifact.text.startswith("read_large line 0"), "whole, where it is"
+        assert seen().left == [], "it was seen"
+        await session.compact()
+        lens = seen()
+        gone = [each for each in lens.left if each.turn]
+        assert {each.why for each in gone} == {"summarised"} and {each.turn for each in gone} <= {1, 2}
+        assert gone[0].where == f"checkpoint 1, event {gone[0].ref[0]}" and gone[0].tokens > 100
+        assert lens.total_json()["left_tokens"] == sum(each.tokens for each in lens.left) > 0
+        assert seen().left == [] and look(source_of(session.history, session.settings)).left == lens.left
+        await session.undo()
+        assert seen().left == []
+        file = home / "last-look.json"
+        assert file.stat().st_mode & 0o077 == 0
+        file.write_text('{"seq": []}')
+        assert looks.read() == NEVER_LOOKED == LastLooks(None).read()
 
 
 async def test_a_request_that_failed_is_the_next_one_and_nothing_is_changed_by_looking(

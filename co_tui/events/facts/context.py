@@ -72,6 +72,8 @@ class Recollection(Logged):
     """As the model gets it."""
     lines: int = 0
     tokens: int = 0
+    sources: tuple[Ref, ...] = ()
+    """The messages they were said in."""
     agent: str = ""
 
 

@@ -13,7 +13,7 @@ from co_tui.context.replacement import difference
 from co_tui.context.request import Governor
 from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around
 from co_tui.events.content import content_text
-from co_tui.events.messages import RECOLLECTED, STANDS_FOR
+from co_tui.events.messages import STANDS_FOR
 from co_tui.session.lens.messages import Fate, Judgement
 from co_tui.session.next_request import NextRequest
 
@@ -47,8 +47,6 @@ class Fates:
             return smaller._replace(why=smaller.why + also, goes_next=goes)
         if goes:
             return Judgement(Fate.TO_BE_SUMMARISED, self._when_summarised, goes_next=True)
-        if RECOLLECTED in _metadata(sent):
-            return Judgement(Fate.RECOLLECTED, "Lines that had left the context came back beside it.")
         return Judgement(Fate.KEPT, self._why_kept(place, live))
 
     @cached_property

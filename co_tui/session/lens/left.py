@@ -1,39 +1,87 @@
-"""What was in the context and is not in the next request: left out because it does not fit, or rewritten."""
+"""What was in the context and is no longer sent: rewritten, left out because it does not fit, or made smaller."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from co_tui.events import Clear, CompactionComplete
-from co_tui.session.lens.messages import LeftMessage
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
+
+from co_tui.context.count import estimate_text
+from co_tui.context.meter import Meter
+from co_tui.events import Clear, CompactionComplete, Json
+from co_tui.session.lens.last_look import LastLook
+from co_tui.session.lens.messages import DOES_NOT_FIT, Fate, LeftMessage, LensMessage, text_of
 from co_tui.session.next_request import NextRequest
+from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import Rewritten, SessionState
+from co_tui.session.tools.archive import reference_of
+
+_Tokens = Callable[[Json], int]
 
 
-def left_messages(state: SessionState, following: NextRequest, since: int | None) -> list[LeftMessage]:
-    """In the order in which it was said; of rewrites, those after a seq, or the latest one."""
-    rewrites = state.rewrites[-1:] if since is None else [each for each in state.rewrites if each.seq > since]
-    found = {each.ref: each for rewrite in rewrites for each in _rewritten(rewrite)}
+def left_messages(
+    state: SessionState,
+    following: NextRequest,
+    rows: Sequence[LensMessage],
+    since: LastLook,
+    parsed: ParsedMessages,
+    meter: Meter,
+) -> list[LeftMessage]:
+    """What left since a look, in the order in which it was said, with where it is now."""
+
+    def tokens(message: Json) -> int:
+        return round(meter.ratio * estimate_text(text_of(message)))
+
+    found = {each.ref: each for rewrite in state.rewrites if rewrite.seq > since.seq for each in _rewritten(rewrite)}
     present = {entry.ref for entry in state.history}
-    left = [each for ref, each in found.items() if ref not in present]
-    return sorted([*left, *_left_out(state, following)], key=lambda each: each.ref)
+    gone = [each._replace(tokens=tokens(each.message)) for ref, each in found.items() if ref not in present]
+    others = (*_left_out(state, following, tokens), *_made_smaller(state, rows, parsed, meter))
+    return sorted([*gone, *(each for each in others if each.ref not in since.smaller)], key=lambda each: each.ref)
 
 
 def _rewritten(rewrite: Rewritten) -> Iterator[LeftMessage]:
-    after, why = {entry.ref for entry in rewrite.after}, _why(rewrite)
+    after, why, kept_in = {entry.ref for entry in rewrite.after}, _why(rewrite), _checkpoint(rewrite)
     for entry in rewrite.before:
         if entry.ref not in after:
-            yield LeftMessage(entry.ref, entry.turn, why, entry.message)
+            yield LeftMessage(entry.ref, entry.turn, why, entry.message, f"{kept_in}event {entry.seq}")
 
 
 def _why(rewrite: Rewritten) -> str:
     fact = rewrite.event.fact
     if isinstance(fact, CompactionComplete):
-        return "summarised" if fact.summary else "left out by the compaction"
+        return "summarised" if fact.summary else "left out"
     return "cleared" if isinstance(fact, Clear) else "rewound"
 
 
-def _left_out(state: SessionState, following: NextRequest) -> Iterator[LeftMessage]:
+def _checkpoint(rewrite: Rewritten) -> str:
+    fact = rewrite.event.fact
+    is_kept = isinstance(fact, CompactionComplete) and fact.checkpoint_number
+    return f"checkpoint {fact.checkpoint_number}, " if is_kept and isinstance(fact, CompactionComplete) else ""
+
+
+def _left_out(state: SessionState, following: NextRequest, tokens: _Tokens) -> Iterator[LeftMessage]:
     for place in sorted(following.prepared.held.left_out):
         origin = following.measured.origins[place]
         if origin is not None and origin < len(state.history):
             entry = state.history[origin]
-            yield LeftMessage(entry.ref, entry.turn, "does not fit", entry.message)
+            own = tokens(entry.message)
+            yield LeftMessage(entry.ref, entry.turn, DOES_NOT_FIT, entry.message, f"event {entry.seq}", own)
+
+
+def _made_smaller(
+    state: SessionState, rows: Sequence[LensMessage], parsed: ParsedMessages, meter: Meter
+) -> Iterator[LeftMessage]:
+    """Results of which a part is not sent."""
+    smaller = {row.ref: row for row in rows if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
+    if not smaller:
+        return
+    for entry, live in zip(state.history, parsed.messages(state.history), strict=True):
+        row = smaller.get(entry.ref)
+        if row is not None and row.message is not None:
+            less = max(0, round(meter.tokens(live) - meter.tokens(row.message)))
+            where = _artifact(live, parsed) if row.judgement.fate is Fate.ARCHIVED else ""
+            why, where = str(row.judgement.fate), where or f"event {entry.seq}"
+            yield LeftMessage(entry.ref, entry.turn, why, entry.message, where, less)
+
+
+def _artifact(message: ModelMessage, parsed: ParsedMessages) -> str:
+    results = (part for part in message.parts if isinstance(part, ToolReturnPart))
+    return next(filter(None, (reference_of(parsed, part) for part in results)), "")

@@ -5,15 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from pydantic_ai.messages import ModelRequest
 from pydantic_core import to_json
 
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Reading, Scaffold, Window, system_tokens
 from co_tui.context.meter import Meter
 from co_tui.context.policy import Policy, policy_of
 from co_tui.context.request import Governor
+from co_tui.context.stages import parted
 from co_tui.events import UsageInfo
+from co_tui.events.messages import RECOLLECTED
 from co_tui.session.governed_history import GovernedHistory
 from co_tui.session.lens.fates import Fates
+from co_tui.session.lens.last_look import NEVER_LOOKED, LastLook
 from co_tui.session.lens.left import left_messages
 from co_tui.session.lens.messages import Fate, Judgement, Kind, Lens, LensMessage, kind_of, shared_out
 from co_tui.session.next_request import NextRequest, next_request, note_in, request_source
@@ -88,8 +92,8 @@ def _window(state: SessionState, settings: Settings, recorded: Callable[[str], i
     return Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)
 
 
-def look(source: LensSource, since: int | None = None) -> Lens:
-    """The next request. What left the context since that seq is listed, too; without one, what left it last."""
+def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
+    """The next request. What left the context since a look is listed, too; without one, all that ever left."""
     governor = Governor(source.policy, source.window, keep=partial(archived, source.parsed), meter=source.meter)
     state = source.state
     recollection = state.recollection if source.policy.recollection_share else None
@@ -103,7 +107,9 @@ def look(source: LensSource, since: int | None = None) -> Lens:
         model=state.model,
         reading=reading,
         messages=_with_tokens(source, reading, rows, governor.meter),
-        left=left_messages(state, following, since),
+        left=left_messages(state, following, rows, since, source.parsed, governor.meter),
+        left_since=since,
+        seq=state.seq,
         due=_due(following, fates),
         is_compacted_first=following.due is not None,
     )
@@ -144,9 +150,26 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
                     kind_of(message), 0, Judgement(Fate.KEPT, "It answers a call that was left open."), message
                 )
             continue
-        entry = entries[origin]
-        seen = LensMessage(kind_of(message), 0, fates.of(place, message), message, "", entry.ref, entry.turn)
+        entry, fate = entries[origin], fates.of(place, message)
+        if isinstance(message, ModelRequest) and RECOLLECTED in (message.metadata or {}):
+            said, note = parted(message)
+            yield LensMessage(kind_of(said), 0, fate, said, "", entry.ref, entry.turn)
+            yield LensMessage(Kind.RECOLLECTED, 0, Judgement(Fate.RECOLLECTED, _recollected(source.state)), note)
+            continue
+        seen = LensMessage(kind_of(message), 0, fate, message, "", entry.ref, entry.turn)
         yield seen._replace(stored=entry.message) if messages[origin] is message else seen
+
+
+def _recollected(state: SessionState) -> str:
+    """What came back and from where."""
+    fact = state.recollection
+    if fact is None:
+        return ""
+    lines = f"{fact.lines:,} lines" if fact.lines != 1 else "A line"
+    said = [entry for ref in fact.sources if (entry := state.entry(ref)) is not None]
+    turns = ", ".join(dict.fromkeys(str(entry.turn) for entry in said if entry.turn)) or "–"
+    where = f" Said in turn {turns}: event {', '.join(str(entry.seq) for entry in said)}." if said else ""
+    return f"{lines} that had left the context came back, part of the message above and bearing on it.{where}"
 
 
 def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -13,6 +13,9 @@ from co_tui.context.count import Reading
 from co_tui.context.turns import answers_calls, holds_system, is_prompt, stands_in
 from co_tui.events import Json, Ref
 from co_tui.events.messages import COMMAND, STANDS_FOR, pieces
+from co_tui.session.lens.last_look import NEVER_LOOKED, LastLook
+
+DOES_NOT_FIT: Final = "does not fit"
 
 
 class Kind(StrEnum):
@@ -29,6 +32,7 @@ class Kind(StrEnum):
     SUMMARY = "summary"
     UNDER_WAY = "under way"
     COMMAND = "command"
+    RECOLLECTED = "recollected"
 
 
 class Fate(StrEnum):
@@ -109,19 +113,30 @@ class LensMessage(NamedTuple):
 
 
 class LeftMessage(NamedTuple):
-    """A message that was in the context, and is not in the next request."""
+    """A message that was in the context, and is not in the next request, or only in part."""
 
     ref: Ref
     turn: int
     why: str
     message: Json
+    where: str = ""
+    """Where all of it is now."""
+    tokens: int = 0
+    """What is no longer sent."""
 
     @property
     def text(self) -> str:
         return _named_text(self.message)
 
     def as_json(self) -> dict[str, Any]:
-        return {"seq": self.ref[0], "turn": self.turn, "why": self.why, "text": text_of(self.message)}
+        return {
+            "seq": self.ref[0],
+            "turn": self.turn,
+            "why": self.why,
+            "where": self.where,
+            "tokens": self.tokens,
+            "text": text_of(self.message),
+        }
 
 
 class Lens(NamedTuple):
@@ -133,10 +148,20 @@ class Lens(NamedTuple):
     messages: Sequence[LensMessage]
     """All that takes room in it, in order; their tokens add up to the reading's."""
     left: Sequence[LeftMessage] = ()
+    """What is gone since somebody looked last."""
+    left_since: LastLook = NEVER_LOOKED
+    seq: int = 0
+    """How far the log had come."""
     due: str = ""
     """What comes before it is sent, in a sentence; empty when it goes out as it is."""
     is_compacted_first: bool = False
     """Whether a compaction is due."""
+
+    def as_looked_at(self, at: str) -> LastLook:
+        """What has left so far, for the next look."""
+        smaller = {row.ref for row in self.messages if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
+        out = {each.ref for each in self.left if each.why == DOES_NOT_FIT}
+        return LastLook(self.seq, at, self.left_since.smaller | smaller | out)
 
     @property
     def tokens_by_kind(self) -> Mapping[Kind, int]:
@@ -159,10 +184,12 @@ class Lens(NamedTuple):
             "tool_definition_tokens": reading.tool_definition_tokens,
             "conversation_tokens": reading.conversation_tokens,
             "tokens_by_kind": dict(self.tokens_by_kind),
-            "messages": sum(each.message is not None for each in self.messages),
+            "messages": sum(each.message is not None and each.kind is not Kind.RECOLLECTED for each in self.messages),
             "policy": self.policy,
             "model": self.model,
             "due": self.due,
+            "left_since": self.left_since.seq,
+            "left_tokens": sum(each.tokens for each in self.left),
             "left": [each.as_json() for each in self.left],
         }
 

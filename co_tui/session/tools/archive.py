@@ -28,7 +28,7 @@ class Archive:
 
     def keep(self, part: ToolReturnPart, text: str) -> str:
         """The reference that stands for a result."""
-        reference = _reference(self._history, part)
+        reference = reference_of(self._history, part)
         if reference and reference not in self._known:
             self._known.add(reference)
             what = f"{part.tool_name}: {len(text)} characters"
@@ -69,7 +69,7 @@ class Archive:
 
 def archived(history: ParsedMessages, part: ToolReturnPart, text: str) -> str:
     """What stands for a result of the log; all others stay as they are."""
-    reference = _reference(history, part)
+    reference = reference_of(history, part)
     if not reference:
         return text
     return (
@@ -78,7 +78,8 @@ def archived(history: ParsedMessages, part: ToolReturnPart, text: str) -> str:
     )
 
 
-def _reference(history: ParsedMessages, part: ToolReturnPart) -> str:
+def reference_of(history: ParsedMessages, part: ToolReturnPart) -> str:
+    """The name of the artifact that a result of the log is; empty for all others."""
     place = history.place_of(part)
     return f"artifact-{place[0]}-{place[1]}-{place[2]}" if place is not None else ""
 
