@@ -54,6 +54,8 @@ class SessionController:
         self.way_back = ""
         """How to go on with the session that was left last, of those in which something was said."""
         self.older = OlderMessages(host, chat)
+        self._read_only_id = ""
+        """The session that another process writes, and that is only read here."""
         self._session_id = launch.session_id
         self._leaving = False
 
@@ -211,6 +213,7 @@ class SessionController:
         """Show what the other process says in the session that is shown."""
         stored = self.older.stored
         if stored is not None:
+            self._read_only_id = self._session_id
             self.chat.feed.note("Read only: what is said in the other co-tui appears here. A prompt asks again.")
             coming = stored.to_come(lambda: self.older.stored is stored and self.session is None)
             self._host.run_worker(self.bridge.follow(coming), group="bridge", exclusive=True, exit_on_error=False)
@@ -253,6 +256,10 @@ class SessionController:
     def opening(self) -> bool:
         """Whether a session is just being opened, or it is asked how."""
         return self._openings > 0
+
+    @property
+    def reads_along(self) -> bool:
+        return self.session is None and bool(self._session_id) and self._read_only_id == self._session_id
 
     @property
     def has_unsent(self) -> bool:

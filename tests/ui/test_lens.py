@@ -65,6 +65,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
 
         await pilot.press("up", "up", "up", "p")
         await until(pilot, lambda: "◉ pinned" in screen_text(app))
+        assert "p unpin" in screen_text(app) and "s compact up to here" in screen_text(app)
         ref = session.state.history[6].ref
         assert session.state.pins == {ref} and lines.chosen == 7, "the place is kept"
         await pilot.press("p")
@@ -80,6 +81,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         assert screen_text(app).count(f"{usage.current_tokens:,}") == 5, "all but inkeep, which brings a tool"
         await pilot.press("end", "enter")
         await until(pilot, lambda: "as if off governed" in screen_text(app))
+        assert "p pin" not in screen_text(app) and "esc back to the own policy" in screen_text(app)
         await until(pilot, lambda: "to be summarised" not in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: "policy balanced" in screen_text(app) and "to be summarised" in screen_text(app))
@@ -92,9 +94,18 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
 
         await opened(app, pilot)
         await pilot.press("shift+tab")
-        assert "Left 4" in screen_text(app) and screen_text(app).count("summarised") == 4
+        seen = screen_text(app)
+        assert "Left 4" in seen and seen.count("summarised") == 4 and "checkpoint 1, event" in seen
+        assert "Left since you last looked," in seen and "4 messages" in seen
         await pilot.press("f3")
-        assert app.screen is app.chat
+        await until(pilot, lambda: app.screen is app.chat)
+        await opened(app, pilot)
+        await pilot.press("home")
+        assert "p pin" not in screen_text(app), "instructions stay anyway"
+        await pilot.press("shift+tab")
+        assert "Left 0" in screen_text(app) and "Nothing has left the context since you last looked" in why(app)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.screen is app.chat)
 
         may_look = threading.Event()
         monkeypatch.setattr(lens_screen, "look", lambda source: may_look.wait(20) and look(source))

@@ -1,13 +1,19 @@
 """Going on with a stored session: where it worked, with whom, and who else has it open."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.text import Text
+from textual.pilot import Pilot
 
 from co_tui.events import CompactionComplete, Message, SessionStart, UsageInfo
+from co_tui.ui.app import CoTui
+from co_tui.ui.commands.host import READ_ALONG
+from co_tui.ui.screens.lens import LensScreen
 from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.gauge_reading import GaugeReading
+from co_tui.ui.widgets.line_list import LineList
 from tests.support.provider import Provider
 from tests.support.screen import (
     answer,
@@ -92,6 +98,8 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
             reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "Said over there"}]}
             other.writing().append("s-1", [Message(turn=2, message=reply)]).result()
             await until(pilot, lambda: "Said over there" in transcript_text(app))
+            await looked_through_only(app, pilot)
+            assert len(stored_events(home, "s-1")) == before + 1, "looking wrote nothing"
             app.chat.prompt.insert("mine")
             await pilot.press("enter")
             await answer(app, pilot, "f")
@@ -101,6 +109,24 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
             await type_text(pilot, "/resume s-1\n")
             await answer(app, pilot, "escape")
             await until(pilot, lambda: not app.controller.session_id)
+
+
+async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
+    """In a session that is only read: the lens without keys that write, and commands that say what to do instead."""
+    await pilot.press("f3")
+    await until(pilot, lambda: "Said over there" in screen_text(app) and isinstance(app.screen, LensScreen))
+    assert len(app.screen.query_one(LineList)) == 3 and "Answer to shared" in screen_text(app)
+    keys = screen_text(app).splitlines()[-2]
+    assert "space open" in keys and "pin" not in keys and "compact" not in keys, keys
+    await pilot.press("p", "s")
+    await until(pilot, lambda: READ_ALONG in {each.message for each in app._notifications})
+    await pilot.press("escape")
+    for line in ("/compact", "/clear", "/undo", "/rewind", "/pin", "/rename x"):
+        told = transcript_text(app).count(READ_ALONG)
+        await type_text(pilot, f"{line}\n")
+        await until(pilot, lambda told=told: transcript_text(app).count(READ_ALONG) == told + 1)
+    await type_text(pilot, "/history\n")
+    await until(pilot, lambda: "The model sees 3 messages; 3 were said" in transcript_text(app))
 
 
 async def test_a_session_whose_model_is_gone_goes_on_with_the_usual_one(home: Path, provider: Provider) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.events.messages import prompt_of
 from co_tui.inert import one_line
-from co_tui.ui.commands.host import NO_SESSION, CommandHost
+from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @command("compact")
 async def compact(host: CommandHost, focus: str) -> None:
     if host.session is None:
-        host.say(NO_SESSION)
+        host.say(why_not_open(host))
     else:
         await compact_now(host, host.session, focus)
 
@@ -40,7 +40,8 @@ GO_ON = "Go on with the work where you stopped."
 
 @command("continue")
 async def go_on(host: CommandHost, _: str) -> None:
-    if not host.state.history:
+    is_known = host.session is not None or not host.sessions.session_id
+    if is_known and not host.state.history:
         host.say("There is nothing to go on with: the next prompt starts a turn.")
     elif host.session is not None and host.session.busy:
         host.say("The turn is going on already.")
@@ -50,6 +51,9 @@ async def go_on(host: CommandHost, _: str) -> None:
 
 @command("clear")
 async def clear(host: CommandHost, _: str) -> None:
+    if host.session is None and host.sessions.session_id:
+        host.say(why_not_open(host))
+        return
     if host.session is None or not host.session.state.history:
         host.say("The context is empty already.")
         return
@@ -60,7 +64,7 @@ async def clear(host: CommandHost, _: str) -> None:
 async def undo(host: CommandHost, seq: str) -> None:
     session = host.session
     if session is None:
-        host.say(NO_SESSION)
+        host.say(why_not_open(host))
         return
     from co_tui.session.state.history_edits import NothingToUndo, what_was
 
@@ -76,7 +80,7 @@ async def undo(host: CommandHost, seq: str) -> None:
 async def rewind(host: CommandHost, turn: str) -> None:
     session = host.session
     if session is None:
-        host.say(NO_SESSION)
+        host.say(why_not_open(host))
     elif turn and not turn.isdecimal():
         host.fail(f"/rewind takes the number of a turn, not {one_line(turn, 40)!r}.")
     elif turn := turn or await _chosen_turn(host, session):
@@ -108,7 +112,7 @@ async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
 async def pin(host: CommandHost, which: str) -> None:
     session = host.session
     if session is None or not session.state.history:
-        host.say(NO_SESSION)
+        host.say(why_not_open(host) if session is None else "There is nothing to pin: the context is empty.")
     elif which not in ("", "last") and not which.isdecimal():
         host.fail(f"/pin takes nothing, `last` or the number of an event, not {one_line(which, 40)!r}.")
     elif which.isdecimal():
@@ -149,8 +153,11 @@ async def _toggle_pin(session: "Session", ref: "Ref") -> str:
 async def fork(host: CommandHost, seq: str) -> None:
     """From a prompt on, the copy ends before it and the prompt is back for editing."""
     session = host.session
-    if session is None:
-        host.say(NO_SESSION)
+    if session is None and host.sessions.reads_along and not seq:
+        await host.sessions.stored.fork(host.sessions.session_id)
+        host.say("This is a copy now; the session it came from stays as it was.")
+    elif session is None:
+        host.say(why_not_open(host))
     elif not seq:
         await host.sessions.switch_session(await session.fork())
         host.say("This is a copy now; the session it came from stays as it was.")

@@ -20,6 +20,24 @@ NO_SESSION = "There is no session yet: the first prompt starts one."
 """The answer of commands that need a session."""
 
 
+NOT_YET = "The session is not open yet; try again in a moment."
+READ_ALONG = (
+    "Another co-tui has this session open, and it is only read here: /fork goes on in a copy of it; or close it there, "
+    "and the next prompt opens it here."
+)
+NOT_OPENED = "The session could not be opened: a prompt tries it again, F6 chooses another model."
+
+
+def why_not_open(host: "CommandHost") -> str:
+    """Why there is no session in which something could be done, and what to do about it."""
+    sessions = host.sessions
+    if not sessions.session_id:
+        return NO_SESSION
+    if sessions.reads_along:
+        return READ_ALONG
+    return NOT_YET if sessions.opening or not sessions.engine_is_loaded else NOT_OPENED
+
+
 class SessionChanges(Protocol):
     """What can be done with the sessions as a whole."""
 
@@ -34,6 +52,14 @@ class SessionChanges(Protocol):
 
     @property
     def engine_is_loaded(self) -> bool: ...
+
+    @property
+    def opening(self) -> bool:
+        """Whether the session is just being opened."""
+
+    @property
+    def reads_along(self) -> bool:
+        """Whether the session that is shown is open in another process, and only read here."""
 
     @property
     def mcp_servers(self) -> "list[ServerReport]":

@@ -1,4 +1,4 @@
-"""What the lens looks at in the app: the open session, under its own policy or any other."""
+"""What the lens looks at in the app: the session that is shown, under its own policy or any other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,20 +6,54 @@ from typing import TYPE_CHECKING
 from co_tui.context.marks import marks
 from co_tui.context.policy import policy_of
 from co_tui.events import Ref
+from co_tui.session.lens.last_look import LastLook, LastLooks
 from co_tui.session.lens.look import LensSource, source_of
-from co_tui.settings import policy_names
-from co_tui.ui.commands.host import CommandHost
+from co_tui.session.lens.messages import Lens
+from co_tui.session.lens.stored import StoredRequests
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings, policy_names
+from co_tui.store.timestamps import now
+from co_tui.ui.beside import beside
+from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
 
 
-class SessionDesk:
-    """The session as it is at the moment of asking."""
+class _Desk:
+    """What is the same for a session that is open here and for one that is only read."""
+
+    def __init__(self, host: CommandHost, session_id: str, *, is_kept: bool) -> None:
+        self._host = host
+        self._looks = LastLooks(host.settings.launch.paths.session(session_id) if is_kept else None)
+        self.last_look: LastLook = self._looks.read()
+
+    @property
+    def policies(self) -> Sequence[str]:
+        return policy_names(self._host.settings.launch.paths)
+
+    def remember_look(self, lens: Lens) -> None:
+        self._looks.write(lens.as_looked_at(now()))
+
+    def _settings_under(self, policy: str) -> Settings:
+        return self._host.settings.launch.reloaded(policy=policy).settings
+
+
+def _gauge(state: SessionState, settings: Settings) -> GaugeReading:
+    usage = state.usage
+    return GaugeReading(usage=usage, marks=marks(policy_of(settings), usage.token_limit)) if usage else GaugeReading()
+
+
+class SessionDesk(_Desk):
+    """The open session as it is at the moment of asking."""
+
+    read_only = ""
 
     def __init__(self, host: CommandHost, session: "Session") -> None:
-        self._host, self._session = host, session
+        super().__init__(host, session.id, is_kept=session.is_kept)
+        self._session = session
 
     @property
     def version(self) -> object:
@@ -27,23 +61,58 @@ class SessionDesk:
 
     @property
     def gauge(self) -> GaugeReading:
-        usage, policy = self._session.state.usage, policy_of(self._session.settings)
-        return GaugeReading(usage=usage, marks=marks(policy, usage.token_limit)) if usage else GaugeReading()
+        return _gauge(self._session.state, self._session.settings)
 
     @property
     def policy(self) -> str:
         return self._session.settings.policy
 
-    @property
-    def policies(self) -> Sequence[str]:
-        return policy_names(self._host.settings.launch.paths)
-
-    def source(self, policy: str) -> LensSource:
+    async def source(self, policy: str) -> LensSource:
         session = self._session
         if policy in ("", self.policy):
             return source_of(session.history, session.settings)
-        settings = self._host.settings.launch.reloaded(policy=policy).settings
-        return source_of(session.history, settings, is_own=False)
+        return source_of(session.history, self._settings_under(policy), is_own=False)
 
     async def pin(self, ref: Ref, *, pinned: bool) -> None:
         await self._session.pin([ref], pinned=pinned)
+
+
+class StoredDesk(_Desk):
+    """A session that somebody else writes, as its log tells it. Nothing is written into it."""
+
+    def __init__(self, host: CommandHost) -> None:
+        super().__init__(host, host.sessions.session_id, is_kept=True)
+        self._session_id = host.sessions.session_id
+        launch = host.settings.launch
+        self._store, self._requests = launch.store, StoredRequests(launch.paths, launch.store)
+        self._state = SessionState()
+
+    @property
+    def read_only(self) -> str:
+        return why_not_open(self._host)
+
+    @property
+    def version(self) -> object:
+        return self._host.state
+
+    @property
+    def gauge(self) -> GaugeReading:
+        return _gauge(self._host.state, self._settings_under(self.policy))
+
+    @property
+    def policy(self) -> str:
+        return self._host.state.policy or self._host.settings.launch.settings.policy
+
+    async def source(self, policy: str) -> LensSource:
+        settings = self._settings_under(policy or self.policy)
+        return await beside(lambda: self._requests.source(self.read(), settings))
+
+    def read(self) -> SessionState:
+        """All that the log says by now; costs what was said since the last time."""
+        with self._store.reading() as reading:
+            for event in reading.events(self._session_id, after=self._state.seq):
+                self._state = apply(self._state, event)
+        return self._state
+
+    async def pin(self, ref: Ref, *, pinned: bool) -> None:
+        raise PermissionError(self.read_only)

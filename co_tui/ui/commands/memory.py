@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from co_tui.inert import one_line
-from co_tui.ui.commands.host import NO_SESSION, CommandHost
+from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 from co_tui.ui.commands.sessions import resume
 
@@ -89,7 +89,7 @@ async def subconscious(host: CommandHost, arguments: str) -> None:
 async def _run(host: CommandHost) -> None:
     session = host.session
     if session is None:
-        host.fail(NO_SESSION)
+        host.fail(why_not_open(host))
         return
     from co_tui.session.board_update import BoardRefused
 

@@ -1,16 +1,18 @@
 """Commands that tell about the session."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from co_tui.inert import one_line
 from co_tui.session.state.context_report import context_report
 from co_tui.ui.commands.conversation import clear, compact_now
-from co_tui.ui.commands.host import NO_SESSION, CommandHost
+from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 from co_tui.ui.formatting import told_cost
 
 if TYPE_CHECKING:
+    from co_tui.session.state.session_state import SessionState
     from co_tui.store.checkpoints import Checkpoint
 
 NOTHING_SENT = "Nothing has been sent yet: the first prompt shows what goes with it."
@@ -18,7 +20,7 @@ NOTHING_SENT = "Nothing has been sent yet: the first prompt shows what goes with
 
 @command("history")
 async def history(host: CommandHost, _: str) -> None:
-    state = host.state
+    state = await _whole_state(host)
     host.say(
         f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. The model sees {len(state.history)} messages; "
         f"{len(state.transcript)} were said in all."
@@ -39,7 +41,7 @@ async def context(host: CommandHost, arguments: str) -> None:
     if host.state.usage is None:
         host.say(NOTHING_SENT)
         return
-    figures = context_report(host.state)
+    figures = context_report(await _whole_state(host))
     roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
     assumed = "" if figures["limit_known"] else " (assumed)"
     measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
@@ -54,6 +56,15 @@ async def context(host: CommandHost, arguments: str) -> None:
         f"characters    {figures['characters']:,}\n"
         f"cost          {told_cost(figures['cost'], figures['summary_cost'])}"
     )
+
+
+async def _whole_state(host: CommandHost) -> "SessionState":
+    """Of a session that is only read here, the screen knows no more than its end."""
+    if not host.sessions.reads_along:
+        return host.state
+    from co_tui.ui.commands.lens_desk import StoredDesk
+
+    return await asyncio.to_thread(StoredDesk(host).read)
 
 
 def _board(figures: Mapping[str, Any]) -> str:
@@ -78,14 +89,15 @@ def _show_instructions(host: CommandHost) -> None:
 async def lens(host: CommandHost, arguments: str) -> None:
     if arguments:
         host.fail(f"/lens takes nothing, not {one_line(arguments, 40)!r}.")
-    elif (session := host.session) is None:
-        host.say("The session is not open yet; try again in a moment." if host.sessions.session_id else NO_SESSION)
+    elif (session := host.session) is None and not host.sessions.reads_along:
+        host.say(why_not_open(host))
     else:
-        from co_tui.ui.commands.lens_desk import SessionDesk
+        from co_tui.ui.commands.lens_desk import SessionDesk, StoredDesk
         from co_tui.ui.screens.lens import LensScreen
 
-        upto = await host.ask(lambda: LensScreen(SessionDesk(host, session)))
-        if upto is not None:
+        desk = SessionDesk(host, session) if session is not None else StoredDesk(host)
+        upto = await host.ask(lambda: LensScreen(desk))
+        if upto is not None and session is not None:
             await compact_now(host, session, upto=upto)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.ui.commands.host import NO_SESSION, CommandHost
+from co_tui.ui.commands.host import NO_SESSION, CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 from co_tui.ui.exporting import export_file, write_export
 
@@ -81,7 +81,7 @@ async def _write(host: CommandHost, file: Path, session_id: str, form: str) -> N
 async def rename(host: CommandHost, title: str) -> None:
     session = host.session
     if session is None:
-        host.fail(NO_SESSION)
+        host.fail(why_not_open(host))
     elif title := title or await _title(host, session.state.title):
         await session.rename(one_line(title, 200))
 

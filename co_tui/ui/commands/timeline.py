@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.events import CompactionComplete, Event
 from co_tui.ui.commands.conversation import undo
-from co_tui.ui.commands.host import NO_SESSION, CommandHost
+from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.screens.compaction import CompactionScreen, DetailWish
 from co_tui.ui.screens.detail import EventScreen
 from co_tui.ui.screens.edit import EditScreen
@@ -25,7 +25,7 @@ async def open_entry(host: CommandHost, event: Event) -> None:
 async def _fulfil(host: CommandHost, wish: DetailWish) -> None:
     session = host.session
     if session is None:
-        host.say(NO_SESSION)
+        host.say(why_not_open(host))
     elif wish.action == "undo":
         await undo(host, str(wish.seq))
     elif wish.action == "pin" and wish.ref is not None:

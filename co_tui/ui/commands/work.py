@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from co_tui.ui.commands.host import NO_SESSION, CommandHost
+from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ async def background_commands(host: CommandHost, _: str) -> None:
     from co_tui.ui.screens.background_commands import BackgroundCommandsScreen
 
     if (session := host.session) is None:
-        host.fail(NO_SESSION)
+        host.fail(why_not_open(host))
         return
     await host.ask(lambda: BackgroundCommandsScreen(session.commands))
 

@@ -14,13 +14,14 @@ from co_tui.context.marks import marks
 from co_tui.events import Ref
 from co_tui.inert import inert, one_line
 from co_tui.lab.outlook import PolicyOutlook, outlook
+from co_tui.session.lens.last_look import LastLook
 from co_tui.session.lens.look import LensSource, look
 from co_tui.session.lens.messages import Kind, Lens, LensMessage
 from co_tui.ui.beside import beside
 from co_tui.ui.formatting import tokens
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.dialog import Dialog
-from co_tui.ui.screens.lens_parts import LensGauge, LensList
+from co_tui.ui.screens.lens_parts import POLICIES_TOLD, LensGauge, LensList, keys_for, told_left
 from co_tui.ui.widgets.gauge import SEPARATOR
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 from co_tui.ui.widgets.key_hints import KeyHints
@@ -31,17 +32,6 @@ LOOK_EVERY_S: Final = 0.25
 SEEN_FIRST_S: Final = 0.02
 """The screen is there before anything is worked out for it."""
 TABS: Final = ("request", "policies", "left")
-KEYS: Final = {
-    "request": (
-        ("space", "open"),
-        ("p", "pin"),
-        ("s", "compact up to here"),
-        ("tab", "other policies"),
-        ("esc", "back"),
-    ),
-    "policies": (("enter", "look through it"), ("tab", "what left"), ("esc", "back")),
-    "left": (("space", "open"), ("tab", "the request"), ("esc", "back")),
-}
 
 
 class LensDesk(Protocol):
@@ -63,8 +53,19 @@ class LensDesk(Protocol):
     def policies(self) -> Sequence[str]:
         """All that could."""
 
-    def source(self, policy: str) -> LensSource:
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be changed from here, in a sentence; empty when it can."""
+
+    async def source(self, policy: str) -> LensSource:
         """What the next request is made from, as if a policy governed."""
+
+    @property
+    def last_look(self) -> LastLook:
+        """When this session was looked at before."""
+
+    def remember_look(self, lens: Lens) -> None:
+        """What has left by now is no news at the next look."""
 
     async def pin(self, ref: Ref, *, pinned: bool) -> None: ...
 
@@ -92,6 +93,9 @@ class LensScreen(Dialog[Ref | None]):
         self._tab = TABS[0]
         self._chosen: dict[str, int] = {}
         self._outlooks: dict[str, PolicyOutlook] = {}
+        self._since = desk.last_look
+        self._own_lens: Lens | None = None
+        """Under the policy that governs."""
         self._largest = 0
 
     def compose(self) -> ComposeResult:
@@ -102,7 +106,7 @@ class LensScreen(Dialog[Ref | None]):
             yield Static(id="head", markup=False)
             yield LensList()
             yield Static(id="why", markup=False)
-            yield KeyHints(*KEYS[self._tab])
+            yield KeyHints()
 
     def on_mount(self) -> None:
         self.query_one(LensGauge).reading = self._desk.gauge
@@ -110,6 +114,10 @@ class LensScreen(Dialog[Ref | None]):
         self._show_tabs()
         self.call_after_refresh(self.set_timer, SEEN_FIRST_S, self._follow)
         self.set_interval(LOOK_EVERY_S, self._follow)
+
+    async def on_unmount(self) -> None:
+        if self._own_lens is not None:
+            await beside(self._desk.remember_look, self._own_lens)
 
     def on_resize(self) -> None:
         self._show()
@@ -140,9 +148,11 @@ class LensScreen(Dialog[Ref | None]):
             self.notify(words, severity="error", markup=False)
 
     async def _look(self) -> None:
-        source = self._desk.source(self._policy)
-        lens, self._largest, kinds = await beside(_looked, source)
+        policy = self._policy
+        source = await self._desk.source(policy)
+        lens, self._largest, kinds = await beside(_looked, source, self._since)
         self._lens, gauge = lens, self.query_one(LensGauge)
+        self._own_lens = self._own_lens if policy else lens
         gauge.kinds = kinds
         usage = lens.reading.as_fact(is_initial=False, model=lens.model)
         gauge.reading = GaugeReading(usage=usage, marks=marks(source.policy, usage.token_limit))
@@ -155,7 +165,7 @@ class LensScreen(Dialog[Ref | None]):
     async def _look_through_all(self) -> None:
         for name in self._desk.policies:
             if name not in self._outlooks:
-                source = self._desk.source(name)
+                source = await self._desk.source(name)
                 self._outlooks[name] = await beside(outlook, source)
                 if self._tab == "policies":
                     self._show()
@@ -177,7 +187,7 @@ class LensScreen(Dialog[Ref | None]):
             )
         elif lens is not None and self._tab == "left":
             left = lens.left
-            lines.show(len(left), lambda n, _: left_line(left[n], style_of), lambda n: left[n].ref)
+            lines.show(len(left), lambda n, width: left_line(left[n], width, style_of), lambda n: left[n].ref)
         elif lens is not None:
             rows = lens.messages
             lines.show(
@@ -201,21 +211,27 @@ class LensScreen(Dialog[Ref | None]):
         if line.cell_len + len(under) <= self.size.width - 4:
             line.append(under, "dim")
         self.query_one("#tabs", Static).update(line)
-        self.query_one(KeyHints).show(*KEYS[self._tab])
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        """Those that do something with the line that is chosen."""
+        can_change = not self._policy and not self._desk.read_only
+        has_lines = len(self._list) > 0
+        self.query_one(KeyHints).show(*keys_for(self._tab, self._chosen_message, can_change, has_lines, self._policy))
 
     @on(LineList.Chosen)
     def _chose(self) -> None:
         self.query_one("#why", Static).update(Text(self._why()))
+        self._show_keys()
 
     def _why(self) -> str:
         lens = self._lens
         if self._tab == "policies":
-            return "What each policy would send now; a summary that comes first is made by the offline summariser."
+            return POLICIES_TOLD
         if lens is None:
             return ""
         if self._tab == "left":
-            told = "What the latest compaction, clearing or rewind took out, and what does not fit."
-            return told if lens.left else "Nothing left the context."
+            return told_left(lens)
         each = self._chosen_message
         if each is None:
             return "The context is empty: the first prompt fills it."
@@ -237,7 +253,8 @@ class LensScreen(Dialog[Ref | None]):
             self._look_through(self._desk.policies[event.place])
         elif self._tab == "left" and self._lens is not None:
             left = self._lens.left[event.place]
-            self.app.push_screen(TextScreen(f"turn {left.turn} · {left.why}", left.text))
+            turn = f"turn {left.turn} · " if left.turn else ""
+            self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.text))
         elif (each := self._chosen_message) is not None:
             fate, _ = told_fate(each.judgement)
             known = each.text or "Its text is known once a request was sent from here."
@@ -265,17 +282,28 @@ class LensScreen(Dialog[Ref | None]):
 
     def action_pin(self) -> None:
         each = self._chosen_message
-        if each is None:
+        if each is None or self._refuses():
             return
         if each.ref is None:
-            self.notify("It goes with every request anyway.", timeout=3)
+            kept = "It stays until the context is rewritten." if each.kind is Kind.RECOLLECTED else ""
+            self.notify(kept or "It goes with every request anyway.", timeout=3)
             return
         pinning = self._desk.pin(each.ref, pinned=not each.is_pinned)
         # What is begun is done, also when the lens is closed at once.
         self.app.run_worker(self._attempt(pinning, "It cannot be pinned"), group="pin", exit_on_error=False)
 
+    def _refuses(self) -> bool:
+        """Whether nothing can be changed from here; then that is said."""
+        look_only = f"This shows {self._policy}, which does not govern: esc goes back." if self._policy else ""
+        why = self._desk.read_only or look_only
+        if why:
+            self.notify(why, severity="warning", markup=False)
+        return bool(why)
+
     def action_compact(self) -> None:
         each = self._chosen_message
+        if self._refuses():
+            return
         if each is None or each.ref is None:
             self.notify("Choose a message: all that stands before it is summarised.", timeout=3)
             return
@@ -289,9 +317,9 @@ class LensScreen(Dialog[Ref | None]):
             self.answer(None)
 
 
-def _looked(source: LensSource) -> tuple[Lens, int, str]:
+def _looked(source: LensSource, since: LastLook) -> tuple[Lens, int, str]:
     """The lens with what takes a look at each of its messages: the tokens of the largest, and the kinds they are of."""
-    lens = look(source)
+    lens = look(source, since)
     return lens, max((each.tokens for each in lens.messages), default=0), _told_kinds(lens)
 
 

@@ -124,7 +124,12 @@ def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, sty
     return line
 
 
-def left_line(each: LeftMessage, style_of: StyleOf) -> Text:
-    turn = f"turn {each.turn}" if each.turn else "–"
-    line = Text.assemble((f"{turn:>9}  ", style_of("muted")), (f"{each.why:<14}", style_of("going")), no_wrap=True)
+def left_line(each: LeftMessage, width: int, style_of: StyleOf) -> Text:
+    """Tokens, when it was said, why it left, where it is now, and its first words."""
+    wide = width >= WIDE
+    line = Text(f"{each.tokens:>8,} " if wide else f"{tokens(each.tokens):>5} ", no_wrap=True)
+    if wide:
+        line.append(f"{f'turn {each.turn}' if each.turn else '–':<9} ", style_of("muted"))
+    line.append(f"{one_line(each.why, 12):<12} ", style_of("going"))
+    line.append(f"{one_line(each.where, 24):<24} ", style_of("muted"))
     return line.append(one_line(each.text, LINE_CHARS))
