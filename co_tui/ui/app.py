@@ -4,15 +4,17 @@ import time
 import traceback
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.theme import Theme
 from textual.widgets import Input
+from textual.worker import WorkerFailed
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.events import Event
@@ -28,7 +30,7 @@ from co_tui.ui.controller import UNSAVED, SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
-from co_tui.ui.motion import hold_cursor
+from co_tui.ui.motion import SteadyAnimator, hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
@@ -65,6 +67,8 @@ class CoTui(App[None]):
         # Textual loads no style sheet of a default screen.
         super().__init__(css_path=style_sheets(launch.environ))
         self.animation_level = "none"
+        self._animator = SteadyAnimator(self)
+        self._animate = self._animator.bind(self)
         self._has_theme = True
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
         self.look = look_of(self.current_theme, rich=False)
@@ -274,9 +278,26 @@ class CoTui(App[None]):
             self.run_worker(self._quit(EXIT_CODE), group="leaving")
 
     def _handle_exception(self, error: Exception) -> None:
-        # Once the app is on its way out, what was under way may miss what is gone already.
-        if not self._exit:
+        if self._exit:
+            return  # what was under way may miss what is gone already
+        if not (isinstance(error, WorkerFailed) and self._told_failure(error)):
             super()._handle_exception(error)
+
+    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
+        try:
+            return await super()._dispatch_action(namespace, action_name, params)
+        except Exception as error:
+            if not self._told_failure(error):
+                raise
+            return True
+
+    def _told_failure(self, error: Exception) -> bool:
+        """What failed without harm to the rest is told, and the work goes on; not where mistakes are looked for."""
+        if self.is_headless or self.launch.environ.get(DEBUG_VARIABLE):
+            return False
+        told = f"This failed, and it should not have: {type(error).__name__}: {one_line(str(error), 200)}"
+        self.notify(told, severity="error", markup=False)
+        return True
 
     def _fatal_error(self) -> None:
         """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""

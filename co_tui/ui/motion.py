@@ -1,12 +1,22 @@
 """Whether things may move on the screen: the one place to ask."""
 
+import contextlib
 from typing import Any, Final
 
+from textual._animator import Animator
 from textual.app import App
 from textual.dom import DOMNode
 
 STILL: Final = "-still"
 """The app's class while the user wants nothing to move; style sheets may ask for it, too."""
+
+
+class SteadyAnimator(Animator):
+    """What one animation does may end another, which the library then misses."""
+
+    def __call__(self) -> None:
+        with contextlib.suppress(KeyError):
+            super().__call__()
 
 
 def stands_still(node: DOMNode) -> bool:

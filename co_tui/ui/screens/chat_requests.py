@@ -9,6 +9,7 @@ from textual.screen import Screen
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui import command_table
 from co_tui.ui.screens.message_actions import MessageActions
+from co_tui.ui.screens.steady import SteadyScreen
 from co_tui.ui.transcript_feed import Feed
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.transcript import Transcript
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from co_tui.ui.widgets.timeline import Timeline
 
 
-class ChatRequests(Screen[None]):
+class ChatRequests(SteadyScreen, Screen[None]):
     """Has a transcript and a prompt, and later a timeline."""
 
     transcript = query_one(Transcript)

@@ -134,7 +134,10 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     @on(OptionList.OptionSelected)
     def _open(self, event: OptionList.OptionSelected) -> None:
-        row = (self._shown if event.option_list.id == "replaced-list" else self._kept)[event.option_index]
+        rows = self._shown if event.option_list.id == "replaced-list" else self._kept
+        if event.option_index >= len(rows):  # filtered away right behind the click
+            return
+        row = rows[event.option_index]
         entry = next((each for each in self._entries if each.ref == row.ref), None)
         title = f"{row.role} · turn {row.turn or '–'}"
         self.app.push_screen(TextScreen(title, _whole(entry) if entry is not None else row.text))

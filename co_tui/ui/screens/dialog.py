@@ -9,6 +9,8 @@ from textual.types import CSSPathType
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from co_tui.ui.screens.steady import SteadyScreen
+
 T = TypeVar("T")
 LOW_ROWS: Final = 22
 """Below so many there is no room for borders around fields and for space above the keys."""
@@ -16,7 +18,7 @@ LEAST_ROWS, AROUND_ROWS = 3, 5
 """Of what scrolls in a box, and of all that stands around it: the border, and the keys in up to two lines."""
 
 
-class Dialog(ModalScreen[T], Generic[T]):
+class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
     """A modal screen in a box: as high as its content, unless `tall`, where that fills the screen anyway.
 
     `wide` is for longer texts.

@@ -10,6 +10,7 @@ from textual.widgets import TextArea
 from co_tui.inert import inert
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 
 class EditScreen(Dialog[str | None]):
@@ -27,7 +28,7 @@ class EditScreen(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield TextArea(inert(self._text), soft_wrap=True, show_line_numbers=False)
+            yield SteadyTextArea(inert(self._text), soft_wrap=True, show_line_numbers=False)
             yield KeyHints(("ctrl+s", "accept"), ("esc", self._refusal))
 
     def on_mount(self) -> None:

@@ -110,6 +110,8 @@ class ModelScreen(FilteringDialog[str]):
 
     def _fill(self, *, keep: bool = True) -> None:
         """Show what matches. What was highlighted stays so when entries come, wherever it has moved to."""
+        if not self.query(OptionList):  # closed, while a server was still asked
+            return
         options, wanted = self.query_one(OptionList), self.query_one(Input).value.strip()
         before = options.highlighted_option.id if keep and options.highlighted_option is not None else None
         rows = self._rows(self._models.matching(wanted))

@@ -22,6 +22,7 @@ from co_tui.store.session_filter import lets_through
 from co_tui.store.values import SessionRow
 from co_tui.ui.screens.session_actions import SessionActions
 from co_tui.ui.screens.session_choice import ChosenSession, SessionEditor
+from co_tui.ui.screens.steady import SteadyScreen
 from co_tui.ui.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
 from co_tui.ui.session_lines import SessionLine, lines_of, lines_under
 from co_tui.ui.session_preview import PreviewLook, preview_text
@@ -39,7 +40,7 @@ WITH_A_SESSION: Final = ("resume", "restore", "fork", "rename", "pin", "unpin", 
 PUT_THERE: Final = "Deleted last"
 
 
-class SessionsScreen(Screen[ChosenSession | None]):
+class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     """Typing filters; every action has a key."""
 
     CSS_PATH = "sessions.tcss"

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
+from co_tui.ui.screens.steady import SteadyScreen
 from co_tui.ui.setting_rows import SettingRow
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import HELP, KeyLine
@@ -46,7 +47,7 @@ class SettingEditor(Protocol):
     def preview(self, theme: str) -> None: ...
 
 
-class SettingsScreen(Screen[None]):
+class SettingsScreen(SteadyScreen, Screen[None]):
     CSS_PATH = "settings.tcss"
     AUTO_FOCUS = "#rows"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]

@@ -17,6 +17,7 @@ from co_tui.ui import command_table
 from co_tui.ui.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.pasted import PastedTexts
 from co_tui.ui.widgets.graphemes import end_after, start_before, with_whole_characters
+from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
 OWN_COMMAND_SIGN = "!"
@@ -31,7 +32,7 @@ def is_own_command(text: str) -> bool:
     return text.startswith(OWN_COMMAND_SIGN) and bool(text[1:].strip())
 
 
-class Prompt(TextArea):
+class Prompt(SteadyTextArea):
     """A text area that sends. Every key is dealt with where it arrives, so that none overtakes another."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

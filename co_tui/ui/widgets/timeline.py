@@ -227,4 +227,6 @@ class Timeline(OptionList):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(self.Opened(self._entries[self._drawn.start + event.option_index]))
+        place = self._drawn.start + event.option_index
+        if place < len(self._entries):  # else it was filtered away right behind the click
+            self.post_message(self.Opened(self._entries[place]))
