@@ -95,12 +95,15 @@ async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider)
 
 
 async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider), size=(120, 160)) as (app, pilot):
+    async with running(launch_for(home, provider), size=(120, 200)) as (app, pilot):
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.pause()
         seen = screen_text(app)
-        assert all(command.slash in seen for command in COMMANDS) and "ctrl+j" in seen and "The gauge" in seen
+        assert all(command.slash in seen for command in COMMANDS) and "ctrl+j" in seen
+        order = ("First keys", "The gauge", "In the prompt", "In the chat, after Tab", "Commands")
+        places = [seen.index(title) for title in order]
+        assert places == sorted(places), "what a newcomer looks for comes first"
         await pilot.press("escape")
         assert app.screen is app.chat
 

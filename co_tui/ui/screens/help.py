@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from co_tui.actions import COMMANDS, KEYS, PLACES
+from co_tui.actions import COMMANDS, KEYS, PLACES, Place
 from co_tui.ui.command_table import told_key
 from co_tui.ui.keys_in_force import KeyInForce
 from co_tui.ui.screens.dialog import Dialog
@@ -23,7 +23,10 @@ _TYPED: Final = (
     ("@", "Name a file: it goes with the prompt"),
     ("!", "Run a command of your own: !git status; the model sees it with your next prompt, esc stops it"),
     ("↑ ↓", "Earlier prompts, at the first and last line; ↑ in an empty prompt shows what waits"),
-    ("ctrl+c", "Copy the selection; else clear what is written (↑ brings it back); in an empty prompt, twice quits"),
+    (
+        "ctrl+c",
+        "Copy the selection; else clear what is written (↑ brings it back); else stop the turn; else, twice, quit",
+    ),
     ("esc", "Stop the turn; what waits stays on hold until enter; close what is open"),
     ("tab", "Move between prompt, chat, timeline and a question; typing goes to the prompt"),
     ("ctrl+p", "All commands, in the palette"),
@@ -48,21 +51,26 @@ def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Sect
     def key_of(name: str, default: str) -> str:
         return told_key(chosen.get(name, default))
 
+    def keys_in(place: Place) -> list[tuple[str, str]]:
+        return [(key, row.help) for row in KEYS if row.where == place and (key := key_of(row.name, row.key))]
+
     commands = [
         (f"{row.slash} {row.arguments}".rstrip(), row.help + (f"  ({key})" if key else ""))
         for row in COMMANDS
         for key in [key_of(row.name, row.key)]
     ]
-    keys = [
-        (key, f"{row.help}{'' if row.where == 'anywhere' else f' ({PLACES[row.where]})'}")
-        for row in KEYS
-        if (key := key_of(row.name, row.key))
+    first = [(key, row.help) for row in COMMANDS if (key := key_of(row.name, row.key))]
+    places = [
+        Section(f"{words[0].upper()}{words[1:]}", [*(_TYPED if place == "prompt" else ()), *keys_in(place)])
+        for place, words in PLACES.items()
     ]
+    in_prompt = {meaning for _, meaning in keys_in("prompt")}
     return [
-        Section("Here", here),
-        Section("Keys; the last line of a screen writes ^p for ctrl+p", [*_TYPED, *keys]),
-        Section("Commands", commands),
+        Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has a section of its own
+        Section("First keys; the last line of a screen writes ^p for ctrl+p", first),
         Section("The gauge", _GAUGE),
+        *places,
+        Section("Commands", commands),
         Section(
             'Other keys: the setting keys.compact = "f12" by a command\'s name, and by these',
             [(row.name, row.help) for row in KEYS],
