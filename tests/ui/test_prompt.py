@@ -12,6 +12,8 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.driver import QuietParser
 from co_tui.ui.paste_reader import TOLD_FROM_CHARS, PasteArriving
 from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
+from co_tui.ui.screens.edit import EditScreen
+from co_tui.ui.screens.pager import PagerScreen
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
@@ -234,6 +236,16 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
         app.post_message(PasteArriving(0))
         await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
         assert "taking in" not in screen_text(app)
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        await pilot.press("escape", "backspace")
+        app.post_message(Paste("word " * 200_000))
+        await until(pilot, lambda: app.chat.prompt.text == "[pasted 1,000,000 characters]")
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: isinstance(app.screen, PagerScreen))
+        await pilot.press("escape", "backspace")
+        app.post_message(Paste(line))
+        await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
         assert app.chat.prompt.whole == line and len(app.chat.prompt.text) < 100

@@ -6,6 +6,7 @@ from textual import on
 from textual.getters import query_one
 from textual.screen import Screen
 
+from co_tui.inert import inert
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui import command_table
 from co_tui.ui.screens.message_actions import MessageActions
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from co_tui.ui.screens.late_widgets import LateWidgets
     from co_tui.ui.widgets.find import FindBar
     from co_tui.ui.widgets.timeline import Timeline
+
+
+MOST_EDITED_CHARS = 200_000
+"""In a text area of the library, which lays out all of its lines: more would take seconds to open."""
 
 
 class ChatRequests(SteadyScreen, Screen[None]):
@@ -77,7 +82,13 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Prompt.PastedOpened)
     def _pasted_opened(self, event: Prompt.PastedOpened) -> None:
-        """What a marker in the prompt stands for, to be read or changed."""
+        """What a marker in the prompt stands for, to be read or changed; a very long text only to be read."""
+        if len(event.text) > MOST_EDITED_CHARS:
+            from co_tui.ui.screens.pager import PagerScreen
+
+            title = f"Pasted: {event.marker} · Ctrl+G in the prompt changes it in your editor"
+            self.app.push_screen(PagerScreen(title, inert(event.text)))
+            return
         from co_tui.ui.screens.edit import EditScreen
 
         def edited(changed: str | None) -> None:
