@@ -135,3 +135,11 @@ def test_each_line_of_a_summary_stays_one() -> None:
     )
     lines = ["".join(segment.text for segment in line).strip() for line in told._at(80)._final + told._at(80)._tail]
     assert lines[2:5] == ["[you said]", "the first line", "the second, which was indented"] and "item" in lines[-1]
+
+
+def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:
+    block = Block("user", "\n".join(f"line {n}" for n in range(1, 101)))
+    lines = shown(block)
+    assert lines[-2:] == ["▌ line 30", "▌ … 70 more lines: in the chat Enter opens it, v shows it whole"]
+    block.folded = False
+    assert shown(block)[-1] == "▌ line 100" and not Block("user", "\n" * 59).foldable

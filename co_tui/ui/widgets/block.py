@@ -11,6 +11,9 @@ from co_tui.ui.widgets.block_image import BlockImage
 ATTACHED = "attached"
 """The name of a file that went with a prompt, where tools have theirs."""
 
+PROMPT_LINES = 60
+"""A prompt of so many lines shows as a whole."""
+
 Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "welcome"]
 
 
@@ -50,9 +53,22 @@ class Block:
         """Whether it was said in the session, and is no word of ours about it."""
         return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "welcome")
 
+    def __post_init__(self) -> None:
+        self.folded = self.folded or self.is_long_prompt
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a part of the work, told in one line until it is opened."""
+        return self.kind in ("thinking", "tool", "plan")
+
+    @property
+    def is_long_prompt(self) -> bool:
+        """Whether only its beginning shows until it is opened: most of it was pasted."""
+        return self.kind == "user" and self.text.count("\n") >= PROMPT_LINES
+
     @property
     def foldable(self) -> bool:
-        return self.kind in ("thinking", "tool", "plan")
+        return self.is_step or self.is_long_prompt
 
     @property
     def is_drawn_image(self) -> bool:

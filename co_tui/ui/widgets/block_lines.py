@@ -22,6 +22,8 @@ TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
 KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
 MAX_RESULT_CHARS = 20_000
 """An opened tool result, or a prompt, shows this much; the log keeps all of it."""
+PROMPT_LINES_LEFT = 30
+"""So many lines of a long prompt show until it is opened."""
 
 
 def head_of(block: Block, look: Look, width: int) -> list[Strip]:
@@ -43,7 +45,16 @@ def _spread(left: Segment, right: Sequence[Segment], width: int) -> Strip:
 
 def _user(block: Block, look: Look, width: int) -> list[Strip]:
     bar, room = Segment(BAR, look.you), prose_width(width) - len(BAR)
-    return [_prefixed(bar, line) for line in _clipped(block.text, look, room)]
+    text = _beginning(block.text) if block.folded else block.text
+    more = block.text.count("\n", len(text)) if block.folded else 0
+    told = f"… {more:,} more lines: in the chat Enter opens it, v shows it whole" if more else ""
+    lines = [*_clipped(text, look, room), *(look.plain(told, room, look.muted) if told else ())]
+    return [_prefixed(bar, line) for line in lines]
+
+
+def _beginning(text: str) -> str:
+    """The first lines of a long prompt."""
+    return "\n".join(text.split("\n", PROMPT_LINES_LEFT)[:PROMPT_LINES_LEFT])
 
 
 def _clipped(text: str, look: Look, width: int, style: Style | None = None) -> list[Strip]:

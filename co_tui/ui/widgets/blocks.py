@@ -225,7 +225,7 @@ class BlockBuilder:
 
     def _append(self, block: Block) -> Block:
         before = self.blocks[-1] if self.blocks else None
-        block.tight = before is None or (block.foldable and before.foldable and not block.first_of_reply)
+        block.tight = before is None or (block.is_step and before.is_step and not block.first_of_reply)
         self.blocks.append(block)
         return block
 

@@ -55,7 +55,7 @@ class Mark:
 
 def toggle_all(layout: TranscriptLayout) -> None:
     """Open everything that is folded, or fold everything when nothing is."""
-    foldable = [block for block in layout.blocks if block.foldable]
+    foldable = [block for block in layout.blocks if block.is_step]
     fold = not any(block.folded for block in foldable)
     for block in foldable:
         block.folded = fold

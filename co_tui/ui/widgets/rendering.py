@@ -6,7 +6,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from co_tui.ui.widgets.block import Block
-from co_tui.ui.widgets.block_lines import BODIES, MAX_RESULT_CHARS, head_of
+from co_tui.ui.widgets.block_lines import BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
 from co_tui.ui.widgets.image_lines import MOST_ROWS, ImageLines
 from co_tui.ui.widgets.look import Look, prose_width
 from co_tui.ui.widgets.prose import Prose
@@ -103,6 +103,8 @@ def _segments(strips: list[Strip]) -> list[list[Segment]]:
 
 def estimated_height(block: Block, width: int) -> int:
     """A guess until the block is laid out; only the scroll bar sees it."""
+    if block.folded and block.is_long_prompt:
+        return PROMPT_LINES_LEFT + 3
     if block.folded:
         return 1 + block.first_of_reply + (not block.tight)
     text = block.text if block.kind != "tool" else block.text + block.result[:MAX_RESULT_CHARS]

@@ -277,7 +277,7 @@ class Transcript(TranscriptView, can_focus=True):
             block, laid = self.blocks[place.block], self._layout.lay_out(place.block)
             if laid.is_drawn(place.line):
                 self.post_message(self.Wished("view", block))
-            elif block.foldable and place.line == laid.title_line:
+            elif block.is_step and place.line == laid.title_line:
                 self._open(block)
 
     def action_open(self) -> None:
