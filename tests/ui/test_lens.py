@@ -108,7 +108,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await until(pilot, lambda: app.screen is app.chat)
 
         may_look = threading.Event()
-        monkeypatch.setattr(lens_screen, "look", lambda source: may_look.wait(20) and look(source))
+        monkeypatch.setattr(lens_screen, "look", lambda *of: may_look.wait(20) and look(*of))
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LensScreen))
         seen, gauge = screen_text(app), app.chat.query_one(Gauge).reading
@@ -118,6 +118,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await pilot.press("shift+tab", "escape")
         await until(pilot, lambda: app.screen is app.chat, seconds=10)
         may_look.set()
+        assert not [each.message for each in app._notifications if each.severity == "error"]
 
 
 async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: Path, provider: Provider) -> None:
@@ -144,7 +145,7 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: P
             app.post_message(Key(key, character))
         await until(pilot, lambda: app.screen is app.chat and app.controller.idle)
         assert app.chat.prompt.text == "" and len(provider.requests) == asked, "they were for the lens"
-        assert not [each for each in app._notifications if each.severity == "error"]
+        assert not [each.message for each in app._notifications if each.severity == "error"]
 
 
 async def test_ten_thousand_lines_cost_what_is_in_view() -> None:

@@ -116,6 +116,7 @@ async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
     await pilot.press("f3")
     await until(pilot, lambda: "Said over there" in screen_text(app) and isinstance(app.screen, LensScreen))
     assert len(app.screen.query_one(LineList)) == 3 and "Answer to shared" in screen_text(app)
+    assert "the next request · read only" in screen_text(app)
     keys = screen_text(app).splitlines()[-2]
     assert "space open" in keys and "pin" not in keys and "compact" not in keys, keys
     await pilot.press("p", "s")

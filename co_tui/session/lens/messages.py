@@ -217,7 +217,9 @@ def text_of(message: Json) -> str:
 
 
 def _named_text(message: Json) -> str:
-    return "\n\n".join(_named(text, part) for _, text, part in pieces(message))
+    """What was thought comes after what was said or called."""
+    found = sorted(pieces(message), key=lambda piece: piece[0] == "thinking")
+    return "\n\n".join(_named(text, part) for _, text, part in found)
 
 
 def _named(text: str, part: Json) -> str:

@@ -20,7 +20,7 @@ NO_SESSION = "There is no session yet: the first prompt starts one."
 """The answer of commands that need a session."""
 
 
-NOT_YET = "The session is not open yet; try again in a moment."
+NOT_YET = "The session is not open yet: it is being opened, or a question about it waits above the prompt."
 READ_ALONG = (
     "Another co-tui has this session open, and it is only read here: /fork goes on in a copy of it; or close it there, "
     "and the next prompt opens it here."

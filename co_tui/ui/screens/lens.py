@@ -100,7 +100,7 @@ class LensScreen(Dialog[Ref | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = "Context lens · the next request"
+            box.border_title = "Context lens · the next request" + (" · read only" if self._desk.read_only else "")
             yield LensGauge()
             yield Static(id="tabs", markup=False)
             yield Static(id="head", markup=False)
@@ -137,15 +137,16 @@ class LensScreen(Dialog[Ref | None]):
             if self._tab == "policies":
                 self._compare()
 
-    async def _attempt(self, work: Coroutine[Any, Any, None], fails: str = "The next request cannot be shown") -> None:
+    async def _attempt(self, work: Coroutine[Any, Any, None]) -> None:
         """A worker's exception would otherwise vanish, or end the app."""
         try:
             await work
         except Exception as error:
-            if not self.is_attached:
-                return  # it was closed meanwhile
-            words = f"{fails}: {type(error).__name__}: {one_line(str(error), 200)}"
-            self.notify(words, severity="error", markup=False)
+            if self.is_attached and not self._answered:  # else it was closed meanwhile
+                self._tell("The next request cannot be shown", error)
+
+    def _tell(self, what: str, error: Exception) -> None:
+        self.app.notify(f"{what}: {type(error).__name__}: {one_line(str(error), 200)}", severity="error", markup=False)
 
     async def _look(self) -> None:
         policy = self._policy
@@ -288,9 +289,14 @@ class LensScreen(Dialog[Ref | None]):
             kept = "It stays until the context is rewritten." if each.kind is Kind.RECOLLECTED else ""
             self.notify(kept or "It goes with every request anyway.", timeout=3)
             return
-        pinning = self._desk.pin(each.ref, pinned=not each.is_pinned)
         # What is begun is done, also when the lens is closed at once.
-        self.app.run_worker(self._attempt(pinning, "It cannot be pinned"), group="pin", exit_on_error=False)
+        self.app.run_worker(self._pin(each.ref, not each.is_pinned), group="pin", exit_on_error=False)
+
+    async def _pin(self, ref: Ref, pinned: bool) -> None:
+        try:
+            await self._desk.pin(ref, pinned=pinned)
+        except Exception as error:
+            self._tell("It cannot be pinned" if pinned else "It cannot be unpinned", error)
 
     def _refuses(self) -> bool:
         """Whether nothing can be changed from here; then that is said."""

@@ -16,8 +16,7 @@ from co_tui.ui.widgets.line_list import LineList
 
 LOOKING: Final = "looking at each message …"
 POLICIES_TOLD: Final = (
-    "The next request if another policy governed: how long it would be, what it would shorten or leave out, and how "
-    "much would be sent after the summary that it would make first."
+    "Tokens under each policy · messages shortened, summarised first, left out · tokens after that summary."
 )
 
 

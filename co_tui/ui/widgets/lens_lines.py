@@ -85,10 +85,15 @@ class _Column(NamedTuple):
     width: int
 
 
-_COLUMNS: Final = (_Column("smaller", 9), _Column("summarised", 12), _Column("left out", 10), _Column("then sent", 11))
+_COLUMNS: Final = (
+    _Column("shortened", 11),
+    _Column("summarised", 12),
+    _Column("left out", 10),
+    _Column("then tokens", 13),
+)
 _NARROW_COLUMNS: Final = (_Column("less", 5), _Column("summed", 7), _Column("out", 5), _Column("then", 9))
 _NAME_WIDTH, _TOKENS_WIDTH, _SHARE_WIDTH = 10, 9, 6
-_NARROW: Final = 72
+_NARROW: Final = 74
 
 
 def _columns(width: int) -> tuple[_Column, ...]:
