@@ -16,12 +16,14 @@ def counted(count: int, noun: str) -> str:
 
 
 def elapsed(seconds: float) -> str:
-    """14 s, 3 min 20 s, 2 h 5 min."""
+    """14 s, 3 min 20 s, 5 min, 2 h 5 min."""
     whole = round(seconds)
     if whole < IN_SECONDS_S:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def folder(path: str, limit: int = 60) -> str:

@@ -11,6 +11,8 @@ from co_tui.ui.contrast import MARK_CONTRAST, readable
 from co_tui.ui.widgets.look import Palette
 
 TEXT_COLOURS: Final = ("primary", "secondary", "accent", "warning", "error", "success", "footer-key-foreground")
+CHOSEN_SHARE: Final = 0.15
+"""Of the primary colour in the background of an entry that is chosen."""
 BORDER_SHARE: Final = 0.22
 """Of the text's colour in the borders of a theme that is not ours: seen, and not looked at."""
 
@@ -33,11 +35,11 @@ DARK: Final = Theme(
 LIGHT: Final = Theme(
     name="co-tui-light",
     primary="#2456c4",
-    secondary="#35701a",
+    secondary="#326b18",
     accent="#7a3fc0",
     warning="#865408",
     error="#bd2038",
-    success="#35701a",
+    success="#326b18",
     foreground="#24283b",
     background="#f7f7f4",
     surface="#efefeb",
@@ -116,6 +118,7 @@ def _readable_colours(name: str) -> Mapping[str, str]:
     given = {**theme.to_color_system().generate(), **theme.variables}
     own = (DARK if theme.dark else LIGHT).variables
     grounds = [Color.parse(given[ground]) for ground in ("background", "surface")]
+    grounds.append(grounds[0].blend(Color.parse(given["primary"]), CHOSEN_SHARE))
 
     def shown(colour: str) -> str:
         return readable(Color.parse(colour), grounds).hex6

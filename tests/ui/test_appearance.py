@@ -21,7 +21,7 @@ from co_tui.ui.driver import BackgroundReported, QuietParser
 from co_tui.ui.known_terminals import KnownTerminals
 from co_tui.ui.plain_signs import use_plain_signs
 from co_tui.ui.terminal import has_dark_background
-from co_tui.ui.themes import OURS, TEXT_COLOURS, own_variables, palette_of, theme_named
+from co_tui.ui.themes import CHOSEN_SHARE, OURS, TEXT_COLOURS, own_variables, palette_of, theme_named
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 
@@ -144,10 +144,13 @@ def test_every_theme_can_be_read(name: str) -> None:
         return  # the terminal's own colours are its own
     least = 7.0 if "contrast" in name else TEXT_CONTRAST
     colours = {**theme.to_color_system().generate(), **theme.variables, **own_variables(theme)}
-    for ground in ("background", "surface", "panel"):
-        for text in ("foreground", "muted", *TEXT_COLOURS):
-            found = contrast(Color.parse(colours[text]), Color.parse(colours[ground]))
+    grounds = {ground: Color.parse(colours[ground]) for ground in ("background", "surface", "panel")}
+    chosen = grounds["background"].blend(Color.parse(theme.primary), CHOSEN_SHARE)
+    for text in ("foreground", "muted", *TEXT_COLOURS):
+        for ground, colour in grounds.items():
+            found = contrast(Color.parse(colours[text]), colour)
             assert found >= least, f"{text} on {ground}: {found:.1f}"
+        assert contrast(Color.parse(colours[text]), chosen) >= TEXT_CONTRAST, f"{text} of a chosen entry"
     assert contrast(Color.parse(colours["scrollbar"]), Color.parse(colours["background"])) >= MARK_CONTRAST
     palette = palette_of(theme)
     for said in (palette.text, palette.muted, palette.accent, palette.reply, palette.compaction, palette.error):

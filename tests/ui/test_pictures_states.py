@@ -27,7 +27,7 @@ from co_tui.session.questions import CompactionQuestion, SummaryQuestion
 from co_tui.session.queue import WaitingPrompt
 from co_tui.trust import Wish
 from co_tui.ui.dialog_questions import DialogQuestions
-from co_tui.ui.hints import COMPACTED, FOLDS
+from co_tui.ui.hints import COMPACTED, FOLDS, Hints
 from co_tui.ui.resume_questions import ResumeQuestions
 from co_tui.ui.screens import prompt_status
 from co_tui.ui.screens.queue import QueueScreen
@@ -295,8 +295,9 @@ async def test_what_went_wrong(pictures: Pictures, home: Path, provider: Provide
 async def test_what_is_looked_for_and_pointed_out(pictures: Pictures, home: Path, provider: Provider) -> None:
     async def hints(pilot: Pilot[None]) -> None:
         await shown(pilot)
-        pilot.app.chat.feed.note(FOLDS.text)
-        pilot.app.chat.feed.note(COMPACTED.text)
+        told = Hints(pilot.app.chat, pilot.app.launch.paths.hints, dict)
+        for hint in (FOLDS, COMPACTED):
+            pilot.app.chat.feed.note(told._told(hint))
         pilot.app.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=1e6)
 
     async def found(pilot: Pilot[None]) -> None:

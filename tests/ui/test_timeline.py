@@ -141,6 +141,13 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         await pilot.press("f")
         await until(pilot, lambda: "session only · 3 hidden" in screen_text(app))
 
+        # A screen that becomes narrow: whoever reads goes on reading.
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: timeline.has_focus and "session only · 3 hidden" in screen_text(app))
+        await pilot.press("f4")
+        await until(pilot, lambda: app.focused is app.chat.prompt and "3 hidden" not in screen_text(app))
+        await pilot.resize_terminal(120, 40)
+
         # A long session: only its newest page is drawn, and more when somebody goes there.
         many = [event(n, Message(turn=n, message={"kind": "request", "parts": []})) for n in range(1, 5_001)]
         timeline.show(many)

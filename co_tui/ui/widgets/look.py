@@ -14,8 +14,8 @@ from textual.strip import Strip
 PROSE_COLUMNS = 100
 """Longer lines are hard to read; code, tables and what tools say may be wider."""
 
-MARKED_SHARE = 0.15
-"""Of the accent in the background of what is marked."""
+MARKED_SHARE = 0.1
+"""Of the accent in the background of what is marked: seen, and everything on it can be read."""
 
 
 def prose_width(width: int) -> int:

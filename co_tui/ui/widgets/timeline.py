@@ -43,7 +43,7 @@ class Timeline(OptionList):
     }
     Timeline:focus { background-tint: $background 0%; }
     Timeline > .option-list--option { padding: 0; }
-    Timeline:focus > .option-list--option-highlighted { background: $primary 25%; }
+    Timeline:focus > .option-list--option-highlighted { background: $primary 15%; }
     Timeline > .timeline--light { color: $muted; }
     Timeline > .timeline--normal { color: $foreground; }
     Timeline > .timeline--notable { color: $warning; }
@@ -156,7 +156,10 @@ class Timeline(OptionList):
         return {weight: self.get_component_rich_style(f"timeline--{weight}", partial=True) for weight in EntryWeight}
 
     def on_resize(self) -> None:
+        """What is read stays in view, and else the newest."""
         self._draw_again()
+        self.see_newest()
+        self.call_after_refresh(self.scroll_to_highlight)
 
     def on_hide(self) -> None:
         if self.has_focus:
@@ -173,7 +176,6 @@ class Timeline(OptionList):
             self._draw(self._drawn)
             self.highlighted = highlighted
             self.see_newest()
-            self.call_after_refresh(self.scroll_to_highlight)
 
     # Keys
 
