@@ -65,7 +65,7 @@ COMMANDS: Final = (
     Command(
         "lens",
         "reports",
-        "The next request as the model gets it, message by message",
+        "The next request, message by message",
         key="f3",
         label="Lens",
         opens_screen=True,

@@ -133,7 +133,7 @@ def change_things(terminal: Terminal) -> None:
     terminal.press(key_for("sessions"))
     terminal.wait("Sessions", "Why are there tides?")
     terminal.type("matter")
-    terminal.wait("Said in 1")
+    terminal.wait("Said in 1 session,")
     press(terminal, "Escape", "Escape")
     terminal.wait("Write a message")
 

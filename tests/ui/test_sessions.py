@@ -114,7 +114,7 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "by relevance" in screen_text(app))
         await type_text(pilot, " swan")
-        await until(pilot, lambda: "Said in 1 sessions" in screen_text(app))
+        await until(pilot, lambda: "Said in 1 session," in screen_text(app))
         await until(pilot, lambda: "Answer to heron or swan" in screen_text(app))
         (marked,) = {
             segment.style.underline

@@ -162,7 +162,8 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     def _lines(self, today: date) -> Sequence[SessionLine]:
         rows, found = self._listed.rows, self._said_in
         order = "by relevance" if self._by_relevance else "newest first"
-        heading = f"Said in {len(found):,}{self._more} {'others' if rows else 'sessions'}, {order}"
+        noun = ("other" if rows else "session") + ("" if len(found) == 1 and not self._more else "s")
+        heading = f"Said in {len(found):,}{self._more} {noun}, {order}"
         last, missing = self._listed.last, self._listed.missing
         gap = [SessionLine(f"… {missing:,} more …", is_gap=True)] if last and missing else []
         shown = [*self._grouped(rows, today), *gap, *self._grouped(last, today)]
