@@ -46,6 +46,8 @@ FIRST_KEYS_S = 0.03
 """After the first paint: what was typed by then is shown before the rest of the screen is brought."""
 
 
+MOST_IN_FIELD_CHARS = 2_000
+"""Of a paste into a line that is searched with, or a name."""
 QUIT_AGAIN_S = 3.0
 """A second Ctrl+C within this time quits."""
 
@@ -116,8 +118,18 @@ class CoTui(App[None]):
             if self.screen is self.chat and self.chat.took(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
-                event.text = inert(event.text)  # the library's fields draw what they hold as it is
+                event.text = self._for_field(event.text)
         await super().on_event(event)
+
+    def _for_field(self, text: str) -> str:
+        """What was pasted elsewhere than in the prompt: the library's fields draw what they hold as it is, and those of
+        one line lay it out anew with every key."""
+        from textual.widgets import Input
+
+        if isinstance(self.focused, Input) and len(text) > MOST_IN_FIELD_CHARS:
+            self.notify(f"Only the first {MOST_IN_FIELD_CHARS:,} characters go into this line.", timeout=4)
+            text = text[:MOST_IN_FIELD_CHARS]
+        return inert(text)
 
     def _give_early_keys(self) -> None:
         """In the order of typing, and before any key that comes from now on."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from co_tui.events import Message, SessionStart
@@ -126,6 +127,8 @@ async def test_links_tell_where_they_go_and_long_outputs_open_whole(home: Path, 
         await until(pilot, lambda: "Find · 2 of 50,000" in screen_text(app) and "n N next" in screen_text(app))
         await pilot.press("ctrl+f", *"nowhere")
         await until(pilot, lambda: "nothing found" in screen_text(app))
+        app.post_message(Paste("x" * 1_000_000))
+        await until(pilot, lambda: len(app.screen.query_one(FindBar).value) == len("nowhere") + 2_000)
         await pilot.press("escape")
         assert isinstance(app.screen, PagerScreen) and not app.screen.query(FindBar)
         await pilot.press("escape")
