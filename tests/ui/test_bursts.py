@@ -1,5 +1,6 @@
 """Keys and clicks that come in one burst, faster than screens open and close: nothing fails, nothing is lost."""
 
+import asyncio
 from pathlib import Path
 
 from textual.widgets import OptionList
@@ -37,6 +38,14 @@ async def test_screens_close_once_and_only_themselves(home: Path, provider: Prov
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         models._fill()  # a server answers that was asked while it was open
+
+        # F1 and Escape at once: it is closed before it was whole.
+        for turns_of_the_loop in (0, 6, 8, 10):
+            app.action_help()
+            for _ in range(turns_of_the_loop):
+                await asyncio.sleep(0)
+            app.screen.action_close()  # type: ignore[attr-defined]  # the help screen's
+            await until(pilot, lambda: app.screen is app.chat)
 
         # An entry of the timeline is clicked, and filtered away at once.
         await ask(app, pilot, "one")

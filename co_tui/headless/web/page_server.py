@@ -13,6 +13,7 @@ from co_tui.headless.web.served_app import AppCommand, ServedApp
 
 MOST_PAGES = 16
 """Each open page is a process of its own."""
+MOST_CELLS = 1_000
 MOST_MESSAGE_BYTES = 64_000_000
 """A paste comes as one message."""
 _HERE = Path(__file__).parent
@@ -93,7 +94,7 @@ class PageServer(Server):
         served = ServedApp(command, socket.send_bytes, socket.send_str, socket.close)
         self._open[served] = socket
         try:
-            await served.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
+            await served.start(_cells(request, "width", 80), _cells(request, "height", 24))
             await self._process_messages(socket, served)
         finally:
             try:
@@ -101,6 +102,11 @@ class PageServer(Server):
             finally:
                 del self._open[served]
         return socket
+
+
+def _cells(request: web.Request, name: str, usual: int) -> int:
+    """A side of the page's terminal, as far as any has it."""
+    return min(max(to_int(request.query.get(name, ""), usual), 1), MOST_CELLS)
 
 
 def _name(host: str) -> str:

@@ -23,13 +23,18 @@ class SteadyScreen(AnyScreen):
     _result: Any = None
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
-        """While another screen stands on this one, it goes once that is gone."""
-        if self.is_active:
+        """Before it is whole it waits until it is; while another screen stands on it, until that is gone."""
+        if self.is_active and self.is_mounted:
             return super().dismiss(result)
         self._closes_later, self._result = True, result
+        if self.is_active:
+            self.call_later(self._close_if_asked)  # the first of its messages after it was mounted
         return AwaitComplete()
 
     def on_screen_resume(self) -> None:
+        self._close_if_asked()
+
+    def _close_if_asked(self) -> None:
         if self._closes_later:
             self._closes_later = False
             self.dismiss(self._result)
