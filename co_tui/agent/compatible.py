@@ -4,6 +4,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, Final
 
 import httpx2
+from openai.resources.chat.completions import AsyncCompletions
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
 from pydantic import BaseModel
@@ -20,7 +21,20 @@ LATEST_S: Final = 250_000_000_000
 
 def compatible_model(name: str, base_url: str, key: str, client: httpx2.AsyncClient) -> OpenAIChatModel:
     """A model on any server that offers OpenAI's chat interface."""
-    return _Model(name, provider=OpenAIProvider(base_url=base_url, api_key=key or "none", http_client=client))
+    provider = OpenAIProvider(base_url=base_url, api_key=key or "none", http_client=client)
+    provider.client.chat.completions = _Completions(provider.client)  # type: ignore[misc]  # a cached property
+    return _Model(name, provider=provider)
+
+
+class _Completions(AsyncCompletions):
+    """Sends the messages as they are.
+
+    The library would look through all of them for names to translate, of which there are none, and hold up the loop
+    for a quarter of a second with a thousand messages.
+    """
+
+    async def create(self, *, messages: Any, extra_body: Any = None, **rest: Any) -> Any:
+        return await super().create(messages=[], extra_body={**(extra_body or {}), "messages": messages}, **rest)
 
 
 class _Model(OpenAIChatModel):

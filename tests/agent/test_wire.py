@@ -8,8 +8,10 @@ import socket
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from openai.resources.chat.completions import completions
 from pydantic_ai import Agent
 
 import co_tui
@@ -187,3 +189,24 @@ async def test_what_is_on_this_machine_is_asked_past_any_proxy(
             assert await reply.get_output()
     finally:
         await model.close()
+
+
+async def test_messages_are_not_looked_through_before_they_are_sent(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library would do it on the loop, at a quarter of a millisecond each."""
+    looked_through = []
+    transform = completions.async_maybe_transform
+
+    async def counting(body: dict[str, Any], kind: Any) -> Any:
+        looked_through.extend(body["messages"])
+        return await transform(body, kind)
+
+    monkeypatch.setattr(completions, "async_maybe_transform", counting)
+    handle = await open_model("openai-chat:scripted", config(provider, tmp_path))
+    async with Agent(await handle.model()).run_stream("one", model_settings={"extra_body": {"seed": 7}}) as run:
+        await run.get_output()
+    await handle.close()
+    (sent,) = provider.requests
+    assert [message["content"] for message in sent["messages"]] == ["one"] and sent["seed"] == 7
+    assert looked_through == []
