@@ -40,6 +40,9 @@ gc.set_threshold(20_000, 10, 20)
 
 
 def pytest_collection_finish() -> None:
+    from tests.support.made_once import make_once  # the process that only hands out the tests needs none of it
+
+    make_once()
     gc.collect()
     gc.freeze()
 

@@ -1,0 +1,82 @@
+"""What is the same in every test is made once a process: a new database, descriptions of tools, parsed style sheets.
+
+Each is made by the code that makes it for a user; the next time it is taken from where the first was kept.
+"""
+
+import copy
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FunctionType
+from typing import Any
+
+from pydantic_ai import _function_schema
+from textual.css.stylesheet import Stylesheet
+
+from co_tui.store.file_lock import file_lock
+from co_tui.store.sqlite import message_index, migrations
+
+_migrate = migrations.migrate
+_parse = Stylesheet._parse_rules
+_describe = _function_schema.function_schema
+_rules: dict[Any, Any] = {}
+_described: dict[Any, Any] = {}
+
+
+def make_once() -> None:
+    migrations.migrate = _migrate_or_copy
+    Stylesheet._parse_rules = _parse_once
+    _function_schema.function_schema = _describe_once
+
+
+def _migrate_or_copy(connection: sqlite3.Connection, path: Path, locks: Path | None = None) -> None:
+    made = _new_database()
+    with file_lock(path.with_name(f"{path.name}.migrate")):
+        if path.stat().st_size == 0:
+            path.write_bytes(made)
+            return
+    _migrate(connection, path, locks)
+
+
+@cache
+def _new_database() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "new.db"
+        connection = sqlite3.connect(file, isolation_level=None)
+        message_index.register(connection)
+        _migrate(connection, file)
+        connection.close()
+        return file.read_bytes()
+
+
+def _parse_once(sheet: Stylesheet, css: str, *place: Any, **more: Any) -> Any:
+    key = (css, place, frozenset(more.items()), frozenset(sheet._variables.items()))
+    if key not in _rules:
+        _rules[key] = _parse(sheet, css, *place, **more)
+    return _rules[key]
+
+
+def _describe_once(function: Callable[..., Any], *generator: Any, **more: Any) -> Any:
+    plain = getattr(function, "__func__", function)
+    if not isinstance(plain, FunctionType) or vars(plain):
+        return _describe(function, *generator, **more)
+    key = (_looks_of(plain), function is plain, generator, frozenset(more.items()))
+    if key not in _described:
+        _described[key] = _describe(function, *generator, **more)
+    known = _described[key]
+    return replace(
+        known,
+        function=function,
+        json_schema=copy.deepcopy(known.json_schema),
+        return_schema=copy.deepcopy(known.return_schema),
+    )
+
+
+def _looks_of(function: FunctionType) -> object:
+    """All that a description is made from."""
+    code = function.__code__
+    names = code.co_filename, code.co_firstlineno, function.__name__, function.__doc__
+    return names, repr(function.__annotations__), repr((function.__defaults__, function.__kwdefaults__))
