@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
@@ -27,6 +28,11 @@ HEAVY = (
 )
 
 
+# In one process, so that what several tests ask of a module is found out once.
+pytestmark = pytest.mark.xdist_group("imports")
+
+
+@cache
 def modules_loaded_by(module: str) -> set[str]:
     code = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

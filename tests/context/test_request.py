@@ -35,7 +35,7 @@ from tests.support.histories import histories, paired_histories, pins_on
 from tests.support.long_run import drawn
 
 POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent")
-EXAMPLES = drawn(120)
+EXAMPLES = drawn(60)
 
 
 def policy(name: str) -> Settings:

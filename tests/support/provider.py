@@ -259,7 +259,7 @@ class Provider:
 
     @contextmanager
     def serving(self) -> Iterator["Provider"]:
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
         thread.start()
         try:
             yield self
