@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from co_tui.paths import locate
@@ -116,3 +117,10 @@ def screen_text(app: CoTui) -> str:
     """What a person sees, line by line."""
     strips = app.screen._compositor.render_strips(app.size)
     return "\n".join(strip.text.rstrip() for strip in strips)
+
+
+async def click_on(app: CoTui, pilot: Pilot[None], words: str) -> None:
+    """With the mouse, where these words stand."""
+    lines = screen_text(app).splitlines()
+    row = next(n for n, line in enumerate(lines) if words in line)
+    await pilot.click(offset=(cell_len(lines[row].partition(words)[0]) + 1, row))

@@ -40,9 +40,16 @@ def always_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "datetime", Noon)
 
 
+def hide_conversation(pilot: Pilot[None]) -> None:
+    """Where it stands after so many sizes is not what these pictures are about."""
+    for below in pilot.app.chat.query("Transcript, #side"):
+        below.visible = False
+
+
 async def back_in_chat(pilot: Pilot[None]) -> None:
     """Close what is open."""
     await shown(pilot)
+    hide_conversation(pilot)
     while pilot.app.screen is not pilot.app.chat:
         pilot.app.pop_screen()
         await pilot.pause()
@@ -174,6 +181,7 @@ async def test_compaction_tabs(pictures: Pictures, home: Path, provider: Provide
         await until(pilot, lambda: pilot.app.controller.state.compactions)
         await pilot.press("ctrl+l", "end", "enter")
         await until(pilot, lambda: "Summary" in screen_text(pilot.app))
+        hide_conversation(pilot)
         await pilot.press("2")
 
     scenes = {

@@ -9,8 +9,9 @@ from co_tui.settings import GROUPS, load, rules, unused
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.settings import SettingsScreen
 from co_tui.ui.setting_rows import setting_rows
+from co_tui.ui.widgets.key_hints import key_named
 from tests.support.provider import Provider
-from tests.support.screen import launch_for, running, screen_text, type_text, until
+from tests.support.screen import click_on, launch_for, running, screen_text, type_text, until
 
 
 def said(app: CoTui) -> str:
@@ -83,6 +84,24 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await pilot.press("right", "right", "right")
         await until(pilot, lambda: "policy" in screen_text(app) and "context  ← 2 of 5" in screen_text(app))
         assert "(unused)" in screen_text(app) or "balanced" in screen_text(app)
-        await pilot.press("escape")
+        await click_on(app, pilot, "esc Back")
+        await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/settings silent\n")
         await until(pilot, lambda: "request_timeout_s" in screen_text(app) and "max_retries" not in screen_text(app))
+        await click_on(app, pilot, "enter Change")
+        await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "300.0")
+        await click_on(app, pilot, "f1 help")
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
+        await click_on(app, pilot, "esc back")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+
+
+def test_what_a_hint_of_a_key_presses() -> None:
+    assert [key_named(hint) for hint in ("esc", "^o", "ctrl+s", "d", "/")] == [
+        "escape",
+        "ctrl+o",
+        "ctrl+s",
+        "d",
+        "slash",
+    ]
+    assert not any(map(key_named, ("↑ ↓", "1-4", "●", "n N")))

@@ -1,10 +1,11 @@
-"""The keys of a dialog, in its last lines: each key stands out from what it does."""
+"""The keys of a dialog, in its last lines: each key stands out from what it does, and a click presses it."""
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from textual.content import Content
 from textual.geometry import Size
+from textual.style import Style
 from textual.widget import Widget
 
 KeyHint: TypeAlias = tuple[str, str]
@@ -12,6 +13,16 @@ KeyHint: TypeAlias = tuple[str, str]
 KEY_STYLE = "bold $footer-key-foreground"
 GAP = "  "
 SCROLL_AND_BACK: tuple[KeyHint, ...] = (("up, down", "scroll"), ("esc", "back"))
+
+
+_NAMED: Final = {"esc": "escape", "enter": "enter", "space": "space", "tab": "tab", "/": "slash"}
+
+
+def key_named(hint: str) -> str:
+    """The key that a hint names; empty where it names several, or a sign that is none."""
+    if hint.startswith(("^", "ctrl+")):
+        return f"ctrl+{hint.removeprefix('^').removeprefix('ctrl+')}"
+    return _NAMED.get(hint, hint if len(hint) == 1 and hint.isascii() and hint.isalnum() else "")
 
 
 class KeyHints(Widget):
@@ -24,6 +35,9 @@ class KeyHints(Widget):
     def __init__(self, *hints: KeyHint) -> None:
         super().__init__(classes="keys")
         self._hints = hints
+
+    def on_mount(self) -> None:
+        self.auto_links = False  # keys are no links to read
 
     def show(self, *hints: KeyHint) -> None:
         """Others from now on."""
@@ -40,6 +54,8 @@ class KeyHints(Widget):
         line = Content("")
         for key, words in self._hints:
             hint = Content.assemble((key, KEY_STYLE), f" {words}")
+            if pressed := key_named(key):
+                hint = hint.stylize(Style.from_meta({"@click": f"app.simulate_key({pressed!r})"}))
             if line and line.cell_length + len(GAP) + hint.cell_length > width:
                 yield line
                 line = Content("")

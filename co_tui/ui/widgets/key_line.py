@@ -3,6 +3,7 @@
 from rich.style import Style
 from rich.text import Text
 from textual.app import RenderResult
+from textual.binding import ActiveBinding, Binding
 from textual.geometry import Size
 from textual.widget import Widget
 
@@ -31,21 +32,16 @@ class KeyLine(Widget):
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     @property
-    def _shown(self) -> list[tuple[str, str, str, bool]]:
-        """Key, label, action, and whether it can be done now."""
-        return [
-            (self.app.get_key_display(each.binding), each.binding.description, each.binding.action, each.enabled)
-            for each in self.screen.active_bindings.values()
-            if each.binding.show
-        ]
+    def _shown(self) -> list[ActiveBinding]:
+        return [each for each in self.screen.active_bindings.values() if each.binding.show]
 
     def render(self) -> RenderResult:
         # What belongs to the place the focus is in comes first; the palette has everything.
         last = self._last_item
         room = self.size.width - len(GAP) - last.cell_len
         line = Text(no_wrap=True)
-        for key, label, action, enabled in self._shown:
-            item = self._item(key, label, action if enabled else "")
+        for each in self._shown:
+            item = self._item(each.binding, each.binding.description, enabled=each.enabled)
             gap = GAP if line else ""
             if line.cell_len + len(gap) + item.cell_len > room:
                 break
@@ -59,22 +55,28 @@ class KeyLine(Widget):
         bound = next(
             (each.binding for each in self.screen.active_bindings.values() if each.binding.action == action), None
         )
-        return self._item(self.app.get_key_display(bound), words, f"app.{action}") if bound is not None else Text()
+        return self._item(bound, words) if bound is not None else Text()
 
-    def _item(self, key: str, label: str, action: str) -> Text:
-        if not action:
+    def _item(self, binding: Binding, label: str, *, enabled: bool = True) -> Text:
+        """A click presses the key: whose action it is, is found as for a key."""
+        key = self.app.get_key_display(binding)
+        if not enabled:
             return Text(f"{key} {label}", self.get_component_rich_style("key-line--dim", partial=True))
         text = Text.assemble((key, self.get_component_rich_style("key-line--key", partial=True)), f" {label}")
-        text.stylize(Style.from_meta({"@click": action if "." in action else f"screen.{action}"}))
+        text.stylize(Style.from_meta({"@click": f"app.simulate_key({binding.key!r})"}))
         return text
+
+
+def _place_in_chat(action: str) -> tuple[bool, bool]:
+    return action not in ("stop", "back"), action == "newline"
 
 
 class ChatKeys(KeyLine):
     """Of the chat: the way out first, and last what is known of any prompt."""
 
     @property
-    def _shown(self) -> list[tuple[str, str, str, bool]]:
-        return sorted(super()._shown, key=lambda key: (key[2] not in ("stop", "back"), key[2] == "newline"))
+    def _shown(self) -> list[ActiveBinding]:
+        return sorted(super()._shown, key=lambda each: _place_in_chat(each.binding.action))
 
 
 class AllKeys(KeyLine):
@@ -86,10 +88,11 @@ class AllKeys(KeyLine):
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh(layout=True))
 
     @property
-    def _shown(self) -> list[tuple[str, str, str, bool]]:
+    def _shown(self) -> list[ActiveBinding]:
         """In the order in which the screen names them, whoever has the focus."""
         named = [binding.action for bindings in self.screen._bindings.key_to_bindings.values() for binding in bindings]
-        return sorted(super()._shown, key=lambda key: named.index(key[2]) if key[2] in named else len(named))
+        places = {action: place for place, action in reversed(list(enumerate(named)))}
+        return sorted(super()._shown, key=lambda each: places.get(each.binding.action, len(named)))
 
     def render(self) -> RenderResult:
         return Text("\n").join(self._rows(self.content_size.width))
@@ -99,8 +102,8 @@ class AllKeys(KeyLine):
 
     def _rows(self, width: int) -> list[Text]:
         rows = [Text(no_wrap=True)]
-        for key, label, action, enabled in self._shown:
-            item = self._item(key, label, action if enabled else "")
+        for each in self._shown:
+            item = self._item(each.binding, each.binding.description, enabled=each.enabled)
             if rows[-1] and rows[-1].cell_len + len(GAP) + item.cell_len > width:
                 rows.append(Text(no_wrap=True))
             rows[-1].append(GAP if rows[-1] else "").append_text(item)
