@@ -7,6 +7,7 @@ from typing import ClassVar
 from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
+from textual.events import Click
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -226,6 +227,11 @@ class Timeline(OptionList):
         self.focus()
         if self._entries:
             self._draw_and_go_to(max(0, bisect_right(self._entries, seq, key=lambda event: event.seq or 0) - 1))
+
+    def on_click(self, event: Click) -> None:
+        """What was clicked may be filtered away before the click is dealt with."""
+        if (event.style.meta.get("option") or 0) >= self.option_count:
+            event.prevent_default()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
