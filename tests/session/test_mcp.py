@@ -22,6 +22,12 @@ TIME = McpServer(command=sys.executable, args=("-m", "mcp_server_time", "--local
 NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
 
 
+@pytest.fixture(autouse=True)
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many programs run, a server may need longer to start than a person would wait for it."""
+    monkeypatch.setattr(servers, "PATIENCE_S", 60.0)
+
+
 async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
     person = Person(Approval(approved=True, by="user", scope="session"))
     step = ("mcp__time__convert_time", NOON)
