@@ -6,12 +6,16 @@ from typing import Any, NamedTuple
 
 from co_tui.events.facts.base import Json
 from co_tui.events.messages import attached_name
+from co_tui.inert import one_line
+
+MEDIA_TYPE_CHARS = 40
 
 
 class StoredImage(NamedTuple):
     """An image of a message."""
 
     media_type: str
+    """Inert, in a line: it may come from anywhere."""
     encoded: str
     """In base64, of either alphabet."""
 
@@ -23,7 +27,7 @@ def image_of(item: Any) -> StoredImage | None:
     media_type, data = item.get("media_type"), item.get("data")
     if not isinstance(media_type, str) or not isinstance(data, str) or not media_type.startswith("image/"):
         return None
-    return StoredImage(media_type, data)
+    return StoredImage(one_line(media_type, MEDIA_TYPE_CHARS), data)
 
 
 def images_in(part: Json) -> tuple[StoredImage, ...]:

@@ -4,6 +4,8 @@ import base64
 import contextlib
 import io
 import random
+import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,13 @@ from PIL import Image
 from textual.selection import SELECT_ALL
 
 from co_tui.events import Event, Message
+from co_tui.events.images import StoredImage
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.image import ImageScreen
 from co_tui.ui.widgets.block import Block
+from co_tui.ui.widgets.block_image import BlockImage
 from co_tui.ui.widgets.blocks import BlockBuilder
+from co_tui.ui.widgets.image_loader import MOST_KEPT, ImageLoader
 from co_tui.ui.widgets.picture import NotDrawable, unpacked
 from co_tui.ui.widgets.selecting import selected_text
 from tests.support.provider import Provider
@@ -34,6 +39,12 @@ def saved(image: Image.Image, kind: str = "PNG", **more: Any) -> bytes:
     file = io.BytesIO()
     image.save(file, kind, **more)
     return file.getvalue()
+
+
+def exif_with(orientation: int) -> bytes:
+    exif = Image.Exif()
+    exif[0x010F], exif[0x0112], exif[0x011A], exif[0x0128] = "a maker", orientation, 72.0, 2
+    return exif.tobytes()
 
 
 def encoded(data: bytes) -> str:
@@ -130,9 +141,7 @@ def test_an_image_of_any_shape_stays_within_its_room(size: tuple[int, int]) -> N
 
 
 def test_a_photograph_that_was_taken_on_its_side_stands_upright() -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    picture = unpacked(encoded(red_above_blue(kind="JPEG", exif=exif.tobytes())))
+    picture = unpacked(encoded(red_above_blue(kind="JPEG", exif=exif_with(6))))
     assert (picture.width, picture.height) == (200, 400)
 
 
@@ -158,6 +167,104 @@ def test_bytes_that_were_changed_on_the_way_are_drawn_or_refused() -> None:
                 data[chance.randrange(len(data))] = chance.randrange(256)
             with contextlib.suppress(NotDrawable):
                 assert unpacked(encoded(data)).lines(60, 16, "#000000")
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "WEBP"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_photograph_with_damaged_notes_is_drawn(kind: str) -> None:
+    chance, whole = random.Random(7), red_above_blue(40, 20, kind=kind, exif=exif_with(6))
+    notes = max(whole.find(b"MM\0*"), whole.find(b"II*\0"))
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(4):
+            data[notes + chance.randrange(70)] = chance.randrange(256)
+        assert unpacked(encoded(data)).lines(60, 16, "#000000")
+
+
+def said_to_be_large(jpeg: bytes) -> bytearray:
+    """With another size in its header: 14,140 pixels wide and high."""
+    data = bytearray(jpeg)
+    frame = max(data.find(b"\xff\xc0"), data.find(b"\xff\xc2"))
+    data[frame + 5 : frame + 9] = (14_140).to_bytes(2) * 2
+    return data
+
+
+def test_a_large_photograph_in_passes_is_refused_since_all_of_it_would_be_held_in_memory() -> None:
+    progressive = said_to_be_large(red_above_blue(kind="JPEG", progressive=True))
+    colour_by_colour = said_to_be_large(red_above_blue(kind="JPEG"))
+    colour_by_colour[colour_by_colour.find(b"\xff\xda") + 4] = 1
+    for data in (progressive, colour_by_colour):
+        with pytest.raises(NotDrawable, match=r"14,140 × 14,140 pixels are too many"):
+            unpacked(encoded(data))
+
+
+async def test_what_the_decoder_stumbles_over_keeps_no_other_image_from_being_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stumble(*_: object, **__: object) -> None:
+        raise struct.error("unpack requires a buffer of 2 bytes")
+
+    broken, sound = block_with_images(1), block_with_images(1)
+    loader = ImageLoader(lambda block: None)
+    assert loader.want([sound, broken])
+    with monkeypatch.context() as patch:
+        patch.setattr(Image, "open", stumble)
+        await broken.images[0].unpack()
+    await loader.load()
+    assert broken.images[0].trouble and sound.images[0].picture is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockImage, "unpack", stumble)
+        assert loader.want([lost := block_with_images(1), other := block_with_images(1)])
+        with pytest.raises(struct.error):
+            await loader.load()
+    assert loader.want([lost, other]), "whatever ended it, it is begun again"
+    await loader.load()
+    assert lost.images[0].picture is not None and other.images[0].picture is not None
+
+
+async def test_images_in_view_are_unpacked_once_however_many_there_are() -> None:
+    drawn_again: list[Block] = []
+    loader = ImageLoader(drawn_again.append)
+    blocks = [block_with_images(1) for _ in range(2 * MOST_KEPT)]
+    assert loader.want(blocks)
+    await loader.load()
+    assert len(drawn_again) == len(blocks) and not loader.want(blocks)
+    loader.want([last := block_with_images(1)])
+    await loader.load()
+    kept = [block for block in [*blocks, last] if block.images[0].picture is not None]
+    assert len(kept) == MOST_KEPT and last in kept, "what is no longer in view makes room"
+
+
+def block_with_images(count: int) -> Block:
+    image = StoredImage("image/png", encoded(red_above_blue(2, 2)))
+    return Block("user", "look", images=tuple(BlockImage(image) for _ in range(count)))
+
+
+@pytest.mark.usefixtures("colours")
+async def test_of_many_images_some_are_drawn_and_all_can_be_opened(home: Path, provider: Provider) -> None:
+    wide, high = ({"kind": "binary", "data": encoded(red_above_blue(*size))} for size in ((40, 4), (4, 8)))
+    broken = {"kind": "binary", "data": encoded(b"rubbish")}
+    images = [each | {"media_type": f"image/png\x1b]0;OWNED\x07{'x' * 40}"} for each in (*[wide] * 38, high, broken)]
+    (block,) = shown({"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ["look", *images]}]})
+    told = f"image/png␛]0;OWNED␇{'x' * 20}… · "
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.transcript.append(block)
+        await until(pilot, lambda: len(drawn(app)) == 16)
+        assert f"{told}40 × 4" in screen_text(app) and not STEERING.search(screen_text(app))
+        assert "… 32 more images: v in the chat shows all of them" in screen_text(app)
+        await pilot.press("tab", "v")
+        await until(pilot, lambda: isinstance(app.screen, ImageScreen) and len(drawn(app)) == 2)
+        block.images[0].picture = None  # the chat has given it up
+        await pilot.press("left", "right", "left")
+        await until(pilot, lambda: f"40 of 40 · {told}It is not drawn" in screen_text(app))
+        assert not drawn(app), "nor the one before"
+        await pilot.press("left")
+        await until(pilot, lambda: f"39 of 40 · {told}4 × 8" in screen_text(app))
+        assert len(drawn(app)) == 4 and not STEERING.search(screen_text(app))
+        assert all(image.is_unseen for image in block.images[8:]), "what was only looked at is not kept"
+
+
+STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def test_images_of_prompts_and_of_results_belong_to_their_blocks() -> None:

@@ -1,7 +1,8 @@
 """An image of a message, as large as the screen."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,6 +16,9 @@ from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.block_image import BlockImage
 from co_tui.ui.widgets.key_hints import KeyHints
 
+if TYPE_CHECKING:
+    from co_tui.ui.widgets.picture import Picture
+
 
 class ImageView(Widget, can_focus=True):
     """The image in the middle of the room there is."""
@@ -23,21 +27,22 @@ class ImageView(Widget, can_focus=True):
     ImageView { height: 1fr; }
     """
 
-    def __init__(self, image: BlockImage) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._image = image
+        self._picture: Picture | None = None
         self._lines: list[Strip] = []
         self._drawn_for = Size()
 
-    def show(self, image: BlockImage) -> None:
-        self._image, self._drawn_for = image, Size()
+    def show(self, picture: "Picture | None") -> None:
+        """Nothing, as long as it is not unpacked."""
+        self._picture, self._lines, self._drawn_for = picture, [], Size()
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         base, size = self.visual_style.rich_style, self.size
-        if size != self._drawn_for and self._image.picture is not None:
+        if size != self._drawn_for and self._picture is not None:
             behind = self.background_colors[1].hex6
-            self._lines, self._drawn_for = self._image.picture.lines(size.width, size.height, behind), size
+            self._lines, self._drawn_for = self._picture.lines(size.width, size.height, behind), size
         line = y - (size.height - len(self._lines)) // 2
         if not 0 <= line < len(self._lines):
             return Strip.blank(size.width, base)
@@ -59,26 +64,42 @@ class ImageScreen(Dialog[None]):
         super().__init__(tall=True)
         self.add_class("-full")
         self._title, self._images, self._place = title, images, 0
+        self._shown = replace(images[0])
+        """Its own: the chat gives up pictures that are not in view there."""
+        self._is_unpacking = False
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Text(self._title)  # a file's name is not ours
-            yield ImageView(self._images[0])
+            yield ImageView()
             others = [("← →", "the others")] if len(self._images) > 1 else []
             yield KeyHints(*others, ("esc", "back"))
 
     def on_mount(self) -> None:
-        self._tell()
+        self._show()
         self.query_one(ImageView).focus()
 
-    def _tell(self) -> None:
+    def _show(self) -> None:
         count = f"{self._place + 1} of {len(self._images)} · " if len(self._images) > 1 else ""
-        self.query_one(Vertical).border_subtitle = Text(f"{count}{self._images[self._place].told}")
+        self.query_one(Vertical).border_subtitle = Text(f"{count}{self._shown.told}")
+        self.query_one(ImageView).show(self._shown.picture)
+        if self._shown.is_unseen and not self._is_unpacking:
+            self.run_worker(self._unpack(), group="image", exit_on_error=False)
+
+    async def _unpack(self) -> None:
+        """One at a time, however fast one goes through them."""
+        self._is_unpacking = True
+        try:
+            while self._shown.is_unseen:
+                await self._shown.unpack()
+        finally:
+            self._is_unpacking = False
+        self._show()
 
     def action_step(self, step: int) -> None:
         self._place = (self._place + step) % len(self._images)
-        self.query_one(ImageView).show(self._images[self._place])
-        self._tell()
+        self._shown = replace(self._images[self._place])
+        self._show()
 
     def action_close(self) -> None:
         self.answer(None)

@@ -57,10 +57,11 @@ class MessageActions:
         name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
         when = f" · {block.time}" if block.time else ""
         title = f"{name or 'Message'}{when}"
-        if drawn := [image for image in block.images if image.picture is not None]:
+        drawable = [image for image in block.images if not image.trouble]
+        if drawable and not all(image.is_unseen for image in block.images):
             from co_tui.ui.screens.image import ImageScreen
 
-            self._screen.app.push_screen(ImageScreen(title, drawn))
+            self._screen.app.push_screen(ImageScreen(title, drawable))
         else:
             from co_tui.ui.screens.pager import PagerScreen
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import GIST_CHARS, told_arguments, told_call
-from co_tui.ui.widgets.block_image import BlockImage
+from co_tui.ui.widgets.block_image import MOST_DRAWN, BlockImage
 
 ATTACHED = "attached"
 """The name of a file that went with a prompt, where tools have theirs."""
@@ -74,6 +74,11 @@ class Block:
     def is_drawn_image(self) -> bool:
         """Whether opening it means to see it in large."""
         return self.is_attached_image and self.images[0].picture is not None
+
+    @property
+    def drawn_images(self) -> tuple[BlockImage, ...]:
+        """Those that have a place in the chat; of the others it is only said how many there are."""
+        return self.images[:MOST_DRAWN]
 
     @property
     def is_attached_image(self) -> bool:

@@ -1,5 +1,6 @@
 """An image of a block."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,9 @@ from co_tui.events.images import StoredImage
 
 if TYPE_CHECKING:
     from co_tui.ui.widgets.picture import Picture
+
+MOST_DRAWN = 8
+"""So many images of a block are drawn in the chat; all of them can be opened."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,3 +33,12 @@ class BlockImage:
             return " · ".join(filter(None, (self.stored.media_type, self.trouble)))
         size = f"{self.picture.width:,} × {self.picture.height:,}"
         return f"{self.stored.media_type} · {size} · {self.picture.size_bytes:,} bytes"
+
+    async def unpack(self) -> None:
+        """Beside the screen; afterwards there is a picture, or what the trouble with it is."""
+        from co_tui.ui.widgets.picture import NotDrawable, unpacked
+
+        try:
+            self.picture = await asyncio.to_thread(unpacked, self.stored.encoded)
+        except NotDrawable as trouble:
+            self.trouble = str(trouble)

@@ -20,13 +20,16 @@ class ImageLines:
         self.below: list[Strip] = []
         self.drawn: set[int] = set()
         """Which of them are no text, from the first one on."""
-        for image in block.images if look.draws_images else ():
+        for image in block.drawn_images if look.draws_images else ():
             lines = self.above if block.is_attached_image else self.below
             small = _drawn_small(image, look, width - len(INDENT), rows)
             self.drawn.update(range(len(lines), len(lines) + len(small)))
             lines += [Strip([Segment(INDENT), *line]) for line in small]
             told = image.trouble if block.is_attached_image else image.told
             self.below += look.plain(f"{INDENT}{told}", width, look.muted) if told else []
+        if look.draws_images and (more := len(block.images) - len(block.drawn_images)):
+            told = f"… {more:,} more image{'s' if more > 1 else ''}: v in the chat shows all of them"
+            self.below += look.plain(f"{INDENT}{told}", width, look.muted)
 
 
 def _drawn_small(image: BlockImage, look: Look, width: int, rows: int) -> list[Strip]:

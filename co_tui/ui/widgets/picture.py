@@ -1,7 +1,6 @@
 """An image as lines of text: every cell shows two pixels, one above the other."""
 
 import base64
-import binascii
 import io
 from functools import lru_cache
 from itertools import groupby
@@ -21,13 +20,14 @@ MOST_BYTES: Final = 20_000_000
 MOST_PIXELS: Final = 36_000_000
 """More than the largest screens have would take a second and hundreds of megabytes to unpack."""
 MOST_JPEG_PIXELS: Final = 200_000_000
-"""These can be unpacked at an eighth of their size."""
+"""These can be unpacked at an eighth of their size, unless they are stored in several passes over all of it."""
 KEPT_PIXELS: Final = (320, 240)
 """What is kept of an image: enough for the largest screen."""
 SEEN_FROM: Final = 48
 """Of 255: what is more transparent shows what is behind it."""
 ORIENTATION: Final = 0x0112
 """Where a camera noted how it was held."""
+UPRIGHT: Final = 1
 LYING: Final = (5, 6, 7, 8)
 _STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
 
@@ -65,27 +65,54 @@ def unpacked(encoded: str) -> Picture:
     try:
         data = base64.b64decode(encoded.translate(_STANDARD_ALPHABET), validate=True)
         return _unpacked(data)
-    except (binascii.Error, OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, OverflowError) as error:
-        # A file that is none, or broken: the library raises whatever its reader of the format stumbled over.
-        raise NotDrawable("It is not drawn: it is no PNG, JPEG, GIF or WebP that can be read.") from error
+    except NotDrawable:
+        raise
     except MemoryError as error:
         raise NotDrawable("It is not drawn: there is not enough memory to unpack it.") from error
+    except Exception as error:
+        # A file that is none, or broken: the library raises whatever its reader of the format stumbled over.
+        raise NotDrawable("It is not drawn: it is no PNG, JPEG, GIF or WebP that can be read.") from error
 
 
 def _unpacked(data: bytes) -> Picture:
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None  # the library would warn on the screen; its size is looked at here
     image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = image.size
-    if width * height > (MOST_JPEG_PIXELS if image.format == "JPEG" else MOST_PIXELS):
+    if width * height > _most_pixels(image, data):
         raise NotDrawable(f"It is not drawn: {width:,} × {height:,} pixels are too many.")
-    turned = image.getexif().get(ORIENTATION)
-    shrunk = _shrunk(image)
-    if turned is not None:
-        shrunk.getexif()[ORIENTATION] = turned
-        shrunk = ImageOps.exif_transpose(shrunk)
-    return Picture(shrunk, *((height, width) if turned in LYING else (width, height)), len(data))
+    shrunk, turned = _shrunk(image), _orientation(image)
+    return Picture(_upright(shrunk, turned), *((height, width) if turned in LYING else (width, height)), len(data))
+
+
+def _most_pixels(image: "Image", data: bytes) -> int:
+    return MOST_JPEG_PIXELS if image.format == "JPEG" and not _has_passes(image, data) else MOST_PIXELS
+
+
+def _has_passes(image: Any, data: bytes) -> bool:
+    """Whether a JPEG brings its colours or its details one after the other: all of it is held until the last came."""
+    if image.info.get("progressive"):
+        return True
+    first_scan = data.rfind(b"\xff\xda", 0, image.fp.tell())
+    return bool(data[first_scan + 4] < image.layers)
+
+
+def _orientation(image: "Image") -> int:
+    """How the camera was held; upright where that was not noted or cannot be read, since the image still can."""
+    try:
+        noted = image.getexif().get(ORIENTATION)
+    except Exception:
+        return UPRIGHT
+    return noted if isinstance(noted, int) else UPRIGHT
+
+
+def _upright(image: "Image", turned: int) -> "Image":
+    from PIL import ImageOps
+
+    image.info.clear()  # notes beside the one that counts may be damaged
+    image.getexif()[ORIENTATION] = turned
+    return ImageOps.exif_transpose(image)
 
 
 def _shrunk(image: "Image") -> "Image":
