@@ -1,6 +1,8 @@
 """A text of any length: only the lines in view are ever cut to the width."""
 
+import asyncio
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from rich.segment import Segment
@@ -9,12 +11,14 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from co_tui.ui.widgets.row_cutting import line_pieces, place_of_row, row_of_place, rows_in
+from co_tui.ui.widgets.row_cutting import estimated_rows_in, line_pieces, place_of_row, row_of_place, rows_in
 from co_tui.ui.widgets.text_search import TextSearch
 
 TAB_SPACES = 4
 LINES_ABOVE = 3
 """What was found stands so far below the top."""
+MEASURED_AT_ONCE_CHARS = 200_000
+"""A longer text with letters that may be wide is measured beside the screen."""
 
 
 class Pager(ScrollView, can_focus=True):
@@ -40,6 +44,7 @@ class Pager(ScrollView, can_focus=True):
         self._ends: list[int] = []
         """The row after each line's last."""
         self._width = 0
+        self._takes_long = len(text) > MEASURED_AT_ONCE_CHARS and not text.isascii()
 
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out(max(1, self.scrollable_content_region.width))
@@ -47,11 +52,35 @@ class Pager(ScrollView, can_focus=True):
     def _lay_out(self, width: int) -> None:
         if width == self._width:
             return
-        top = bisect_right(self._ends, round(self.scroll_y)) if self._ends else 0
         self._width = width
-        self._ends = list(accumulate(rows_in(line, width) for line in self._lines))
-        self.virtual_size = Size(width, self._ends[-1])
+        if self._takes_long:
+            self._place(estimated_rows_in(line, width) for line in self._lines)
+            self.run_worker(self._measure(width), group="measuring", exit_on_error=False)
+        else:
+            self._place(self._rows(width))
+
+    async def _measure(self, width: int) -> None:
+        rows = await asyncio.to_thread(lambda: list(self._rows(width)))
+        if width == self._width:
+            self._place(rows)
+
+    def _rows(self, width: int) -> Iterator[int]:
+        """How many each line has; of no use, and soon at its end, when the width is another meanwhile."""
+        for line in self._lines:
+            if width != self._width:
+                return
+            yield rows_in(line, width)
+
+    def on_unmount(self) -> None:
+        self._width = 0
+
+    def _place(self, rows: Iterable[int]) -> None:
+        """The line at the top stays there."""
+        top = bisect_right(self._ends, round(self.scroll_y)) if self._ends else 0
+        self._ends = list(accumulate(rows))
+        self.virtual_size = Size(self._width, self._ends[-1])
         self.scroll_to(y=self._ends[top - 1] if top else 0, animate=False)
+        self.refresh()
 
     # Searching
 

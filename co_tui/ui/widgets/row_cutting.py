@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 
-from rich.cells import cell_len, chop_cells
+from co_tui.ui.widgets.cell_cutting import rows_of_cells
 
 LONGEST_LINE_CHARS = 4_000
 """Longer lines are cut wherever a row is full; and where letters may be wide, all of a line has to be measured."""
@@ -50,6 +50,11 @@ def rows_in(line: str, width: int) -> int:
     return len(_cut(line, width))
 
 
+def estimated_rows_in(line: str, width: int) -> int:
+    """About as many, without a look at the letters of a line that may have wide ones: it counts as all wide."""
+    return rows_in(line, width) if line.isascii() else max(1, -(-len(line) // max(1, width // 2)))
+
+
 def place_of_row(line: str, row: int, width: int) -> tuple[int, str]:
     """One row of a line, and where it begins in it."""
     if chars := _chars_in_row(line, width):
@@ -74,9 +79,8 @@ def _chars_in_row(line: str, width: int) -> int | None:
 
 
 def _cut(line: str, width: int) -> list[str]:
-    if _ALL_NARROW.fullmatch(line):
-        return list(_cut_at_spaces(line, width))
-    return chop_cells(line, width) if cell_len(line) > width else [line]
+    rows = _cut_at_spaces if _ALL_NARROW.fullmatch(line) else rows_of_cells
+    return list(rows(line, width)) or [""]
 
 
 _cut_again = lru_cache(maxsize=64)(_cut)
