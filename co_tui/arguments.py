@@ -69,11 +69,11 @@ def _check_names(
         if word == "--":
             return
         if word.startswith("-") and len(word) > 1 and not word[1].isdecimal():
-            option, _, value = word.partition("=")
+            option, equals, _ = word.partition("=")
             known = _known_option(reader, option)
             if not known and not is_value:
                 reader.error(_unknown_option(reader, commands, one_line(option, 60)))
-            is_value = known is not None and known.nargs != 0 and not value
+            is_value = known is not None and known.nargs != 0 and not equals
         elif reader is parser and not is_value:
             if word not in commands:
                 reader.error(_unknown_command(commands, one_line(word, 60)))

@@ -2,16 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final, TypeVar
 
 from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.to_the_end import to_the_end
 from co_tui.store.errors import StoreError
 from co_tui.store.port import Writing
 from co_tui.store.timestamps import now
 
+T = TypeVar("T")
 SAVE_AGAIN_S: Final = 2.0
 """How often what could not be saved is tried again."""
 
@@ -49,23 +51,14 @@ class Recorder:
 
     async def record(self, *facts: Fact, ends_draft: bool = False) -> tuple[Event, ...]:
         """Returns once the facts are durable; only then do state and listeners know of them."""
-        async with self._order:
-            return await self._write(facts, ends_draft)
+        return await self._in_order(self._write(facts, ends_draft))
 
     async def record_said(self, fact: Fact, *, ends_draft: bool = False) -> None:
         """As `record`, for what was said or done already: what cannot be logged now is logged as soon as it can be.
 
         Raises all the same: nothing may go on without its log.
         """
-        async with self._order:
-            try:
-                await self._write((fact,), ends_draft)
-            except StoreError as error:
-                self._unsaved += (fact,)
-                self._unsaved_end_draft |= ends_draft
-                self.announce(MessageNotSaved(why=str(error)))
-                self._saving_again = self._saving_again or asyncio.create_task(self._save_again())
-                raise
+        await self._in_order(self._write_or_keep(fact, ends_draft))
 
     @property
     def has_unsaved(self) -> bool:
@@ -77,26 +70,43 @@ class Recorder:
             await asyncio.sleep(SAVE_AGAIN_S)
             with contextlib.suppress(StoreError):
                 await self.record()
-        self._saving_again = None
+
+    async def _in_order(self, writing: Coroutine[Any, Any, T]) -> T:
+        """One after the other. What was handed to the writer will be committed: a caller that is cancelled, however
+        often, may not lose step with the log."""
+        try:
+            await self._order.acquire()
+        except BaseException:
+            writing.close()
+            raise
+        return await to_the_end(self._then_the_next(writing))
+
+    async def _then_the_next(self, writing: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await writing
+        finally:
+            self._order.release()
+
+    async def _write_or_keep(self, fact: Fact, ends_draft: bool) -> None:
+        try:
+            await self._write((fact,), ends_draft)
+        except StoreError as error:
+            self._unsaved += (fact,)
+            self._unsaved_end_draft |= ends_draft
+            self.announce(MessageNotSaved(why=str(error)))
+            if self._saving_again is None or self._saving_again.done():
+                self._saving_again = asyncio.create_task(self._save_again())
+            raise
 
     async def _write(self, facts: tuple[Fact, ...], ends_draft: bool) -> tuple[Event, ...]:
         """What could not be logged before comes first, in one step with these; returns the events of these."""
         if not (whole := (*self._unsaved, *facts)):
             return ()
         ends_draft |= self._unsaved_end_draft
-        logged = asyncio.wrap_future(self.writer.append(self.session_id, whole, ends_draft=ends_draft))
-        # What was handed to the writer will be committed: a cancelled caller may not lose step with the log.
-        try:
-            events = await asyncio.shield(logged)
-        except asyncio.CancelledError:
-            self._logged(await logged)
-            raise
-        self._logged(events)
-        return events[len(whole) - len(facts) :]
-
-    def _logged(self, events: tuple[Event, ...]) -> None:
+        events = await asyncio.wrap_future(self.writer.append(self.session_id, whole, ends_draft=ends_draft))
         self._unsaved, self._unsaved_end_draft = (), False
         self._publish(events)
+        return events[len(whole) - len(facts) :]
 
     def announce(self, fact: Fact) -> None:
         """Tell listeners what is happening now; not part of the log."""

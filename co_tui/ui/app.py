@@ -329,7 +329,9 @@ class CoTui(App[None]):
 
     @property
     def _told_kept(self) -> str:
-        return "Nothing is kept: this window is private." if self.launch.private else "What was said is kept."
+        if self.launch.private:
+            return "Nothing is kept: this window is private."
+        return UNSAVED if self.controller.has_unsaved else "What was said is kept."
 
     def action_copy_or_leave(self) -> None:
         """After the letters that were typed before it, which are on their way to the prompt."""
@@ -347,7 +349,7 @@ class CoTui(App[None]):
             self.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=3)
         elif self.controller.busy:
             self.controller.interrupt()
-        elif asked_before:
+        elif asked_before or self.controller.has_unsaved:  # of which quitting warns by itself
             await self.action_quit()
         else:
             self._asked_to_quit_at = now

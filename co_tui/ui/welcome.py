@@ -8,6 +8,8 @@ from typing import Final
 from co_tui.ui.command_table import way_to
 
 USUAL_FILE: Final = "README.md"
+EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
+"""Of files that may be named as an example: none that usually hold keys."""
 MOST_NAME_CHARS: Final = 14
 """Of a file that is named as an example: the lines fit the smallest terminal."""
 MOST_ENTRIES: Final = 200
@@ -49,4 +51,5 @@ def _example_file(folder: Path) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    return name.isascii() and name.replace(".", "").replace("_", "").isalnum() and len(name) <= MOST_NAME_CHARS
+    is_usual = not name.startswith(".") and name.endswith(EXAMPLE_ENDINGS) and len(name) <= MOST_NAME_CHARS
+    return is_usual and name.isascii() and name.replace(".", "").replace("_", "").isalnum()

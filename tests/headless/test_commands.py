@@ -116,6 +116,10 @@ def test_mistakes_are_a_sentence_and_a_code(here: Here, arguments, code, words) 
     assert done.code == code and words in done.err and done.out == ""
 
 
+def test_an_option_with_an_empty_value_takes_no_command_for_it(here: Here) -> None:
+    assert here("--model=", "sessions", "--json").code == 0
+
+
 def test_a_server_whose_address_is_none_is_not_asked_again_and_again(here: Here) -> None:
     here.environ["OPENAI_BASE_URL"] = "localhost:8080/v1"
     done = here("run", "-p", "x", "--model", "openai-chat:some")

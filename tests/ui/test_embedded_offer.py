@@ -54,7 +54,7 @@ def test_the_first_screen_fits_the_smallest_terminal() -> None:
 
 def test_the_first_screen_names_what_is_in_the_folder(tmp_path: Path) -> None:
     assert "@" not in welcome(tmp_path, in_repository=False) and "!ls " in welcome(tmp_path, in_repository=False)
-    for name in ("a b.md", ".hidden-file", "much-too-long-a-name.txt", "zebra.txt"):
+    for name in ("a b.md", ".hidden-file", ".env", "id_rsa", "much-too-long-a-name.txt", "zebra.txt"):
         (tmp_path / name).touch()
     assert "What does @zebra.txt say?" in welcome(tmp_path, in_repository=False)
     (tmp_path / "README.md").touch()

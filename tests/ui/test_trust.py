@@ -6,7 +6,7 @@ import pytest
 
 from co_tui.trust import Trust
 from co_tui.ui.launch import Launch
-from co_tui.ui.screens.trust import FileScreen
+from co_tui.ui.screens.trust import FileScreen, wish_text
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -40,6 +40,16 @@ async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, fo
         assert provider.requests, "the session that begins now goes where the trusted folder says"
     async with running(launch_for(home)) as (app, pilot):
         assert not app.chat.query(QuestionPanel) and app.launch.settings.max_retries == 7
+
+
+@pytest.mark.parametrize(
+    ("hook", "told"),
+    [("5", "(5)"), ('"make notes"', "(make notes)"), ('["a b", "c"]', "(a b, c)"), ("[{a=1}]", "({'a':")],
+)
+def test_a_hook_is_told_as_it_is_written(home: Path, folder: Path, hook: str, told: str) -> None:
+    (folder / ".co-tui.toml").write_text(f"[hooks]\npreCompact = {hook}\n")
+    wish = launched(home).loaded.withheld
+    assert wish is not None and f"run commands {told}" in wish_text(wish)
 
 
 async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:

@@ -51,8 +51,9 @@ async def test_a_reply_that_cannot_be_saved_says_so_and_is_saved_when_there_is_r
             await ask(app, pilot, "one")
             await until(pilot, lambda: "The disk is full. What was said since is only in this" in screen_text(app))
             assert "First answer." in screen_text(app) and "⚠ not saved yet" in screen_text(app)
-            await pilot.press("ctrl+q")
+            await pilot.press("ctrl+c")
             await until(pilot, lambda: "Quitting again loses it" in told(app))
+            assert "What was said is kept" not in told(app)
             await pilot.press("f7")
             await until(pilot, lambda: "Stay until there is room" in told(app))
             disk.takes_prompts = False

@@ -50,11 +50,17 @@ def _told(key: str, value: object, wish: Wish) -> str:
     if isinstance(value, str):
         return value
     if key == "hooks" and isinstance(value, Mapping):
-        return ", ".join(str(command) for commands in value.values() for command in commands)
+        return ", ".join(command for commands in value.values() for command in _commands(commands))
     if key != "mcp_servers" or not isinstance(value, Mapping):
         return shown(value)
     places = {name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)}
     return ", ".join(f"{name}: {place}" for name, place in places.items())
+
+
+def _commands(value: object) -> list[str]:
+    """The commands of a hook as they are written, also of one that is written wrong."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return [each if isinstance(each, str) else shown(each) for each in several]
 
 
 class FileScreen(Dialog[None]):
