@@ -205,7 +205,7 @@ async def test_settings_and_the_window_decide_what_there_is(folder: Path, home: 
     environment = working_in(folder, home, model := Working(window=window), Person(), **settings)
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    assert set(model.offered) - {"request_compaction"} == tools
+    assert set(model.offered) - {"request_compaction", "recall"} == tools
     await left(environment, session)
 
 

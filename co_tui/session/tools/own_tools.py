@@ -78,16 +78,17 @@ class OwnTools:
     def _offered(
         self, policy: Policy, window_tokens: int, has_left: bool, *, beside_others: bool, memory: bool
     ) -> list[Tool[Any]]:
-        """`has_left` when there is something that is no longer in the context."""
+        """`has_left` when there is something that is no longer in the context. Beside other tools,
+        `recall` is there from the beginning: coming with a compaction it could take what that frees."""
         names = []
         if policy.archive_over_chars:
             names.append("read_artifact")
         if window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
-            if has_left:
+            if has_left or beside_others:
                 names.append("recall")
             if memory and self._memory.has_anything:
                 names.append("search_memory")
-            if beside_others or policy.archive_over_chars:
+            if beside_others or names:
                 names.append("request_compaction")
         return self._all_in(names)
 
