@@ -8,7 +8,6 @@ from rich.cells import cell_len, set_cell_size
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, CommandContext, json_line, put, put_json, say
 from co_tui.inert import one_line
-from co_tui.session.lens.last_look import LastLook
 from co_tui.session.lens.look import look
 from co_tui.session.lens.messages import Fate, Kind, LeftMessage, Lens
 from co_tui.session.lens.stored import StoredRequests
@@ -35,9 +34,8 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 
 def stored_lens(context: CommandContext, state: SessionState) -> Lens:
-    """The next request under the settings, as the log tells it."""
-    stored = StoredRequests(context.paths, context.store)
-    return look(stored.source(state, context.loaded.settings), stored.last_look(state.session_id))
+    """The next request under the settings, as the log tells it, and all that ever left: the same whoever looked."""
+    return look(StoredRequests(context.paths, context.store).source(state, context.loaded.settings))
 
 
 def _print(lens: Lens) -> None:
@@ -70,13 +68,12 @@ def _print_total(lens: Lens) -> None:
     if lens.due:
         put(lens.due)
     for why in dict.fromkeys(each.why for each in lens.left):
-        put(_told_left([each for each in lens.left if each.why == why], lens.left_since))
+        put(_told_left([each for each in lens.left if each.why == why]))
 
 
-def _told_left(left: Sequence[LeftMessage], since: LastLook) -> str:
+def _told_left(left: Sequence[LeftMessage]) -> str:
     """What left for one reason, and where the first of it is."""
     count, tokens = len(left), sum(each.tokens for each in left)
-    when = " since the last look at the lens" if since.at else ""
     more = " …" if count > 1 else ""
     many = f"{count:,} message{'' if count == 1 else 's'} (~{tokens:,} tokens)"
-    return f"{many} left the context{when}: {left[0].why}, {left[0].where}{more}"
+    return f"{many} left the context: {left[0].why}, {left[0].where}{more}"

@@ -56,7 +56,11 @@ class LoadedProcess:
         """What it still says, once it has ended."""
         with ThreadPoolExecutor(2) as pool:
             out, err = [pool.submit(_rest, stream) for stream in (self.stdout, self.stderr)]
-            self.wait(timeout)
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()  # else who reads would wait for it for ever
+                raise
             return out.result(timeout), err.result(timeout)
 
 
@@ -99,7 +103,10 @@ def _pipe() -> tuple[IO[str], int]:
 
 
 def _number(reports: socket.socket) -> int:
-    return int.from_bytes(reports.recv(NUMBER_BYTES), "big", signed=True)
+    number = reports.recv(NUMBER_BYTES)
+    if len(number) < NUMBER_BYTES:
+        raise ChildProcessError("The process that starts others ended without a word.")
+    return int.from_bytes(number, "big", signed=True)
 
 
 def _rest(stream: IO[str] | None) -> str:

@@ -121,7 +121,9 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         assert not [each.message for each in app._notifications if each.severity == "error"]
 
 
-async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: Path, provider: Provider) -> None:
+async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with looking(home, provider, (60, 16), dark=False) as (app, pilot):
         lines = app.screen.query_one(LineList)
         await pilot.press("home", "down", "down")
@@ -137,6 +139,17 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(home: P
         await session.submit("and the last one")
         await until(pilot, lambda: len(lines) == 15)
         assert lines.chosen == 14, "who looks at the end stays there"
+        looks, may_look = [], threading.Event()
+        monkeypatch.setattr(lens_screen, "look", lambda *of: looks.append(of) or (may_look.wait(20) and look(*of)))
+        await session.submit("while it is slow")
+        await until(pilot, lambda: looks)
+        await session.submit("and still")
+        assert isinstance(app.screen, LensScreen)
+        app.screen._follow()
+        await pilot.pause()
+        assert len(looks) == 1, "one look after the other"
+        may_look.set()
+        await until(pilot, lambda: len(lines) == 19)
         await pilot.resize_terminal(200, 60)
         assert "to be summarised" in screen_text(app)
         await pilot.press("p", "escape")

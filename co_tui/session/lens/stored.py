@@ -2,7 +2,6 @@
 
 from co_tui.agent.models import recorded_window
 from co_tui.paths import Paths
-from co_tui.session.lens.last_look import LastLook, LastLooks
 from co_tui.session.lens.look import LensSource, stored_source
 from co_tui.session.ratios import Ratios
 from co_tui.session.sent_beside import SentBeside
@@ -30,9 +29,6 @@ class StoredRequests:
         )
         sent_beside = SentBeside(self._paths.session(state.session_id)).read()
         return source._replace(scaffold=sent_beside) if sent_beside is not None else source
-
-    def last_look(self, session_id: str) -> LastLook:
-        return LastLooks(self._paths.session(session_id)).read()
 
     def _is_in_turn(self, state: SessionState) -> bool:
         """Whether another process is in the middle of a turn: then the next request follows without a prompt."""

@@ -87,6 +87,7 @@ class LensScreen(Dialog[Ref | None]):
         super().__init__(tall=True)
         self._desk = desk
         self._version: object = None
+        self._is_looking = self._is_comparing = False
         self._lens: Lens | None = None
         self._policy = ""
         """As if that one governed; empty for the one that does."""
@@ -129,10 +130,10 @@ class LensScreen(Dialog[Ref | None]):
     # Looking
 
     def _follow(self) -> None:
-        """Look again when something has happened."""
-        if self._desk.version is not self._version:
-            self._version = self._desk.version
-            self.run_worker(self._attempt(self._look()), group="lens", exclusive=True)
+        """Look again when something has happened: one look after the other, as a thread cannot be called off."""
+        if self._desk.version is not self._version and not self._is_looking:
+            self._version, self._is_looking = self._desk.version, True
+            self.run_worker(self._attempt(self._look()), group="lens")
             self._outlooks.clear()
             if self._tab == "policies":
                 self._compare()
@@ -150,9 +151,15 @@ class LensScreen(Dialog[Ref | None]):
 
     async def _look(self) -> None:
         policy = self._policy
-        source = await self._desk.source(policy)
-        lens, self._largest, kinds = await beside(_looked, source, self._since)
-        self._lens, gauge = lens, self.query_one(LensGauge)
+        try:
+            source = await self._desk.source(policy)
+            lens, largest, kinds = await beside(_looked, source, self._since)
+        finally:
+            self._is_looking = False
+        if policy != self._policy:  # another one was chosen meanwhile
+            self._follow()
+            return
+        self._lens, self._largest, gauge = lens, largest, self.query_one(LensGauge)
         self._own_lens = self._own_lens if policy else lens
         gauge.kinds = kinds
         usage = lens.reading.as_fact(is_initial=False, model=lens.model)
@@ -161,15 +168,22 @@ class LensScreen(Dialog[Ref | None]):
         self._show()
 
     def _compare(self) -> None:
-        self.run_worker(self._attempt(self._look_through_all()), group="policies", exclusive=True)
+        if not self._is_comparing:
+            self._is_comparing = True
+            self.run_worker(self._attempt(self._look_through_all()), group="policies")
 
     async def _look_through_all(self) -> None:
-        for name in self._desk.policies:
-            if name not in self._outlooks:
-                source = await self._desk.source(name)
-                self._outlooks[name] = await beside(outlook, source)
-                if self._tab == "policies":
-                    self._show()
+        try:
+            while missing := [name for name in self._desk.policies if name not in self._outlooks]:
+                version, source = self._version, await self._desk.source(missing[0])
+                found = await beside(outlook, source)
+                if version is self._version:  # else what was found is of before
+                    self._outlooks[missing[0]] = found
+                if self._tab != "policies":
+                    break
+                self._show()
+        finally:
+            self._is_comparing = False
 
     # Showing
 
