@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Options = Namespace | SimpleNamespace
 
 MOST_PROMPT_BYTES = 64_000_000
-SERVED_DRIVER = "co_tui.ui.served_driver:ServedDriver"
+SERVED_DRIVER = "co_tui.ui.terminal.served_driver:ServedDriver"
 """What shows the app when it has a page of `co-tui serve` instead of a terminal, as the library is told it."""
 
 OF_A_TERMINAL = (

@@ -82,7 +82,7 @@ def test_the_list_of_models_opens_without_what_fills_it() -> None:
 
 def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
     loaded = modules_loaded_by("co_tui.ui.app")
-    assert "co_tui.ui.command_table" in loaded
+    assert "co_tui.ui.keys.command_table" in loaded
     later = (
         "co_tui.ui.commands",
         "co_tui.ui.command_host",

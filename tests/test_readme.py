@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from co_tui.arguments import _parser
-from co_tui.ui.command_table import COMMANDS
+from co_tui.ui.keys.command_table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -21,7 +21,7 @@ from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, 
 from co_tui.lab.replay import ReplayedRequest, Tally, replay
 from co_tui.paths import ensure_dir
 from co_tui.session.compaction.job import SummaryWriter
-from co_tui.session.ratios import Ratios
+from co_tui.session.history.ratios import Ratios
 from co_tui.settings import Loaded
 
 PROGRESS_EVERY_S = 1.0

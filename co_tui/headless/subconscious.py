@@ -12,7 +12,7 @@ from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.session.board_update import BoardRefused, BoardUpdate, UpdatedBoard, told_change
+from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, told_change
 from co_tui.session.checkout import repository_branch_of
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.replay import replay

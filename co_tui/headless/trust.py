@@ -4,7 +4,7 @@ from pathlib import Path
 
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text
-from co_tui.session.kept_approvals import KeptApprovals, kept_for
+from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.settings import SettingsError, project_wish, told_agents, told_wish
 from co_tui.trust import Trust
 

@@ -24,7 +24,7 @@ from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable, SummaryWriter
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, offline
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState

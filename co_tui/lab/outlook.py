@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from co_tui.context.meter import Meter
 from co_tui.lab.engine import ReplayEngine
+from co_tui.session.history.next_request import NEXT_PROMPT
 from co_tui.session.lens.look import LensSource, look
 from co_tui.session.lens.messages import DOES_NOT_FIT, Fate, Lens
-from co_tui.session.next_request import NEXT_PROMPT
 from co_tui.session.tools.archive import archived
 
 

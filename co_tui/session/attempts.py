@@ -17,10 +17,10 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Failure
 from co_tui.context.overflow import Overflow
 from co_tui.events import SessionError
-from co_tui.session.approvals import StoppedWhileAsking
+from co_tui.session.approvals.asking import StoppedWhileAsking
 from co_tui.session.classify import classify
 from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.streaming import Streaming
 from co_tui.store.errors import StoreError
 

@@ -19,7 +19,7 @@ from co_tui.events import DelegationEnd, DelegationStart
 from co_tui.events.facts.agents import PATH_SIGN
 from co_tui.events.storable import storable_text
 from co_tui.inert import one_line
-from co_tui.session.approvals import Approvals
+from co_tui.session.approvals.asking import Approvals
 from co_tui.session.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable

@@ -16,11 +16,11 @@ from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
+from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.checkout import repository_branch_of
-from co_tui.session.kept_approvals import KeptApprovals, kept_for
-from co_tui.session.limits import Limits
+from co_tui.session.history.limits import Limits
+from co_tui.session.history.ratios import Ratios
 from co_tui.session.questions import Questions, Unattended
-from co_tui.session.ratios import Ratios
 from co_tui.session.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState

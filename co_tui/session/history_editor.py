@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Pin, Ref, Rewind
 from co_tui.events.messages import prompt_of
 from co_tui.session.compaction.keeping import Keeping
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 

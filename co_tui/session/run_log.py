@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from co_tui.context.repair import answered_id, last_step, repair
 from co_tui.events import Message
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.streaming import Streaming
 from co_tui.store.errors import StoreError

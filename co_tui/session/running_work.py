@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 from pydantic_ai.messages import ModelRequest
 
-from co_tui.session.board_update import BoardUpdate, UpdatedBoard
+from co_tui.session.board.board_update import BoardUpdate, UpdatedBoard
+from co_tui.session.board.session_board import SessionBoard
 from co_tui.session.environment import Environment
 from co_tui.session.memory_relief import MemoryRelief
 from co_tui.session.queue import Work, WorkQueue
@@ -13,7 +14,6 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.runtime_switcher import RuntimeSwitcher
-from co_tui.session.session_board import SessionBoard
 from co_tui.session.session_title import SessionTitle
 from co_tui.session.turn import Outcome, Turn
 from co_tui.session.user_command import CommandRefused, UserCommand

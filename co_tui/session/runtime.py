@@ -7,11 +7,11 @@ from pydantic_ai.settings import ModelSettings
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.reasoning import with_effort
 from co_tui.agent.toolkit import Toolkit
+from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.compaction.job import Compactable
-from co_tui.session.governed_history import GovernedHistory
-from co_tui.session.kept_approvals import KeptApprovals
+from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.sent_beside import SentBeside
 from co_tui.session.questions import Questions
-from co_tui.session.sent_beside import SentBeside
 from co_tui.session.tools.archive import Archive
 from co_tui.settings import Settings
 

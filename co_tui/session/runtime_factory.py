@@ -32,10 +32,10 @@ from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryMod
 from co_tui.session.compaction.recovery import DelegatedRecovery, Recovery
 from co_tui.session.delegations import DelegatedRun, DelegatedTask
 from co_tui.session.environment import Environment
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.sent_beside import SentBeside
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
-from co_tui.session.sent_beside import SentBeside
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.mcp_tools import McpTools

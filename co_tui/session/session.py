@@ -21,13 +21,15 @@ from co_tui.events import (
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
-from co_tui.session.board_process import update_beside
-from co_tui.session.board_update import UpdatedBoard
+from co_tui.session.approvals.standing_approvals import StandingApprovals
+from co_tui.session.board.board_process import update_beside
+from co_tui.session.board.board_update import UpdatedBoard
+from co_tui.session.board.session_board import SessionBoard, first_look
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history_editor import HistoryEditor
 from co_tui.session.place import place_of
 from co_tui.session.queue import WaitingPrompt, WorkQueue
@@ -36,8 +38,6 @@ from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.session.runtime_switcher import RuntimeSwitcher
-from co_tui.session.session_board import SessionBoard, first_look
-from co_tui.session.standing_approvals import StandingApprovals
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turn import Outcome

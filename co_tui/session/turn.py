@@ -21,7 +21,7 @@ from co_tui.events import (
     SessionInterrupted,
 )
 from co_tui.events.triggers import Trigger
-from co_tui.session.approvals import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
+from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
 from co_tui.session.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp, Stopped
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery

@@ -12,10 +12,10 @@ from pydantic_ai.messages import ModelRequest
 from co_tui.agent.redact import without_secrets
 from co_tui.events import CommandOutput, Message
 from co_tui.events.event import dump
-from co_tui.session.child_process import LINGER_S, ChildProcess
-from co_tui.session.command_output import BoundedOutput
 from co_tui.session.environment import Environment
-from co_tui.session.process_guard import ProcessGuard
+from co_tui.session.processes.child_process import LINGER_S, ChildProcess
+from co_tui.session.processes.command_output import BoundedOutput
+from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turn import Outcome

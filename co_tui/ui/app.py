@@ -22,24 +22,24 @@ from co_tui.inert import inert, one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
-from co_tui.ui import command_table
 from co_tui.ui.appearance import Appearance, look_of, style_sheets
-from co_tui.ui.attention import call_back
-from co_tui.ui.clipboard import copy
 from co_tui.ui.controller import UNSAVED, SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
-from co_tui.ui.keys_on_hold import KeysOnHold
+from co_tui.ui.keys import command_table
+from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
 from co_tui.ui.motion import SteadyAnimator, hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
+from co_tui.ui.terminal.attention import call_back
+from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.themes import own_variables
 
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost
-    from co_tui.ui.driver import BackgroundReported, QuietParser
-    from co_tui.ui.paste_reader import PasteArriving
+    from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
+    from co_tui.ui.terminal.paste_reader import PasteArriving
 
 
 FIRST_KEYS_S = 0.03
@@ -93,7 +93,7 @@ class CoTui(App[None]):
     # Starting
 
     def _take_in(self, typed_ahead: str) -> None:
-        from co_tui.ui.driver import QuietParser
+        from co_tui.ui.terminal.driver import QuietParser
 
         self.key_parser = QuietParser()
         typed = [*self.key_parser.feed(typed_ahead), *self.key_parser.tick()]
@@ -145,7 +145,7 @@ class CoTui(App[None]):
         usual = super().get_driver_class()
         if usual.__name__ != "LinuxDriver":
             return usual
-        from co_tui.ui.driver import QuietDriver
+        from co_tui.ui.terminal.driver import QuietDriver
 
         return QuietDriver
 
@@ -230,7 +230,7 @@ class CoTui(App[None]):
 
     def action_help(self) -> None:
         """On any screen; in the chat it is a command."""
-        from co_tui.ui.keys_in_force import keys_of_focus
+        from co_tui.ui.keys.keys_in_force import keys_of_focus
         from co_tui.ui.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(keys_of_focus(self.screen), self.launch.settings.keys))
@@ -372,7 +372,7 @@ class CoTui(App[None]):
         self.run_worker(lambda: self._remember_terminal(event.dark), thread=True, group="terminal", exit_on_error=False)
 
     def _remember_terminal(self, dark: bool) -> None:
-        from co_tui.ui.known_terminals import KnownTerminals
+        from co_tui.ui.terminal.known_terminals import KnownTerminals
 
         KnownTerminals(self.launch.paths, self.launch.environ).note(dark)
 

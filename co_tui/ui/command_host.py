@@ -12,11 +12,11 @@ from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import StoreError
-from co_tui.ui import command_table
 from co_tui.ui.appearance import Appearance
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.controller import SessionController
 from co_tui.ui.embedded_offer import EmbeddedOffer
+from co_tui.ui.keys import command_table
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 
@@ -101,7 +101,7 @@ class AppCommandHost:
         return self._app.current_theme.dark
 
     async def edit_elsewhere(self, text: str) -> str:
-        from co_tui.ui.external_editor import edited_elsewhere
+        from co_tui.ui.prompting.external_editor import edited_elsewhere
 
         launch = self.settings.launch
         return await edited_elsewhere(self._app, text, launch.environ, launch.cwd)

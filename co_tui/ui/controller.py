@@ -14,13 +14,13 @@ from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.ui.backend import Backend
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
-from co_tui.ui.draft_saver import DraftSaver
 from co_tui.ui.folder_choice import FolderChoice
 from co_tui.ui.hints import Hints
 from co_tui.ui.launch import Launch
 from co_tui.ui.live_settings import LiveSettings
 from co_tui.ui.older_messages import OlderMessages
 from co_tui.ui.prompt_sender import PromptSender
+from co_tui.ui.prompting.draft_saver import DraftSaver
 from co_tui.ui.resume_questions import ResumeQuestions
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.blocks import BlockBuilder

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events import CompactionComplete, Event, Message, SessionInterrupted
 from co_tui.store.learned_numbers import LearnedNumbers
-from co_tui.ui.command_table import way_to
+from co_tui.ui.keys.command_table import way_to
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.block import Block
 

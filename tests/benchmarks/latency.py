@@ -14,9 +14,9 @@ from textual import events
 from textual.geometry import Size
 
 from co_tui.events import Message, SessionStart
-from co_tui.ui import command_table
 from co_tui.ui.app import CoTui
 from co_tui.ui.garbage import search_rarely, set_aside_loaded
+from co_tui.ui.keys import command_table
 from co_tui.ui.screens.lens import LensScreen
 from co_tui.ui.widgets.line_list import LineList
 from tests.benchmarks.figures import median, percentile

@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from co_tui.session import board_process
+from co_tui.session.board import board_process
 from co_tui.session.checkout import repository_branch_of
 from co_tui.store.context_board import ContextBoard
 from tests.support.command import Command

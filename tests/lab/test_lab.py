@@ -14,7 +14,7 @@ from co_tui.exchange.chat import BadInput, load, to_chat, to_message
 from co_tui.lab.details import Kept
 from co_tui.lab.replay import Tally, replay
 from co_tui.paths import locate
-from co_tui.session.ratios import Ratios
+from co_tui.session.history.ratios import Ratios
 from tests.context.test_request import LOADED, POLICIES
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply

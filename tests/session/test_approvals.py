@@ -5,7 +5,7 @@ from pathlib import Path
 
 from co_tui.context.repair import INTERRUPTED
 from co_tui.events import ApprovalDecided, ApprovalRequested, SessionInterrupted
-from co_tui.session.approvals import NOT_ANSWERED
+from co_tui.session.approvals.asking import NOT_ANSWERED
 from co_tui.session.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
 from co_tui.session.state.replay import replay

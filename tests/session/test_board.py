@@ -15,7 +15,7 @@ from co_tui.agent.redact import HIDDEN
 from co_tui.agent.subconscious import MOST_STEPS
 from co_tui.context.board_note import HEAD, TAG, board_note
 from co_tui.events import BoardChanged, BoardShown, SessionError
-from co_tui.session.board_update import BoardRefused
+from co_tui.session.board.board_update import BoardRefused
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import ApprovalRequested
-from co_tui.session.approvals import CHANGED_SINCE
+from co_tui.session.approvals.asking import CHANGED_SINCE
 from co_tui.session.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome

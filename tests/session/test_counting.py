@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from co_tui.events import UsageInfo
-from co_tui.session.ratios import Ratios
+from co_tui.session.history.ratios import Ratios
 from tests.context.test_request import LOADED
 from tests.support.counted import OTHER_MODEL, WINDOW_TOKENS, Seen, Talk, everything, freed
 from tests.support.counts import Counts

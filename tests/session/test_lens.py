@@ -12,10 +12,10 @@ from hypothesis.strategies import floats, integers, lists
 from co_tui.events import Truncation, UsageInfo
 from co_tui.paths import locate
 from co_tui.session.file_references import named_files
+from co_tui.session.history.sent_beside import SentBeside
 from co_tui.session.lens.last_look import NEVER_LOOKED, LastLooks
 from co_tui.session.lens.look import look, source_of, stored_source
 from co_tui.session.lens.messages import Fate, Kind, Lens, shared_out
-from co_tui.session.sent_beside import SentBeside
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.settings import Settings

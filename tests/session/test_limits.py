@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from co_tui.agent.failures import Asked
-from co_tui.session.limits import Limits
+from co_tui.session.history.limits import Limits
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.support.provider import Provider, Reply

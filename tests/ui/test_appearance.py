@@ -13,14 +13,14 @@ from textual.message import Message
 from textual.theme import BUILTIN_THEMES
 
 from co_tui.settings.rules import THEMES
-from co_tui.ui import driver
 from co_tui.ui.activity import FRAMES, STILL_FRAME
 from co_tui.ui.app import CoTui
 from co_tui.ui.contrast import MARK_CONTRAST, TEXT_CONTRAST, contrast
-from co_tui.ui.driver import BackgroundReported, QuietParser
-from co_tui.ui.known_terminals import KnownTerminals
-from co_tui.ui.plain_signs import use_plain_signs
-from co_tui.ui.terminal import has_dark_background
+from co_tui.ui.terminal import driver
+from co_tui.ui.terminal.before_app import has_dark_background
+from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
+from co_tui.ui.terminal.known_terminals import KnownTerminals
+from co_tui.ui.terminal.plain_signs import use_plain_signs
 from co_tui.ui.themes import CHOSEN_SHARE, OURS, TEXT_COLOURS, own_variables, palette_of, theme_named
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from textual.events import AppBlur, AppFocus
 
-from co_tui.ui.attention import BELL, LONG_TURN_S, call_back
+from co_tui.ui.terminal.attention import BELL, LONG_TURN_S, call_back
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, until
 

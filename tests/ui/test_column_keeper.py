@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from rich.cells import cell_len
 
-from co_tui.ui.column_keeper import with_sure_columns
+from co_tui.ui.terminal.column_keeper import with_sure_columns
 
 ODD = ["👨‍👩‍👧‍👦", "👩🏽‍💻", "🏳️‍🌈", "🇩🇪", "❤️", "1️⃣", "क्षि", "กำ", "a\u00adb", "x\u200by", "👍🏽"]
 

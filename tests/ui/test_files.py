@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.completion import CompletionOffer
-from co_tui.ui.file_index import find_files
-from co_tui.ui.file_matching import MOST_FOUND, FileNames
+from co_tui.ui.prompting.completion import CompletionOffer
+from co_tui.ui.prompting.file_index import find_files
+from co_tui.ui.prompting.file_matching import MOST_FOUND, FileNames
 from co_tui.ui.widgets.completions import Completions
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until

@@ -15,7 +15,7 @@ from co_tui.agent import nearby
 from co_tui.agent.catalogue import served, short_name
 from co_tui.agent.nearby import UsualServer, models_at
 from co_tui.ui.app import CoTui
-from co_tui.ui.recent_models import RecentModels
+from co_tui.ui.choices.recent_models import RecentModels
 from tests.support import model_servers as servers
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until

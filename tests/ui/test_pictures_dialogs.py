@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from co_tui.agent.approvals import AllowedCalls
+from co_tui.session.approvals.standing_approvals import StandingApproval
 from co_tui.session.queue import WaitingPrompt
-from co_tui.session.standing_approvals import StandingApproval
 from co_tui.session.tools.running_commands import BackgroundCommand
 from co_tui.store.board_text import Board, BoardChange, BoardEntry
 from co_tui.store.sqlite import log

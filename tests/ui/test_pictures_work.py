@@ -20,8 +20,8 @@ from co_tui.events import (
 )
 from co_tui.events.messages import ATTACHED, COMMAND
 from co_tui.session.questions import ApprovalQuestion, ModelQuestion
+from co_tui.ui.choices.model_list import ModelEntry
 from co_tui.ui.dialog_questions import DialogQuestions
-from co_tui.ui.model_list import ModelEntry
 from co_tui.ui.screens.models import ModelScreen, ModelsKnown
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.question import QuestionPanel

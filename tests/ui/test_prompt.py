@@ -9,11 +9,11 @@ from textual.events import Key, Paste
 from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.driver import QuietParser
-from co_tui.ui.paste_reader import TOLD_FROM_CHARS, PasteArriving
-from co_tui.ui.pasted import FOLDED_FROM_LINES, PastedTexts
+from co_tui.ui.prompting.pasted import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.screens.edit import EditScreen
 from co_tui.ui.screens.pager import PagerScreen
+from co_tui.ui.terminal.driver import QuietParser
+from co_tui.ui.terminal.paste_reader import TOLD_FROM_CHARS, PasteArriving
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply

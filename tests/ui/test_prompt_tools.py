@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import OptionList
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.external_editor import EditorTrouble, editor_command
+from co_tui.ui.prompting.external_editor import EditorTrouble, editor_command
 from co_tui.ui.screens.earlier_prompts import EarlierPromptsScreen
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until

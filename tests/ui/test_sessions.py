@@ -11,10 +11,10 @@ from textual.widgets import Input
 from co_tui.events import Message, SessionStart
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.values import SessionRow
+from co_tui.ui.browsing.session_finder import SessionFinder
+from co_tui.ui.browsing.session_lines import day_name
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.session_actions import deletion_question
-from co_tui.ui.session_finder import SessionFinder
-from co_tui.ui.session_lines import day_name
 from co_tui.ui.widgets.session_list import SessionList
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until

@@ -7,8 +7,8 @@ from textual.widgets import Input, OptionList, Static
 
 from co_tui.settings import GROUPS, load, rules, unused
 from co_tui.ui.app import CoTui
+from co_tui.ui.choices.setting_rows import setting_rows
 from co_tui.ui.screens.settings import SettingsScreen
-from co_tui.ui.setting_rows import setting_rows
 from co_tui.ui.widgets.key_hints import key_named
 from tests.support.provider import Provider
 from tests.support.screen import click_on, launch_for, running, screen_text, type_text, until

@@ -15,7 +15,7 @@ from co_tui.session.classify import classify
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job, since
 from co_tui.session.compaction.keeping import Keeping
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.carried_on import carried_on
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry

@@ -23,7 +23,7 @@ from co_tui.session.compaction.background import Background, Move, Stage, Wanted
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
 from co_tui.session.compaction.prepare import Stopped, prepare
 from co_tui.session.compaction.scope import cut_up_to, is_fixed, wished_cut
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.questions import Questions, Unattended
 from co_tui.session.to_the_end import to_the_end
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from co_tui.agent.redact import redact, without_secrets
 from co_tui.events import HookRun, Json
 from co_tui.inert import inert, one_line
-from co_tui.session.child_process import LINGER_S, ChildProcess
+from co_tui.session.processes.child_process import LINGER_S, ChildProcess
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300

@@ -16,7 +16,7 @@ from co_tui.events.triggers import Trigger
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.hooks import NO_HOOKS, Hooks
 from co_tui.session.compaction.summaries import Summary, SummaryRequest
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 
 
 class SummaryWriter(Protocol):

@@ -19,7 +19,7 @@ from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
 from co_tui.session.compaction.keeping import Keeping
-from co_tui.session.limits import Limits
+from co_tui.session.history.limits import Limits
 from co_tui.session.state.parsed_messages import message_json
 
 BUFFERS = (0.1, 0.25, 0.5)

@@ -14,8 +14,8 @@ from co_tui.context.request import Governor
 from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around
 from co_tui.events.content import content_text
 from co_tui.events.messages import STANDS_FOR
+from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.messages import Fate, Judgement
-from co_tui.session.next_request import NextRequest
 
 _STAYS: Final = {
     CompactionRule.NONE: "This policy summarises nothing by itself.",

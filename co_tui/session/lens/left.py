@@ -7,9 +7,9 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from co_tui.context.count import estimate_text
 from co_tui.context.meter import Meter
 from co_tui.events import Clear, CompactionComplete, Json
+from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.last_look import LastLook
 from co_tui.session.lens.messages import DOES_NOT_FIT, Fate, LeftMessage, LensMessage, text_of
-from co_tui.session.next_request import NextRequest
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import Rewritten, SessionState
 from co_tui.session.tools.archive import reference_of

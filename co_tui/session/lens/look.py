@@ -15,12 +15,12 @@ from co_tui.context.request import Governor
 from co_tui.context.stages import parted
 from co_tui.events import UsageInfo
 from co_tui.events.messages import RECOLLECTED
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.next_request import NextRequest, next_request, note_in, request_source
 from co_tui.session.lens.fates import Fates
 from co_tui.session.lens.last_look import NEVER_LOOKED, LastLook
 from co_tui.session.lens.left import left_messages
 from co_tui.session.lens.messages import Fate, Judgement, Kind, Lens, LensMessage, kind_of, shared_out
-from co_tui.session.next_request import NextRequest, next_request, note_in, request_source
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import archived

@@ -2,9 +2,9 @@
 
 from co_tui.agent.models import recorded_window
 from co_tui.paths import Paths
+from co_tui.session.history.ratios import Ratios
+from co_tui.session.history.sent_beside import SentBeside
 from co_tui.session.lens.look import LensSource, stored_source
-from co_tui.session.ratios import Ratios
-from co_tui.session.sent_beside import SentBeside
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.store.errors import StoreError

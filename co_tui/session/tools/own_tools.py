@@ -13,7 +13,7 @@ from co_tui.context.count import Scaffold, estimate_tools
 from co_tui.context.policy import Policy
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.current_agent import CURRENT_AGENT
-from co_tui.session.governed_history import GovernedHistory
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.memory_search import MemorySearch

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.session.current_agent import CURRENT_AGENT
-from co_tui.session.process_guard import MARK, ProcessGuard, group_exists
+from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
 
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.screen import Screen
 
 from co_tui.settings import Loaded, Settings
-from co_tui.ui.keys_in_force import KeyInForce
+from co_tui.ui.keys.keys_in_force import KeyInForce
 from co_tui.ui.launch import Launch
 from co_tui.ui.stored_sessions import StoredSessions
 

@@ -91,7 +91,7 @@ async def _run(host: CommandHost) -> None:
     if session is None:
         host.fail(why_not_open(host))
         return
-    from co_tui.session.board_update import BoardRefused
+    from co_tui.session.board.board_update import BoardRefused
 
     if session.busy:
         host.say("The context board is brought up to date when the turn ends.")
@@ -171,8 +171,8 @@ class _Editor:
 
     async def attempt(self, make: "Callable[[ContextBoard], BoardChange]") -> str:
         """Returns what went wrong, in a sentence."""
-        from co_tui.session.board_update import BoardRefused
-        from co_tui.session.session_board import PRIVATE
+        from co_tui.session.board.board_update import BoardRefused
+        from co_tui.session.board.session_board import PRIVATE
         from co_tui.store.context_board import BoardFailed
 
         if self._host.settings.launch.private:

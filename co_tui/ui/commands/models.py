@@ -2,9 +2,9 @@
 
 from co_tui.agent.catalogue import short_name
 from co_tui.inert import one_line
+from co_tui.ui.choices.recent_models import RecentModels
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
-from co_tui.ui.recent_models import RecentModels
 
 
 @command("model")

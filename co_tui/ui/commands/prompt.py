@@ -6,7 +6,7 @@ from co_tui.ui.commands.registry import command
 
 @command("editor")
 async def editor(host: CommandHost, _: str) -> None:
-    from co_tui.ui.external_editor import EditorTrouble
+    from co_tui.ui.prompting.external_editor import EditorTrouble
 
     before = host.view.draft
     try:

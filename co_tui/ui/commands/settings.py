@@ -7,9 +7,9 @@ from co_tui.agent.catalogue import short_name
 from co_tui.inert import one_line
 from co_tui.paths import Paths
 from co_tui.settings import Loaded
+from co_tui.ui.choices.setting_rows import SettingRow, setting_rows
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
-from co_tui.ui.setting_rows import SettingRow, setting_rows
 
 
 @command("config")

@@ -6,7 +6,7 @@ from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 
 if TYPE_CHECKING:
-    from co_tui.session.standing_approvals import StandingApproval
+    from co_tui.session.approvals.standing_approvals import StandingApproval
 
 
 @command("commands")
@@ -21,8 +21,8 @@ async def background_commands(host: CommandHost, _: str) -> None:
 
 @command("approvals")
 async def approvals(host: CommandHost, _: str) -> None:
-    from co_tui.session.kept_approvals import kept_for
-    from co_tui.session.standing_approvals import StandingApprovals
+    from co_tui.session.approvals.kept_approvals import kept_for
+    from co_tui.session.approvals.standing_approvals import StandingApprovals
     from co_tui.ui.screens.approvals import ApprovalsScreen
 
     launch = host.settings.launch

@@ -15,7 +15,7 @@ from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
 
 if TYPE_CHECKING:
-    from co_tui.session.standing_approvals import StandingApproval
+    from co_tui.session.approvals.standing_approvals import StandingApproval
 
 LINE_CHARS = 200
 KEYS = (("d", "ask about it again"), ("esc", "back"))

@@ -13,12 +13,12 @@ from co_tui.events import Event, UsageInfo
 from co_tui.session.checkout import repository_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
-from co_tui.ui import command_table
-from co_tui.ui.attention import LONG_TURN_S
+from co_tui.ui.keys import command_table
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.chat_requests import ChatRequests
 from co_tui.ui.screens.prompt_status import PromptStatus
 from co_tui.ui.screens.questions import Questions
+from co_tui.ui.terminal.attention import LONG_TURN_S
 from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
 from co_tui.ui.welcome import welcome
 from co_tui.ui.widgets.block import Block
@@ -30,7 +30,7 @@ from co_tui.ui.widgets.title_line import TitleFacts, TitleLine
 from co_tui.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from co_tui.ui.keys_in_force import KeyInForce
+    from co_tui.ui.keys.keys_in_force import KeyInForce
     from co_tui.ui.screens.chat_host import ChatHost
     from co_tui.ui.screens.late_widgets import LateWidgets
 
@@ -176,7 +176,7 @@ class ChatScreen(ChatRequests):
         self._host.folder_changed()
 
     def _use_keys(self, chosen: Mapping[str, str]) -> None:
-        from co_tui.ui.rebinding import rebind
+        from co_tui.ui.keys.rebinding import rebind
 
         rebind(self, chosen)
 
@@ -296,7 +296,7 @@ class ChatScreen(ChatRequests):
     # What commands ask for
 
     def keys_here(self) -> "Sequence[KeyInForce]":
-        from co_tui.ui.keys_in_force import keys_of_focus
+        from co_tui.ui.keys.keys_in_force import keys_of_focus
 
         return keys_of_focus(self)
 

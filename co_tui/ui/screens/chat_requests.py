@@ -8,7 +8,7 @@ from textual.screen import Screen
 
 from co_tui.inert import inert
 from co_tui.session.state.session_state import SessionState
-from co_tui.ui import command_table
+from co_tui.ui.keys import command_table
 from co_tui.ui.screens.message_actions import MessageActions
 from co_tui.ui.screens.steady import SteadyScreen
 from co_tui.ui.transcript_feed import Feed

@@ -8,8 +8,8 @@ from typing import Any
 
 from textual.screen import Screen
 
-from co_tui.ui.completion import CompletionOffer
-from co_tui.ui.file_matching import FileNames
+from co_tui.ui.prompting.completion import CompletionOffer
+from co_tui.ui.prompting.file_matching import FileNames
 
 FRESH_S = 5.0
 """So long a list of files is good, and then until somebody looks for another one."""
@@ -51,7 +51,7 @@ class FileFinder:
             await self._match(offer, found)
 
     def _names(self) -> FileNames:
-        from co_tui.ui.file_index import find_files
+        from co_tui.ui.prompting.file_index import find_files
 
         return FileNames(find_files(self._cwd, self._environ))
 

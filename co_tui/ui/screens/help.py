@@ -10,8 +10,8 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from co_tui.actions import COMMANDS, KEYS, PLACES, Place
-from co_tui.ui.command_table import told_key
-from co_tui.ui.keys_in_force import KeyInForce
+from co_tui.ui.keys.command_table import told_key
+from co_tui.ui.keys.keys_in_force import KeyInForce
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints

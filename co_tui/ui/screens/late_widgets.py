@@ -8,7 +8,7 @@ from textual.screen import Screen
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
-from co_tui.ui.completion import CompletionOffer
+from co_tui.ui.prompting.completion import CompletionOffer
 from co_tui.ui.screens.file_finder import FileFinder
 from co_tui.ui.widgets.compacting import CompactingIndicator
 from co_tui.ui.widgets.completions import Completions

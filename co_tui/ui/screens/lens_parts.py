@@ -7,8 +7,8 @@ from rich.style import Style
 from rich.text import Text
 
 from co_tui.session.lens.messages import Lens, LensMessage
+from co_tui.ui.browsing.session_lines import short_time
 from co_tui.ui.formatting import tokens
-from co_tui.ui.session_lines import short_time
 from co_tui.ui.widgets.gauge import SEPARATOR, Gauge
 from co_tui.ui.widgets.key_hints import KeyHint
 from co_tui.ui.widgets.lens_lines import STYLES

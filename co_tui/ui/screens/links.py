@@ -10,8 +10,8 @@ from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.ui.clipboard import copy
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.key_hints import KeyHints
 
 NO_BROWSER = "There is no browser here that would not take over this terminal; c copies the address."

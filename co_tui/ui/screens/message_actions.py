@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from textual.screen import Screen
 
 from co_tui.inert import one_line
-from co_tui.ui.clipboard import copy
+from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.links import addresses_in
 from co_tui.ui.widgets.transcript import Wish

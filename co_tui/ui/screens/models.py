@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 from co_tui.agent.catalogue import BASE_URL_VARIABLE, served, short_name
 from co_tui.inert import one_line
 from co_tui.record import Record
+from co_tui.ui.choices.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
 from co_tui.ui.formatting import tokens
-from co_tui.ui.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
 from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
 from co_tui.ui.widgets.field import Field

@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from co_tui.inert import inert
-from co_tui.ui.clipboard import copy
 from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.find import FindBar
 from co_tui.ui.widgets.key_hints import KeyHint, KeyHints
 from co_tui.ui.widgets.pager import Pager

@@ -13,7 +13,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.actions import COMMANDS, Command
-from co_tui.ui.command_table import told_key
+from co_tui.ui.keys.command_table import told_key
 from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
 from co_tui.ui.widgets.field import Field

@@ -7,9 +7,9 @@ from textual.screen import Screen
 from co_tui.inert import one_line
 from co_tui.store.housekeeping import TRASH_DAYS
 from co_tui.store.values import SessionRow
+from co_tui.ui.browsing.session_finder import SessionFinder
 from co_tui.ui.formatting import counted, folder
 from co_tui.ui.screens.session_choice import ChosenSession, SessionEditor
-from co_tui.ui.session_finder import SessionFinder
 
 T = TypeVar("T")
 TITLE_CHARS: Final = 200

@@ -20,12 +20,12 @@ from co_tui.store.errors import StoreError
 from co_tui.store.port import Store
 from co_tui.store.session_filter import lets_through
 from co_tui.store.values import SessionRow
+from co_tui.ui.browsing.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
+from co_tui.ui.browsing.session_lines import SessionLine, lines_of, lines_under
+from co_tui.ui.browsing.session_preview import PreviewLook, preview_text
 from co_tui.ui.screens.session_actions import SessionActions
 from co_tui.ui.screens.session_choice import ChosenSession, SessionEditor
 from co_tui.ui.screens.steady import SteadyScreen
-from co_tui.ui.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
-from co_tui.ui.session_lines import SessionLine, lines_of, lines_under
-from co_tui.ui.session_preview import PreviewLook, preview_text
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import AllKeys
 from co_tui.ui.widgets.session_list import ListMarks, SessionList

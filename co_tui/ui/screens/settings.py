@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
+from co_tui.ui.choices.setting_rows import SettingRow
 from co_tui.ui.screens.steady import SteadyScreen
-from co_tui.ui.setting_rows import SettingRow
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 from co_tui.ui.widgets.opening_list import OpeningList

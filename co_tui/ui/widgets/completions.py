@@ -5,7 +5,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
-from co_tui.ui.completion import Choice, CompletionOffer
+from co_tui.ui.prompting.completion import Choice, CompletionOffer
 
 NAME_CHARS = 200
 

@@ -13,9 +13,9 @@ from textual.widgets import TextArea
 
 from co_tui.inert import inert
 from co_tui.session.file_references import NamedFile, NamedFiles, named_files
-from co_tui.ui import command_table
-from co_tui.ui.completion import Choice, CompletionOffer, inserted
-from co_tui.ui.pasted import PastedTexts
+from co_tui.ui.keys import command_table
+from co_tui.ui.prompting.completion import Choice, CompletionOffer, inserted
+from co_tui.ui.prompting.pasted import PastedTexts
 from co_tui.ui.widgets.graphemes import end_after, start_before, with_whole_characters
 from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from co_tui.inert import one_line
 from co_tui.store.session_filter import filter_places
 from co_tui.store.values import SessionRow
-from co_tui.ui.session_lines import SessionLine
+from co_tui.ui.browsing.session_lines import SessionLine
 
 TITLE_CHARS = 300
 NARROW = 46

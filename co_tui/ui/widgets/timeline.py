@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.events import Event
 from co_tui.events.signs import EntryKind, EntryWeight
-from co_tui.ui import command_table
+from co_tui.ui.keys import command_table
 from co_tui.ui.widgets.timeline_entry import timeline_row
 from co_tui.ui.widgets.timeline_log import EVERYTHING, TimelineLog
 

@@ -11,7 +11,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from co_tui.events import Ref
-from co_tui.ui import command_table
+from co_tui.ui.keys import command_table
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.event_places import event_at, place_of_event
 from co_tui.ui.widgets.image_loader import ImageLoader

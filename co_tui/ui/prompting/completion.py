@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
 from co_tui.session.file_references import reference
-from co_tui.ui import command_table
-from co_tui.ui.file_matching import FileNames
+from co_tui.ui.keys import command_table
+from co_tui.ui.prompting.file_matching import FileNames
 
 Sort: TypeAlias = Literal["command", "file"]
 MOST_LETTERS = 200

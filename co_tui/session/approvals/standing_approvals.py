@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from co_tui.agent.approvals import AllowedCalls
 from co_tui.events import ApprovalRevoked
-from co_tui.session.kept_approvals import KeptApprovals
+from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
 
 

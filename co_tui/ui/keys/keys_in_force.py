@@ -6,7 +6,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from co_tui.ui.command_table import told_key
+from co_tui.ui.keys.command_table import told_key
 
 
 class KeyInForce(NamedTuple):

@@ -20,9 +20,16 @@ from co_tui.context.stages import Note
 from co_tui.context.truncate import Held
 from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
 from co_tui.events.messages import pieces
-from co_tui.session.next_request import NextRequest, RequestSource, held_of, next_request, note_in, request_source
+from co_tui.session.history.next_request import (
+    NextRequest,
+    RequestSource,
+    held_of,
+    next_request,
+    note_in,
+    request_source,
+)
+from co_tui.session.history.said_before import SaidBefore
 from co_tui.session.recorder import Recorder
-from co_tui.session.said_before import SaidBefore
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
 from co_tui.session.state.session_state import Delegation, Entry, SessionState
 

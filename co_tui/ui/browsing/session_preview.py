@@ -9,8 +9,8 @@ from rich.text import Text
 from co_tui.inert import inert, one_line
 from co_tui.store.message_search import Hit
 from co_tui.store.values import SaidText, SessionRow
+from co_tui.ui.browsing.session_finder import Previewed
 from co_tui.ui.formatting import counted, folder, money, tokens
-from co_tui.ui.session_finder import Previewed
 
 TITLE_CHARS = 120
 FACT_CHARS = 80

@@ -8,7 +8,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from co_tui.actions import COMMANDS, KEYS, Place
-from co_tui.ui.command_table import bindings, command_bindings
+from co_tui.ui.keys.command_table import bindings, command_bindings
 
 _PLACES: Final[Mapping[str, Place]] = {"Prompt": "prompt", "Transcript": "chat", "Timeline": "timeline"}
 DEFAULT_HELP: Final = next(command.key for command in COMMANDS if command.name == "help")

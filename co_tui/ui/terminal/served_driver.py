@@ -9,8 +9,8 @@ from typing import Any
 from textual.app import App
 from textual.drivers import web_driver
 
-from co_tui.ui.column_keeper import with_sure_columns
-from co_tui.ui.driver import QuietParser
+from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.driver import QuietParser
 
 
 class ServedDriver(web_driver.WebDriver):

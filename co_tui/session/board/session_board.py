@@ -8,7 +8,7 @@ from co_tui.context.board_note import board_note
 from co_tui.context.count import Window
 from co_tui.events import BoardProgress, BoardShown, Fact, SessionError
 from co_tui.exchange.exporters.hiding import keys_in
-from co_tui.session.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact
+from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime

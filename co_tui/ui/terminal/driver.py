@@ -13,10 +13,10 @@ from textual.drivers import linux_driver
 from textual.events import Key
 from textual.message import Message
 
-from co_tui.ui.column_keeper import with_sure_columns
-from co_tui.ui.paste_reader import PASTE_BEGINS, PasteReader
-from co_tui.ui.plain_signs import use_plain_signs
-from co_tui.ui.terminal import COLOUR_REPLY, is_dark_colour
+from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
+from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
+from co_tui.ui.terminal.plain_signs import use_plain_signs
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
 """The background's colour, dark or light as the terminal now is, and what a terminal can do."""

@@ -14,7 +14,7 @@ from co_tui.context.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested
 from co_tui.events.messages import text_of
 from co_tui.events.storable import storable, storable_text
-from co_tui.session.kept_approvals import KeptApprovals
+from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.questions import USER, Approval, ApprovalQuestion, Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState

@@ -1,0 +1,1 @@
+"""What somebody has to allow first, and what is allowed for longer."""

@@ -1,0 +1,1 @@
+"""The history as one model gets it, measured and changed."""

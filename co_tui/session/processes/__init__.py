@@ -1,0 +1,1 @@
+"""Processes beside ours: started, listened to, bounded and ended."""

@@ -1,0 +1,1 @@
+"""What the session browser finds and tells. Knows no widget."""

@@ -1,0 +1,1 @@
+"""What one can choose from, as rows. Knows no widget."""

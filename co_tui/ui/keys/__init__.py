@@ -1,0 +1,1 @@
+"""Keys: which count where, which the user chose, which wait for a screen."""

@@ -1,0 +1,1 @@
+"""What helps while a prompt is written. Knows no widget."""

@@ -1,0 +1,1 @@
+"""The terminal: what it is given before and beside the app's own drawing, and what comes from it."""
