@@ -23,6 +23,7 @@ def exit_on_signals() -> None:
     """Before there is anything to leave in order: end, but let what was begun be put back."""
 
     def handle(_: int, __: FrameType | None) -> None:
+        sys.unraisablehook = lambda _: None  # what is only half made, as the loop may be, cannot be taken down in order
         raise SystemExit(EXIT_CODE)
 
     _heed(handle)

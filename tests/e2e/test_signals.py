@@ -8,6 +8,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -195,3 +196,25 @@ def test_what_is_typed_in_the_first_moment_is_kept(served: Command, provider: Pr
         assert re.search("typed at once", str(provider.requests[0]["messages"]))
     finally:
         terminal.close()
+
+
+HALF_MADE = """
+import os, signal
+from co_tui.ui.signals import exit_on_signals
+
+class HalfMade:
+    def __init__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.whole = True
+
+    def __del__(self):
+        self.whole
+
+exit_on_signals()
+HalfMade()
+"""
+
+
+def test_a_signal_while_something_is_being_made_says_nothing_of_it() -> None:
+    done = subprocess.run([sys.executable, "-c", HALF_MADE], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (130, "")
