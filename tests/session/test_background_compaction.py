@@ -13,6 +13,7 @@ from co_tui.events import (
     HookRun,
     MemoryWritten,
 )
+from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.turn import Outcome
 from tests.support.compacting import (
     Person,
@@ -54,6 +55,23 @@ async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provide
         await session.settle(5)
         assert compactions(session.state)[-1].success
         assert texts(session.state)[-2:] == ["said while it was being summarised", "short "]
+
+
+async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    async with talking(home, provider, daily_memory="compactions") as session:
+        written = threading.Event()
+        provider.summary = Reply(text=GOOD.text, until=written)
+        while session.state.compacting is None:
+            await talk(session, 1)
+        listener = session.events()
+        written.set()
+        await next_fact(listener, MemoryWritten)  # the first step of applying it
+        assert not compactions(session.state)
+        with pytest.raises(CompactionRefused, match="already under way"):
+            await session.compact()
+        await session.settle(5)
+        assert compactions(session.state)[-1].success
 
 
 async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home: Path, provider: Provider) -> None:

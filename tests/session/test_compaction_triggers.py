@@ -76,10 +76,10 @@ async def test_the_model_may_ask_for_it(home: Path, provider: Provider) -> None:
         return "seen"
 
     async with talking(home, provider, tools=[look]) as session:
-        await talk(session, 8)
+        await talk(session, 4)
         provider.script = [Reply(text="", tool=("request_compaction", '{"focus": "names"}'))]
         await session.submit("make room")
-        await session.settle(30)
+        await session.settle(5)
         done = compactions(session.state)[-1]
         assert done.success and done.trigger == "model_request"
         assert "names" in json.dumps(provider.summary_requests[-1])

@@ -56,13 +56,14 @@ class Compactor:
         self._blocking: asyncio.Task[None] | None = None
         """What somebody is waiting for; this is what Esc stops."""
         self._rewriting = asyncio.Lock()
+        """Held while a compaction is applied, or its end is logged."""
         self._requested: str | None = None
         """The model asked for a compaction, with this focus."""
         self._told_fixed = False
 
     @property
     def running(self) -> bool:
-        return self._blocking is not None or self._background.stage is not Stage.IDLE
+        return self.waits or self._background.stage is not Stage.IDLE or self._rewriting.locked()
 
     @property
     def waits(self) -> bool:
@@ -85,8 +86,7 @@ class Compactor:
 
     async def before_request(self, on: Compactable) -> Measured:
         """The compaction stage of the pipeline: apply what is ready, begin what is due, wait where that must be."""
-        async with self._rewriting:
-            pass  # what is being applied right now is applied first
+        await self._applied()
         measured = await on.history.measure()
         await self._discard_stale(on.history)
         for _ in range(MOST_PASSES):
@@ -124,6 +124,7 @@ class Compactor:
 
     async def after_turn(self, on: Compactable) -> None:
         """Use the time in which the user reads: what is ready is applied, what is due begins."""
+        await self._applied()
         await self._discard_stale(on.history)
         if self._background.stage is Stage.READY:
             await self._apply_ready(on.history)
@@ -140,6 +141,7 @@ class Compactor:
     async def catch_up(self, history: GovernedHistory) -> bool:
         """Wait for what runs beside the conversation; whether that made the history smaller."""
         before = history.version
+        await self._applied()
         if self._background.stage is Stage.READY:
             await self._apply_ready(history)
         elif self._task is not None:
@@ -150,6 +152,7 @@ class Compactor:
         """Wait until nothing runs beside the conversation; what is ready then waits to be applied."""
         if self._task is not None:
             await asyncio.wait([self._task])
+        await self._applied()
 
     def request(self, focus: str) -> None:
         """The model asks for a compaction: it begins beside its next request."""
@@ -177,8 +180,7 @@ class Compactor:
             await asyncio.wait([self._task])
         if (job := self._background.discard()) is not None:
             await self._applier.end(job, job.failed(f"discarded: {reason}", cancelled=True))
-        async with self._rewriting:
-            pass  # what is being applied right now still is
+        await self._applied()
 
     async def settle(self, history: GovernedHistory, timeout_s: float) -> None:
         """Wait for what runs beside the conversation, then apply it; after the time given, discard it."""
@@ -188,6 +190,7 @@ class Compactor:
             await self.discard(f"it took longer than {timeout_s:.0f} s")
         elif self._background.stage is Stage.READY:
             await self._apply_ready(history)
+        await self._applied()
 
     async def close(self) -> None:
         self.cancel()
@@ -247,7 +250,8 @@ class Compactor:
             self._task = None
         if ended is not None:
             self._background.fail(ticket)
-            await self._applier.end(job, ended)
+            async with self._rewriting:
+                await self._applier.end(job, ended)
             return
         self._background.finish(ticket, job)
         if not job.on.history.in_turn:
@@ -269,11 +273,12 @@ class Compactor:
             self._blocking = None
         if run.job is None:
             return _unheard(task)
-        if task.cancelled():
-            return await self._applier.end(run.job, run.job.failed(cancelled=True))
-        if (error := task.exception()) is not None:
-            return await self._applier.end(run.job, run.job.failed(_words(error, run.job)))
-        return await to_the_end(self._applier.apply(run.job))
+        async with self._rewriting:
+            if task.cancelled():
+                return await self._applier.end(run.job, run.job.failed(cancelled=True))
+            if (error := task.exception()) is not None:
+                return await self._applier.end(run.job, run.job.failed(_words(error, run.job)))
+            return await to_the_end(self._applier.apply(run.job))
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
@@ -301,6 +306,11 @@ class Compactor:
     async def _discard_stale(self, history: GovernedHistory) -> None:
         if self._background.is_stale(history.version):
             await self.discard("the history changed meanwhile")
+
+    async def _applied(self) -> None:
+        """What is being applied right now is neither running nor ready any more: wait until it is done."""
+        async with self._rewriting:
+            pass
 
     async def _apply_ready(self, history: GovernedHistory, waited_ms: int = 0) -> None:
         async with self._rewriting:
