@@ -170,7 +170,10 @@ async def _keys_beside(app: CoTui) -> list[Taken]:
     app.run_command("lens", "")
     while not isinstance(app.screen, LensScreen):
         await asyncio.sleep(0)
-    lens, lines = app.screen, app.screen.query_one(LineList)
+    lens = app.screen
+    while not lens.is_mounted:
+        await asyncio.sleep(0)
+    lines = lens.query_one(LineList)
     while not len(lines):
         await asyncio.sleep(0.01)
     lens.action_turn(1)
