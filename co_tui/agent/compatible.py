@@ -4,7 +4,6 @@ from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, Final
 
 import httpx2
-from openai.resources.chat.completions import AsyncCompletions
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
 from pydantic import BaseModel
@@ -13,6 +12,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.errors import ReplyUnreadable, kind_of
+from co_tui.agent.openai_client import OpenAIClient
 from co_tui.events.storable import whole
 
 LATEST_S: Final = 250_000_000_000
@@ -21,20 +21,8 @@ LATEST_S: Final = 250_000_000_000
 
 def compatible_model(name: str, base_url: str, key: str, client: httpx2.AsyncClient) -> OpenAIChatModel:
     """A model on any server that offers OpenAI's chat interface."""
-    provider = OpenAIProvider(base_url=base_url, api_key=key or "none", http_client=client)
-    provider.client.chat.completions = _Completions(provider.client)  # type: ignore[misc]  # a cached property
-    return _Model(name, provider=provider)
-
-
-class _Completions(AsyncCompletions):
-    """Sends the messages as they are.
-
-    The library would look through all of them for names to translate, of which there are none, and hold up the loop
-    for a quarter of a second with a thousand messages.
-    """
-
-    async def create(self, *, messages: Any, extra_body: Any = None, **rest: Any) -> Any:
-        return await super().create(messages=[], extra_body={**(extra_body or {}), "messages": messages}, **rest)
+    asking = OpenAIClient(base_url=base_url, api_key=key or "none", http_client=client)
+    return _Model(name, provider=OpenAIProvider(openai_client=asking))
 
 
 class _Model(OpenAIChatModel):

@@ -139,6 +139,10 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
 def _provider(prefix: str, client: httpx2.AsyncClient) -> Provider[Any]:
     """The library's provider, on our own client where it takes one: replies are bounded, redirects not followed."""
     build: Callable[..., Provider[Any]] = infer_provider_class(prefix)  # each kind has arguments of its own
+    if prefix in ("openai", "openai-chat", "openai-responses"):
+        from co_tui.agent.openai_client import OpenAIClient
+
+        return build(openai_client=OpenAIClient(http_client=client))
     takes_client = "http_client" in inspect.signature(build).parameters
     return build(http_client=client) if takes_client else build()
 

@@ -1,9 +1,14 @@
 """The same door for every provider's own way of streaming: whole, or cut off."""
 
+import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from openai._utils import async_maybe_transform
+from openai.resources.chat.completions import completions
+from openai.resources.responses import responses as openai_responses
 from pydantic_ai import Agent
 from pydantic_ai.messages import PartEndEvent
 from pydantic_ai.models import Model
@@ -12,6 +17,7 @@ from pydantic_ai.models.function import FunctionModel
 from co_tui.agent.errors import BadReply, ReplyCutOff
 from co_tui.agent.failures import Asked, read_failure
 from co_tui.agent.guarded import GuardedModel
+from co_tui.agent.models import ModelConfig, open_model
 from co_tui.agent.wire import new_client
 from tests.support.provider import Provider, Reply
 from tests.support.provider_formats import (
@@ -84,3 +90,31 @@ async def test_a_model_that_comes_from_no_server_needs_no_end() -> None:
         yield "Hello."
 
     assert await said_by(FunctionModel(stream_function=script)) == "Hello."
+
+
+@pytest.mark.parametrize("name", ["openai-chat:any", "openai-responses:any"])
+async def test_what_was_said_is_not_looked_through_before_it_goes_to_openai(
+    name: str, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs a third of a second a thousand messages, in which the app stands still."""
+    looked_through = []
+    for resource in (completions, openai_responses):
+        monkeypatch.setattr(resource, "async_maybe_transform", _recorded(looked_through))
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    provider.default = Reply(text="Hello.") if "chat" in name else Reply(raw=(events(R_START, *R_TEXT, R_END),))
+    model = await open_model(name, ModelConfig(environ={"OPENAI_API_KEY": "sk-none"}, fetched_models=Path()))
+    async with Agent(await model.model(), retries=0, model_settings=model.settings).run_stream_events("hi") as told:
+        assert [event async for event in told]
+    await model.close()
+    sent = provider.requests[-1]
+    assert json.dumps(sent.get("messages") or sent.get("input")).count("hi") == 1
+    assert looked_through and all(not (body.get("messages") or body.get("input")) for body in looked_through)
+
+
+def _recorded(bodies: list[Any]) -> Any:
+    async def transform(body: Any, kind: Any) -> Any:
+        bodies.append(body)
+        return await async_maybe_transform(body, kind)
+
+    return transform
