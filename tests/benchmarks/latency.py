@@ -14,6 +14,7 @@ from textual import events
 from textual.geometry import Size
 
 from co_tui.events import Message, SessionStart
+from co_tui.store.port import Writing
 from co_tui.ui.app import CoTui
 from co_tui.ui.garbage import search_rarely, set_aside_loaded
 from co_tui.ui.keys import command_table
@@ -59,16 +60,19 @@ def main() -> None:
 def stored(home: Path, messages: int) -> Path:
     """A home with one session of so many messages."""
     launch = launch_for(home)
-    writer = launch.store.writing()
-    writer.append("runtime", [SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))]).result()
+    store_talk(launch.store.writing(), "runtime", "openai-chat:scripted", launch.cwd, messages)
+    launch.store.close()
+    return home
+
+
+def store_talk(writer: Writing, session_id: str, model: str, cwd: Path, messages: int) -> None:
+    writer.append(session_id, [SessionStart(model=model, cwd=str(cwd))]).result()
     facts = []
     for n in range(messages // 2):
         asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"Question {n}? " * (1 + n % 9)}]}
         reply = {"kind": "response", "parts": [{"part_kind": "text", "content": MIXED * (1 + n % 4)}]}
         facts += [Message(turn=n + 1, message=asked), Message(turn=n + 1, message=reply)]
-    writer.append("runtime", facts).result()
-    launch.store.close()
-    return home
+    writer.append(session_id, facts).result()
 
 
 async def _measured(home: Path, provider: Provider) -> dict[str, str]:
