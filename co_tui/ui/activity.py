@@ -122,7 +122,7 @@ class Activity:
                 self._tools.pop(BOARD, None)
             case BoardProgress(text=text):
                 since = self._tools[BOARD].since if BOARD in self._tools else now
-                self._tools[BOARD] = RunningTool("learning for later sessions", text, since)
+                self._tools[BOARD] = RunningTool("learning for later sessions", one_line(text, 2 * GIST_CHARS), since)
             case ApprovalDecided():
                 self._heard_at = now
             case SessionError(retry_in_s=float() as delay):

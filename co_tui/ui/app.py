@@ -124,8 +124,6 @@ class CoTui(App[None]):
     def _for_field(self, text: str) -> str:
         """What was pasted elsewhere than in the prompt: the library's fields draw what they hold as it is, and those of
         one line lay it out anew with every key."""
-        from textual.widgets import Input
-
         if isinstance(self.focused, Input) and len(text) > MOST_IN_FIELD_CHARS:
             self.notify(f"Only the first {MOST_IN_FIELD_CHARS:,} characters go into this line.", timeout=4)
             text = text[:MOST_IN_FIELD_CHARS]

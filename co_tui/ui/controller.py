@@ -286,6 +286,11 @@ class SessionController:
         """Whether leaving would lose what was said last."""
         return self.session is not None and self.session.has_unsaved
 
+    def require_saved(self) -> None:
+        """Raises `StoreError` while leaving would lose what was said last."""
+        if self.has_unsaved:
+            raise StoreError(f"{UNSAVED} Stay until there is room; Ctrl+Q twice quits.")
+
     @property
     def idle(self) -> bool:
         """Whether a session is open in which nothing runs."""
@@ -319,10 +324,8 @@ class SessionController:
         await self.switch_session("")
 
     async def switch_session(self, session_id: str) -> None:
-        """Leave this session for another; an empty id begins a new one."""
-        if self.has_unsaved:
-            self._host.notify(f"{UNSAVED} Stay until there is room; Ctrl+Q twice quits.", severity="error")
-            return
+        """Leave this session for another; an empty id begins a new one. Raises `StoreError` as `require_saved`."""
+        self.require_saved()
         self.way_back = self.way_back_now or self.way_back
         await self.leave()
         self._drafts.save(self.chat.prompt.whole)

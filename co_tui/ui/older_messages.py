@@ -18,13 +18,13 @@ class OlderMessages:
     def __init__(self, host: App[Any], chat: ChatScreen) -> None:
         self._host, self._chat = host, chat
         self.stored: StoredSession | None = None
-        self._loading_back = False
-        """Whether older events are being read beside the screen."""
+        self._reading = asyncio.Lock()
+        """Held while older events are read beside the screen: each page is brought once."""
 
     def load(self) -> None:
         """Some more, when the reader comes near the loaded beginning."""
         stored = self.stored
-        if stored is None or self._loading_back:
+        if stored is None or self._reading.locked():
             return
         try:
             blocks = stored.older()
@@ -35,20 +35,17 @@ class OlderMessages:
             self._chat.show_older(blocks)
 
     async def load_back_to(self, seq: int) -> None:
-        """All from an event on, read beside the screen."""
-        stored = self.stored
-        if stored is None or self._loading_back:
-            return
-        self._loading_back = True
-        try:
-            blocks = await asyncio.to_thread(stored.back_to, seq)
-        except StoreError as error:
-            self._cannot_load(error)
-            return
-        finally:
-            self._loading_back = False
-        if blocks and stored is self.stored:
-            self._chat.show_older(blocks)
+        """All from an event on, read beside the screen; what is being read for somebody else comes first."""
+        async with self._reading:
+            if (stored := self.stored) is None:
+                return
+            try:
+                blocks = await asyncio.to_thread(stored.back_to, seq)
+            except StoreError as error:
+                self._cannot_load(error)
+                return
+            if blocks and stored is self.stored:
+                self._chat.show_older(blocks)
 
     def _cannot_load(self, error: StoreError) -> None:
         self.stored = None

@@ -26,8 +26,11 @@ class OpenSession(Protocol):
     def session_id(self) -> str:
         """Of the session that is shown, open or not."""
 
+    def require_saved(self) -> None:
+        """Raises `StoreError` while leaving would lose something."""
+
     async def switch_session(self, session_id: str) -> None:
-        """An empty id begins a new one."""
+        """An empty id begins a new one. Raises `StoreError` as `require_saved`."""
 
 
 class StoredSessions:
@@ -81,6 +84,7 @@ class StoredSessions:
     async def fork(self, session_id: str, upto: int | None = None) -> None:
         """Go on in a copy, of all of it or up to a seq."""
         self._require_engine()
+        self._here.require_saved()  # else there would be a copy that nobody goes on in
         await self._here.switch_session(await self._backend.fork(session_id, upto))
 
     async def export(self, session_id: str, form: str) -> str:

@@ -17,6 +17,7 @@ from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.look import Look
 from co_tui.ui.widgets.markdown_splitter import Cutter
+from co_tui.ui.widgets.matches import Search
 from co_tui.ui.widgets.rendering import Laid
 from co_tui.ui.widgets.selecting import with_selection
 from co_tui.ui.widgets.transcript import Transcript
@@ -182,6 +183,41 @@ async def test_searching_goes_up_wraps_and_marks() -> None:
         row = next(line for line in range(20) if "Needle" in transcript.render_line(line).text)
         assert any(each.style and each.style.bgcolor == LOOK.looked_at.bgcolor for each in transcript.render_line(row))
         assert not transcript.find("haystack")
+
+
+@settings(max_examples=drawn(60))
+@given(
+    st.lists(st.text("abA ", max_size=12), max_size=6),
+    st.text("ab", max_size=3),
+    st.text("ab", min_size=1, max_size=4),
+    st.integers(0, 5),
+)
+def test_a_text_that_is_typed_letter_by_letter_is_found_as_often_as_at_once(
+    texts: list[str], before: str, needle: str, grows: int
+) -> None:
+    blocks = [Block("reply", text) for text in texts]
+    typed, at_once = Search(), Search()
+    typed.set_needle(before)
+    typed.count(blocks)
+    for end in range(1, len(needle) + 1):
+        typed.set_needle(needle[:end])
+        typed.count(blocks)
+        if end == 1 and grows < len(blocks):
+            blocks[grows].text += needle
+            typed.forget(blocks[grows])
+    at_once.set_needle(needle)
+    for search in (typed, at_once):
+        search.count(blocks)
+    assert typed.total == at_once.total == sum(block.text.lower().count(needle) for block in blocks)
+
+
+async def test_what_streams_in_while_one_searches_is_found() -> None:
+    block = Block("reply", "nothing yet")
+    async with shell([*talk(3), block]) as (_, transcript, _):
+        assert not transcript.find("needle")
+        transcript.grow(block, " and a needle")
+        transcript.draw_streamed()
+        assert transcript.find("needle") and transcript.search.match.block is block
 
 
 def test_a_selection_covers_wide_characters_as_they_are_copied() -> None:

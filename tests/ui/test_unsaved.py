@@ -55,7 +55,7 @@ async def test_a_reply_that_cannot_be_saved_says_so_and_is_saved_when_there_is_r
             await until(pilot, lambda: "Quitting again loses it" in told(app))
             assert "What was said is kept" not in told(app)
             await pilot.press("f7")
-            await until(pilot, lambda: "Stay until there is room" in told(app))
+            await until(pilot, lambda: "Stay until there is room" in screen_text(app))
             disk.takes_prompts = False
             await type_text(pilot, "two\n")
             await until(pilot, lambda: app.chat.prompt.text == "two")

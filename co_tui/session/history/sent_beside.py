@@ -28,9 +28,9 @@ class SentBeside:
         """Nothing of which only the figures are known. A file that cannot be written is no reason to disturb a turn."""
         if self._file is None or not scaffold.is_whole or (text := _as_text(scaffold)) == self._kept:
             return
-        self._kept = text
         with contextlib.suppress(OSError, UnicodeEncodeError):
             await asyncio.to_thread(write_atomically, self._file, text)
+            self._kept = text
 
     def read(self) -> Scaffold | None:
         """None when nothing was sent yet, or what is there cannot be read."""

@@ -10,6 +10,7 @@ from textual.events import Key, Paste
 from textual.geometry import Size
 
 from co_tui.events import Event, UsageInfo
+from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
+PROVIDER_CHARS = 40
 TALL_ROWS, ROOMY_ROWS = 22, 28
 """Below the first the gauge leaves room for the timeline; from the second on it shows the last turns, too."""
 
@@ -183,7 +185,7 @@ class ChatScreen(ChatRequests):
     def show_state(self, state: SessionState) -> None:
         self._state = state
         self.transcript.show_pins(state.pins)
-        self._status.provider = self._model.partition(":")[0]
+        self._status.provider = one_line(self._model.partition(":")[0], PROVIDER_CHARS)
         if self._late is not None:
             self._late.show_gauge(state, self._launch.settings)
         self._show_title()

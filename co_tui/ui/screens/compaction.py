@@ -16,6 +16,7 @@ from co_tui.ui.screens.compaction_parts import figures, kept_rows, receipt, summ
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.screens.messages import option, row_of, text_of_all
+from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.themes import palette_of
 from co_tui.ui.widgets.block import clock
 from co_tui.ui.widgets.field import Field
@@ -154,9 +155,8 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     def action_copy(self) -> None:
         """The message that is chosen in a list, else the summary."""
-        text, told = self._chosen_text(), "The message is copied."
-        self.app.copy_to_clipboard(text or self._fact.summary)
-        self.notify(told if text else "The summary is copied.", timeout=2)
+        text = self._chosen_text()
+        copy(self.app, text or self._fact.summary, "message" if text else "summary")
 
     def _chosen_text(self) -> str:
         rows = {"replaced": self._shown, "kept": self._kept}.get(self._tab)

@@ -22,7 +22,6 @@ class Finding:
 
     def __init__(self, screen: Screen[Any], transcript: Transcript, host: "ChatHost") -> None:
         self._screen, self._transcript, self._host = screen, transcript, host
-        self._loading: asyncio.Future[None] | None = None
 
     async def open(self, text: str) -> FindBar:
         bars = self._screen.query(FindBar)
@@ -53,19 +52,13 @@ class Finding:
         await self._count_loaded(text)
         self._tell(done=not text)
         if text:
-            await self._load()
+            await self._host.load_back_to(0)
             await self._count_loaded(text)
         search = self._transcript.search
         if search.needle == in_small_letters(text):
             if search.match is None and search.total:  # only what was loaded just now has it
                 self._transcript.find(text)
             self._tell(done=True)
-
-    async def _load(self) -> None:
-        """All of the conversation; once, however often it is asked for meanwhile."""
-        if self._loading is None:
-            self._loading = asyncio.ensure_future(self._host.load_back_to(0))
-        await asyncio.shield(self._loading)
 
     async def _count_loaded(self, text: str) -> None:
         search, blocks = self._transcript.search, list(self._transcript.blocks)

@@ -267,6 +267,8 @@ class LensScreen(Dialog[Ref | None]):
         if self._tab == "policies":
             self._look_through(self._desk.policies[event.place])
         elif self._tab == "left" and self._lens is not None:
+            if event.place >= len(self._lens.left):
+                return  # fewer have left by now than when the key was pressed
             left = self._lens.left[event.place]
             turn = f"turn {left.turn} · " if left.turn else ""
             self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.text))

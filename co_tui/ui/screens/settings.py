@@ -30,6 +30,7 @@ AROUND_ROWS: Final = 3
 """Title, keys, and the line above what is told."""
 
 LONG_VALUE: Final = 30
+CHOICE_CHARS: Final = 60
 MANY_CHOICES: Final = 8
 IN_THE_FILE: Final = ("mcp_servers", "hooks")
 """Too much for one line."""
@@ -230,7 +231,8 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         present = "" if row.value == EMPTY else row.value
         self.choices.border_title = row.name
         self.choices.clear_options()
-        self.choices.add_options([Option(choice or EMPTY, id=f"={choice}") for choice in row.choices])
+        told = {choice: Text(one_line(choice, CHOICE_CHARS) or EMPTY) for choice in row.choices}
+        self.choices.add_options([Option(words, id=f"={choice}") for choice, words in told.items()])
         self.add_class("-choosing")
         self.set_focus(self.choices)
         if present in row.choices:

@@ -35,21 +35,26 @@ class Search:
     def set_needle(self, text: str) -> None:
         needle = in_small_letters(text)
         if needle != self.needle:
-            self.needle, self.match, self.line = needle, None, None
-            self._counts.clear()
+            # Whoever types on looks only where the letters so far were found.
+            is_longer = bool(self.needle) and self.needle in needle
+            without = {block: 0 for block, count in self._counts.items() if not count} if is_longer else {}
+            self.needle, self.match, self.line, self._counts = needle, None, None, without
 
     def count(self, blocks: Iterable[Block]) -> None:
         """Look through more blocks."""
         for block in blocks:
-            if block not in self._counts:
-                self._counts[block] = self._in(block)
+            self._in(block)
 
     def forget(self, block: Block) -> None:
         """Its text changed."""
         self._counts.pop(block, None)
 
     def _in(self, block: Block) -> int:
-        return in_small_letters(block.plain).count(self.needle) if self.needle else 0
+        if not self.needle:
+            return 0
+        if block not in self._counts:
+            self._counts[block] = in_small_letters(block.plain).count(self.needle)
+        return self._counts[block]
 
     @property
     def total(self) -> int:

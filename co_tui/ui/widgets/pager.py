@@ -61,7 +61,7 @@ class Pager(ScrollView, can_focus=True):
 
     async def _measure(self, width: int) -> None:
         rows = await asyncio.to_thread(lambda: list(self._rows(width)))
-        if width == self._width:
+        if width == self._width and len(rows) == len(self._lines):  # else it was another meanwhile
             self._place(rows)
 
     def _rows(self, width: int) -> Iterator[int]:

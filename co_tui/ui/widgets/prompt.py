@@ -304,7 +304,7 @@ class Prompt(SteadyTextArea):
 
     def _remember(self, text: str) -> None:
         if not self._past or self._past[-1] != text:
-            self._past.append(text)
+            self._past = [*self._past, text][-MAX_REMEMBERED:]
         self._place = None
 
     def _step(self, step: int) -> bool:

@@ -102,6 +102,11 @@ class Transcript(TranscriptView, can_focus=True):
         self._search.forget(block)
         super().changed(block)
 
+    def draw_streamed(self) -> None:
+        for block in self._pending:
+            self._search.forget(block)
+        super().draw_streamed()
+
     def _place(self) -> None:
         """What comes into view is looked through for images; none is unpacked before the first paint."""
         super()._place()
