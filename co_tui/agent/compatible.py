@@ -9,6 +9,7 @@ from openai.types.chat import ChatCompletionChunk
 from pydantic import BaseModel
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.errors import ReplyUnreadable, kind_of
@@ -19,10 +20,13 @@ LATEST_S: Final = 250_000_000_000
 """Seconds since 1970 that are still a date."""
 
 
-def compatible_model(name: str, base_url: str, key: str, client: httpx2.AsyncClient) -> OpenAIChatModel:
-    """A model on any server that offers OpenAI's chat interface."""
+def compatible_model(
+    name: str, base_url: str, key: str, client: httpx2.AsyncClient, *, takes_images: bool = True
+) -> OpenAIChatModel:
+    """A model on any server that offers OpenAI's chat interface; whether it takes images, its profile tells."""
     asking = OpenAIClient(base_url=base_url, api_key=key or "none", http_client=client)
-    return _Model(name, provider=OpenAIProvider(openai_client=asking))
+    profile: ModelProfile | None = None if takes_images else {"supports_image_input": False}
+    return _Model(name, provider=OpenAIProvider(openai_client=asking), profile=profile)
 
 
 class _Model(OpenAIChatModel):

@@ -20,9 +20,10 @@ class Connected:
         await self.client.aclose()
 
 
-def connect_compatible(name: str, base_url: str, key: str) -> Connected:
+def connect_compatible(name: str, base_url: str, key: str, *, takes_images: bool = True) -> Connected:
     """To a server that speaks like OpenAI's."""
     from co_tui.agent.compatible import compatible_model
 
     client = new_client(base_url)
-    return Connected(GuardedModel(compatible_model(name, base_url, key, client)), client)
+    model = compatible_model(name, base_url, key, client, takes_images=takes_images)
+    return Connected(GuardedModel(model), client)

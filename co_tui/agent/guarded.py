@@ -31,6 +31,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.agent.errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.messages import mended
 from co_tui.agent.portable_history import portable
+from co_tui.agent.refused_images import RefusedImages
 from co_tui.agent.wire import Exchange, exchange
 from co_tui.events.storable import whole
 
@@ -45,6 +46,7 @@ class GuardedModel(WrapperModel):
 
     def __init__(self, wrapped: Model) -> None:
         super().__init__(wrapped)
+        self._refused = RefusedImages()
 
     async def request(
         self,
@@ -53,8 +55,14 @@ class GuardedModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         with _readable():
-            asked = portable(messages, self.wrapped)
-            return _storable(await super().request(asked, model_settings, model_request_parameters))
+            asked = self._refused.left_out(portable(messages, self.wrapped))
+            try:
+                reply = await super().request(asked, model_settings, model_request_parameters)
+            except AgentRunError as error:
+                if (less := self._refused.after(error, asked)) is None:
+                    raise
+                reply = await super().request(less, model_settings, model_request_parameters)
+            return _storable(reply)
 
     @asynccontextmanager
     async def request_stream(
@@ -67,15 +75,23 @@ class GuardedModel(WrapperModel):
         seen = Exchange()
         told = (model_settings or {}).get("timeout")
         silence_s = float(told) if isinstance(told, int | float) else SILENCE_S
-        asked = portable(messages, self.wrapped)
+        asked = self._refused.left_out(portable(messages, self.wrapped))
+
+        async def begun(asked: list[ModelMessage]) -> StreamedResponse:
+            stream = self.wrapped.request_stream(asked, model_settings, model_request_parameters, run_context)
+            async with asyncio.timeout(silence_s):
+                return await opened.enter_async_context(stream)
+
         async with AsyncExitStack() as opened:
             outer = exchange.set(seen)
             try:
                 with _readable():
-                    async with asyncio.timeout(silence_s):
-                        inner = await opened.enter_async_context(
-                            super().request_stream(asked, model_settings, model_request_parameters, run_context)
-                        )
+                    try:
+                        inner = await begun(asked)
+                    except AgentRunError as error:
+                        if (less := self._refused.after(error, asked)) is None:
+                            raise
+                        inner = await begun(less)
             finally:
                 exchange.reset(outer)
             yield _GuardedStream(model_request_parameters, inner, seen, silence_s)

@@ -71,7 +71,8 @@ class LocalModel:
         address, alias = await self._started()
         if self._connected is None or self._connected[0] != address:
             await self._disconnect()
-            self._connected = (address, connect_compatible(alias, f"{address}/v1", self.server.key))
+            connected = connect_compatible(alias, f"{address}/v1", self.server.key, takes_images=False)
+            self._connected = (address, connected)
         return self._connected[1].model
 
     async def window_tokens(self) -> int | None:

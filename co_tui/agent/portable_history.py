@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pydantic_ai.messages import (
+    BinaryContent,
     CompactionPart,
     FilePart,
     ModelMessage,
@@ -30,6 +31,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
+
+from co_tui.agent.refused_images import not_sent
 
 COMMON_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 """Anthropic allows no other characters in the id of a call, OpenAI no more of them."""
@@ -141,7 +144,9 @@ def _request_part(part: ModelRequestPart, model: Model, calls: _CallIds) -> Mode
 
 
 def _reachable(item: UserContent, model: Model) -> UserContent:
-    """A file that lies with another provider is named instead."""
+    """A file that lies with another provider is named instead, and so is an image where a model takes none."""
+    if isinstance(item, BinaryContent) and item.is_image and not model.profile.get("supports_image_input", True):
+        return not_sent(item)
     if isinstance(item, UploadedFile) and item.provider_name != model.system:
         return f"[a file ({item.media_type}) that was given to {item.provider_name} and is not here]"
     return item

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pydantic_ai.messages import (
+    FilePart,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -73,6 +74,8 @@ def _response(message: ModelResponse, inputs: dict[str, str]) -> list[str]:
     for part in message.parts:
         if isinstance(part, TextPart) and part.content.strip():
             blocks.append(f"## Assistant\n{part.content.strip()}")
+        elif isinstance(part, FilePart):
+            blocks.append(f"## Assistant\n{content_text(part.content)}")
         elif isinstance(part, ToolCallPart):
             inputs[part.tool_call_id] = content_text(part.args) if part.args else ""
     return blocks

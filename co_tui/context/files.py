@@ -1,15 +1,20 @@
 """What images, documents and recordings cost, by the rules of thumb that providers publish."""
 
 import re
-import struct
 from collections.abc import Callable
 from math import ceil
 from typing import Final
 
 from pydantic_ai.messages import AudioUrl, BinaryContent, FileUrl, ImageUrl, UploadedFile, VideoUrl
 
+from co_tui.events.image_bytes import image_size
+
 UNSEEN_IMAGE_TOKENS: Final = 1_600
 """An image whose size nobody tells."""
+NOT_SENT_TOKENS: Final = 20
+"""The words that stand for a file that a model does not take."""
+TEXT_ONLY: Final = ("embedded", "gguf")
+"""Weights that are served here without the part that sees."""
 PAGE_BYTES: Final = 50_000
 """A page of a document takes at most about this much room."""
 PAGE_TOKENS: Final = 2_250
@@ -24,7 +29,6 @@ VIDEO_BYTES_PER_S: Final = 250_000
 
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _TEXT_TYPES = re.compile(r"text/|application/(?:json|xml|yaml|x-yaml|toml|javascript|sql)\b|.*\+(?:json|xml)$")
-_FRAME_MARKERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
 def file_text(file: BinaryContent) -> str | None:
@@ -37,6 +41,8 @@ def file_tokens(file: BinaryContent, provider: str = "") -> int:
     kind = file.media_type.partition("/")[0]
     match kind:
         case "image":
+            if provider in TEXT_ONLY:
+                return NOT_SENT_TOKENS
             size = image_size(file.data)
             return image_tokens(*size, provider) if size else UNSEEN_IMAGE_TOKENS
         case "audio":
@@ -87,51 +93,6 @@ _IMAGE_RULES: Final[dict[str, Callable[[int, int], int]]] = {
     "openai": _openai_image,
     "google": _google_image,
 }
-
-
-def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels from the header of a PNG, JPEG, GIF or WebP; None when it cannot be told."""
-    try:
-        if data.startswith(b"\x89PNG\r\n\x1a\n"):
-            width, height = struct.unpack_from(">II", data, 16)
-            return width, height
-        if data.startswith((b"GIF87a", b"GIF89a")):
-            width, height = struct.unpack_from("<HH", data, 6)
-            return width, height
-        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-            return _webp_size(data)
-        if data.startswith(b"\xff\xd8"):
-            return _jpeg_size(data)
-    except struct.error:  # cut short
-        return None
-    return None
-
-
-def _webp_size(data: bytes) -> tuple[int, int] | None:
-    match data[12:16]:
-        case b"VP8X":
-            wide, high = data[24:27], data[27:30]
-            return int.from_bytes(wide, "little") + 1, int.from_bytes(high, "little") + 1
-        case b"VP8L":
-            (bits,) = struct.unpack_from("<I", data, 21)
-            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        case b"VP8 ":
-            width, height = struct.unpack_from("<HH", data, 26)
-            return width & 0x3FFF, height & 0x3FFF
-        case _:
-            return None
-
-
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """From the frame's header; the segments before it are stepped over."""
-    place = 2
-    while place + 9 <= len(data) and data[place] == 0xFF:
-        marker, length = struct.unpack_from(">BH", data, place + 1)
-        if marker in _FRAME_MARKERS:
-            height, width = struct.unpack_from(">HH", data, place + 5)
-            return width, height
-        place += 2 + length
-    return None
 
 
 def _pages(data: bytes) -> int:

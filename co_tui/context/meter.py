@@ -66,7 +66,7 @@ class Meter:
         margin = margin or (LEARNT_MARGIN if known else UNLEARNT_MARGIN)
         self._calibration = Calibration(ratio or 1.0, known, margin=margin)
         self._line = self._calibration.line()
-        self._provider = provider
+        self.provider = provider
         self._counts: dict[int, tuple[ModelMessage, Level]] = {}
         self._measured: list[ModelMessage] = []
         self._levels: list[Level] = []
@@ -325,7 +325,7 @@ class Meter:
         found = self._counts.get(id(message))
         if found is None or found[0] is not message:
             system = system_tokens(message)
-            estimate = estimate_message(message, self._provider) + system
+            estimate = estimate_message(message, self.provider) + system
             found = (message, Level(estimate, 0, system, estimate))
             self._counts[id(message)] = found
         return found[1]

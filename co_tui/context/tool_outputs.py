@@ -6,7 +6,7 @@ from dataclasses import replace
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
 from co_tui.context.turns import latest_prompt
-from co_tui.events.content import content_text
+from co_tui.events.content import content_text, files_in, without_files
 
 RECENT_MESSAGES = 2
 """The current exchange: never trimmed."""
@@ -92,10 +92,11 @@ def _shortened(message: ModelRequest, shorten: Shorten) -> ModelRequest:
     changed = False
     for index, part in enumerate(parts):
         if isinstance(part, ToolReturnPart):
-            shorter = shorten(part, content_text(part.content))
+            files = files_in(part.content)
+            shorter = shorten(part, content_text(without_files(part.content) if files else part.content))
             if shorter is not None:
                 # `replace` is typed by all fields of the part, of which some are made by itself.
-                parts[index] = replace(part, content=shorter)  # type: ignore[arg-type]
+                parts[index] = replace(part, content=[shorter, *files] if files else shorter)  # type: ignore[arg-type]
                 changed = True
     return replace(message, parts=parts) if changed else message
 

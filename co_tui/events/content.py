@@ -4,13 +4,19 @@ from collections.abc import Iterator, Sequence
 
 from pydantic_core import to_json
 
+from co_tui.events import messages
+from co_tui.events.file_labels import file_label, joined_texts
 from co_tui.events.messages import ATTACHED
 
 
 def content_text(content: object) -> str:
-    """A tool result as the text it is sent as: itself, or JSON."""
+    """A tool result as the text it is sent as: itself, or JSON; files by their kind, as they are sent apart."""
     if isinstance(content, str):
         return content
+    if media_type := media_type_of(content):
+        return file_label([media_type])
+    if isinstance(content, list) and any(map(media_type_of, content)):
+        return joined_texts(content, media_type_of, content_text)
     return to_json(content, fallback=str, bytes_mode="base64").decode(errors="replace")
 
 
@@ -32,11 +38,29 @@ def attached_texts(content: object) -> Iterator[tuple[str, str]]:
             yield str(metadata[ATTACHED]), text
 
 
+def media_type_of(item: object) -> str:
+    """The kind of a file with its bytes, as the library has it or as it is stored; empty for all else."""
+    if getattr(item, "kind", "") != "binary":
+        return messages.media_type_of(item)
+    return str(getattr(item, "media_type", "")) or "a file"
+
+
+def files_in(content: object) -> list[object]:
+    """The files of a tool's result, which are sent beside its text."""
+    return [each for each in (content if isinstance(content, list) else [content]) if media_type_of(each)]
+
+
+def without_files(content: object) -> object:
+    """The rest of a tool's result; a text that is all of it, as such."""
+    rest = [each for each in (content if isinstance(content, list) else [content]) if not media_type_of(each)]
+    return rest[0] if len(rest) == 1 else rest or ""
+
+
 def _joined(content: object, *, typed_only: bool) -> str:
     if isinstance(content, str) or not isinstance(content, Sequence):
         return content_text(content)
-    texts = (_item_text(item) for item in content if not typed_only or _is_typed(item))
-    return "\n".join(filter(None, texts))
+    chosen = [item for item in content if not typed_only or _is_typed(item)]
+    return joined_texts(chosen, media_type_of, _item_text)
 
 
 def _is_typed(item: object) -> bool:
@@ -51,5 +75,5 @@ def _item_text(item: object) -> str:
     text = getattr(item, "content", None)
     if isinstance(text, str):
         return text.strip()
-    kind = getattr(item, "media_type", None) or getattr(item, "url", None) or getattr(item, "kind", "")
+    kind = getattr(item, "url", None) or getattr(item, "media_type", None) or getattr(item, "kind", "")
     return f"[{kind}]" if kind else ""

@@ -1,14 +1,13 @@
 """Images inside stored messages, as they were logged: encoded, with their kind."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from co_tui.events.facts.base import Json
-from co_tui.events.messages import attached_name
+from co_tui.events.file_labels import MEDIA_TYPE_CHARS, file_label
+from co_tui.events.messages import attached_name, media_type_of, text_of
 from co_tui.inert import one_line
-
-MEDIA_TYPE_CHARS = 40
 
 
 class StoredImage(NamedTuple):
@@ -22,20 +21,30 @@ class StoredImage(NamedTuple):
 
 def image_of(item: Any) -> StoredImage | None:
     """The image that an item of a part's content is; None for all else."""
-    if not isinstance(item, Mapping) or item.get("kind") != "binary":
-        return None
-    media_type, data = item.get("media_type"), item.get("data")
-    if not isinstance(media_type, str) or not isinstance(data, str) or not media_type.startswith("image/"):
-        return None
-    return StoredImage(one_line(media_type, MEDIA_TYPE_CHARS), data)
+    media_type = media_type_of(item)
+    return (
+        StoredImage(one_line(media_type, MEDIA_TYPE_CHARS), item["data"]) if media_type.startswith("image/") else None
+    )
 
 
 def images_in(part: Json) -> tuple[StoredImage, ...]:
-    """The images of a prompt or of a tool's result, without those that were attached by their names."""
+    """The images of a prompt, of a tool's result or of a reply, without those that were attached by their names."""
     content = part.get("content")
     items = content if isinstance(content, list) else [content]
     found = (image_of(item) for before, item in pairwise([None, *items]) if not attached_name(before))
     return tuple(image for image in found if image is not None)
+
+
+def text_beside_images(part: Json) -> str:
+    """The readable text of a content without its images."""
+    content = part.get("content")
+    items = content if isinstance(content, list) else [content]
+    return text_of([item for item in items if image_of(item) is None])
+
+
+def images_label(images: Sequence[StoredImage]) -> str:
+    """What is said where they cannot be drawn; empty for none."""
+    return file_label([image.media_type for image in images]) if images else ""
 
 
 def attached_image(message: Json, file: Json) -> StoredImage | None:

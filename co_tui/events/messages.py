@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from co_tui.events.facts.base import Json
+from co_tui.events.file_labels import file_label, joined_texts
 
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command"]
 
@@ -30,6 +31,7 @@ COMMAND = "co_tui_command"
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
     "text": "assistant",
+    "file": "assistant",
     "thinking": "thinking",
     "tool-call": "tool_call",
     "builtin-tool-call": "tool_call",
@@ -79,21 +81,31 @@ def attached_name(item: Any) -> str:
 
 
 def text_of(content: Any) -> str:
-    """The readable text of a part's content: a string, a list of contents, or data as JSON."""
+    """The readable text of a part's content: a string, a list of contents, data as JSON, or a file by its kind."""
     if content is None:
         return ""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(filter(None, (_item_text(item) for item in content)))
+        return joined_texts(content, media_type_of, _item_text)
+    if media_type := media_type_of(content):
+        return file_label([media_type])
     from co_tui.events.event import dump
 
     return dump(content)
 
 
+def media_type_of(item: Any) -> str:
+    """The kind of a file that stands in a message with its bytes; empty for all else."""
+    if not isinstance(item, Mapping) or item.get("kind") != "binary" or not isinstance(item.get("data"), str):
+        return ""
+    media_type = item.get("media_type")
+    return media_type if isinstance(media_type, str) and media_type else "a file"
+
+
 def _item_text(item: Any) -> str:
     if isinstance(item, dict) and "kind" in item:
-        # An image, file or link inside a prompt; bytes are never shown as text.
+        # A text, file or link inside a prompt.
         label = item.get("url") or item.get("media_type") or item.get("content") or ""
         return str(label) if item["kind"] == "text-content" else f"[{item['kind']} {label}]".replace(" ]", "]")
     return text_of(item)

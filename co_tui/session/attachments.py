@@ -8,17 +8,17 @@ from typing import Final
 from pydantic_ai.messages import BinaryContent, TextContent, UserContent
 
 from co_tui.context.count import estimate_text
+from co_tui.events.image_bytes import MOST_IMAGE_BYTES, image_type
 from co_tui.events.messages import ATTACHED
 from co_tui.events.storable import storable_text
 from co_tui.inert import one_line
-from co_tui.session.file_references import NAME_CHARS, SNIFFED_BYTES, NamedFile, image_type
+from co_tui.session.file_references import NAME_CHARS, SNIFFED_BYTES, NamedFile
 
 MOST_TEXT_CHARS: Final = 100_000
 """Of one file."""
 WINDOW_SHARE: Final = 0.5
 """Of the model's window for all files of a prompt; the conversation has the rest."""
 MOST_BYTES_A_CHAR: Final = 4
-MOST_IMAGE_BYTES: Final = 5_000_000
 
 
 class AttachmentRefused(Exception):

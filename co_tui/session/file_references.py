@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from co_tui.events.image_bytes import image_type
 from co_tui.inert import one_line
 
 MOST_FILES: Final = 20
@@ -16,12 +17,6 @@ NOT_MEANT: Final = "(In `backquotes` it is not taken for a file.)"
 _NAMED: Final = re.compile(r'(?<![^\s(\[{<"\'])@(?:"([^"\n]+)"|([^\s"`]+))')
 _CODE: Final = re.compile(r"(`{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
 _AFTER_NAME: Final = ".,;:!?)]}>'"
-_IMAGES: Final = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 
 
 class NamedFile(NamedTuple):
@@ -68,13 +63,6 @@ def name_of(path: Path, cwd: Path) -> str:
     """How a file is called where it is shown: short inside the working directory, whole elsewhere."""
     here = Path(cwd).absolute()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
-
-
-def image_type(beginning: bytes) -> str:
-    """The media type of an image that models take, by its first bytes; empty for all else."""
-    if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _IMAGES if beginning.startswith(start)), "")
 
 
 def _written(text: str) -> Iterator[str]:

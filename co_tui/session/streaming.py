@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.events import StreamDelta, StreamReset, ToolActivity
+from co_tui.events.content import content_text, files_in
 from co_tui.events.drafted import DraftPiece
 from co_tui.events.messages import text_of
 from co_tui.events.storable import storable, storable_text
@@ -76,7 +77,7 @@ class Streaming:
                 self._results[answer.tool_call_id] = answer
                 stage = stage_of(getattr(answer, "outcome", "success"))
                 name = answer.tool_name or ""
-                text = text_of(storable(answer.content))  # a tool may return anything
+                text = text_of(storable(_told(answer.content)))  # a tool may return anything
                 self._tool(name, answer.tool_call_id, stage, text)
             case _:
                 pass
@@ -110,3 +111,8 @@ class Streaming:
 
     def _new_draft(self) -> Draft:
         return Draft(self._recorder.session_id, self._turn, self._model, self._recorder.writer)
+
+
+def _told(content: Any) -> Any:
+    """A result with its files by their kinds."""
+    return content_text(content) if files_in(content) else content

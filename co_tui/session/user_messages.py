@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
 
 from co_tui.agent.models import ModelHandle
+from co_tui.context.files import TEXT_ONLY
 from co_tui.events.messages import COMMAND
 from co_tui.inert import one_line
 from co_tui.paths import path_text
@@ -16,8 +17,6 @@ from co_tui.session.file_references import NAME_CHARS, NamedFile
 from co_tui.session.runtime import Runtime
 
 PromptContent: TypeAlias = str | Sequence[UserContent]
-_SERVED_AS_TEXT_ONLY: Final = ("embedded", "gguf")
-"""Weights that are served here without the part that sees; the library's profile does not know them."""
 
 
 def prompt_message(content: PromptContent) -> ModelRequest:
@@ -44,6 +43,6 @@ async def content_of(prompt: str, files: Sequence[NamedFile], runtime: Runtime) 
 
 
 async def _takes_images(model_handle: ModelHandle) -> bool:
-    if model_handle.name.partition(":")[0] in _SERVED_AS_TEXT_ONLY:
+    if model_handle.name.partition(":")[0] in TEXT_ONLY:
         return False
     return (await model_handle.model()).profile.get("supports_image_input", True)

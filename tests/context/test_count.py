@@ -20,8 +20,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.context.count import Reading, Scaffold, Window, estimate_content, estimate_text
-from co_tui.context.files import image_size, image_tokens
+from co_tui.context.files import image_tokens
 from co_tui.context.meter import Meter
+from co_tui.events.image_bytes import image_size
 
 WINDOW = Window(tokens=1000, known=True)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.mcp import servers
+from co_tui.agent.mcp.results import MOST_IMAGES
 from co_tui.events import ToolActivity
 from co_tui.session.questions import Approval
 from co_tui.session.session import Session
@@ -147,12 +148,15 @@ async def test_one_that_dies_again_and_again_is_given_up(folder: Path, home: Pat
     assert len(talk.errors) == servers.MOST_RESTARTS + 1 and talk.errors[-1].outcome == "odd gives no tools"
 
 
-async def test_results_are_bounded_and_pictures_told_of(folder: Path, home: Path) -> None:
-    async with Talk(folder, home, *calls("long", "picture", "echo"), mcp_servers={"odd": odd()}) as talk:
+async def test_results_are_bounded_and_only_images_that_can_be_seen_are_sent(folder: Path, home: Path) -> None:
+    steps = calls("long", "picture", "pictures", "echo")
+    async with Talk(folder, home, *steps, mcp_servers={"odd": odd()}) as talk:
         assert await talk.say("all of it") is Outcome.DONE
-    whole, picture, _ = [part["content"] for part in _returns(talk)]
+    whole, picture, pictures, _ = [part["content"] for part in _returns(talk)]
     assert len(whole) < 51_000 and "1,950,000 characters left out" in whole
-    assert picture == "see\n[image/png, 108 bytes: it cannot be shown here]"
+    assert picture == "see\n[image/jpeg, 108 bytes: it cannot be shown here]", "it is damaged"
+    assert [each["media_type"] for each in pictures[1:]] == ["image/png"] * MOST_IMAGES, "as their bytes tell"
+    assert pictures[0].startswith("see\n[image/jpeg, ") and pictures[0].count("cannot be shown here") == 3
 
 
 async def test_a_result_of_fifty_megabytes_ends_the_server_not_the_turn(folder: Path, home: Path) -> None:

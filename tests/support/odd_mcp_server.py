@@ -4,12 +4,28 @@ at once."""
 import base64
 import json
 import os
+import struct
 import subprocess
 import sys
 import time
+import zlib
 
 ODD = sys.argv[1] if len(sys.argv) > 1 else ""
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(100)).decode()
+BROKEN_PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(100)).decode()
+
+
+def png(width: int) -> str:
+    pieces = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, 1, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(bytes(1 + 3 * width))),
+        (b"IEND", b""),
+    ]
+    written = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in pieces)
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(written)).decode()
+
+
+def image(data: str) -> dict:
+    return {"type": "image", "data": data, "mimeType": "image/jpeg"}
 
 
 def tool(name: str, description: str = "") -> dict:
@@ -22,7 +38,7 @@ def tools() -> list[dict]:
     if ODD == "large":
         return [tool("small"), tool("large", "x" * 200_000), tool("odd/näme.x"), tool("odd/nÄme.x")]
     odd_schema = {"anyOf": [{"required": ["word"]}], "properties": {"word": {"type": "string"}}, "type": "object"}
-    plain = [tool(name) for name in ("environment", "die", "hang", "long", "picture", "fail")]
+    plain = [tool(name) for name in ("environment", "die", "hang", "long", "picture", "pictures", "fail")]
     return [*plain, {**tool("echo"), "inputSchema": odd_schema}]
 
 
@@ -44,9 +60,9 @@ def called(name: str, arguments: dict) -> dict:
         case "long":
             return text("a" * 2_000_000 if ODD != "flood" else "a" * 50_000_000)
         case "picture":
-            return {
-                "content": [{"type": "text", "text": "see"}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
-            }
+            return {"content": [{"type": "text", "text": "see"}, image(BROKEN_PNG)]}
+        case "pictures":
+            return {"content": [{"type": "text", "text": "see"}, *(image(png(width)) for width in range(1, 12))]}
         case "fail":
             return {**text(f"no, {os.environ.get('OWN_KEY', '')}"), "isError": True}
     return text(f"echo \x1b[2J{json.dumps(arguments)}")

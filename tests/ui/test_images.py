@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
 
 from co_tui.events import Event, Message
@@ -103,6 +104,10 @@ async def test_without_colours_an_image_stays_a_line(
         await ask(app, pilot, "what is @shot.png")
         assert "▸ attached  shot.png" in screen_text(app) and not drawn(app)
         assert all(image.is_unseen for block in app.chat.transcript.blocks for image in block.images)
+        many = [image_item(red_above_blue(2, 2))] * 40
+        app.chat.transcript.append(*shown(prompt("look", *many), *call_that_returned("done", *many)))
+        await until(pilot, lambda: "[40 images: image/png]" in screen_text(app))
+        assert screen_text(app).count("image/png") == 2 and "40 images" in told_of("screenshot", app)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +250,7 @@ async def test_of_many_images_some_are_drawn_and_all_can_be_opened(home: Path, p
     wide, high = ({"kind": "binary", "data": encoded(red_above_blue(*size))} for size in ((40, 4), (4, 8)))
     broken = {"kind": "binary", "data": encoded(b"rubbish")}
     images = [each | {"media_type": f"image/png\x1b]0;OWNED\x07{'x' * 40}"} for each in (*[wide] * 38, high, broken)]
-    (block,) = shown({"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ["look", *images]}]})
+    (block,) = shown(prompt("look", *images))
     told = f"image/png␛]0;OWNED␇{'x' * 20}… · "
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.transcript.append(block)
@@ -262,21 +267,66 @@ async def test_of_many_images_some_are_drawn_and_all_can_be_opened(home: Path, p
         await until(pilot, lambda: f"39 of 40 · {told}4 × 8" in screen_text(app))
         assert len(drawn(app)) == 4 and not STEERING.search(screen_text(app))
         assert all(image.is_unseen for image in block.images[8:]), "what was only looked at is not kept"
+        await pilot.press("escape", "escape")
+        app.chat.transcript.drop(block)
+        await what_tools_return_is_drawn_once_its_call_is_opened(app, pilot)
+        await what_a_model_makes_is_drawn_where_it_says_so(app, pilot)
+
+
+async def what_tools_return_is_drawn_once_its_call_is_opened(app: CoTui, pilot: Pilot[None]) -> None:
+    (call,) = shown(*call_that_returned("a shot", image_item(red_above_blue(40, 8))))
+    app.chat.transcript.append(call)
+    await until(pilot, lambda: "▸ screenshot" in screen_text(app))
+    assert told_of("screenshot", app).rstrip("│ ").endswith("image/png") and not drawn(app)
+    await pilot.press("tab", "v")
+    await until(pilot, lambda: isinstance(app.screen, ImageScreen) and len(drawn(app)) == 4)
+    await pilot.press("escape", "enter")
+    await until(pilot, lambda: len(drawn(app)) == 4 and "40 × 8" in screen_text(app))
+    assert "a shot" in screen_text(app) and "[image/png]" not in screen_text(app)
+    await pilot.press("enter")
+    await until(pilot, lambda: not drawn(app))
+    app.chat.transcript.drop(call)
+
+
+async def what_a_model_makes_is_drawn_where_it_says_so(app: CoTui, pilot: Pilot[None]) -> None:
+    made = {"part_kind": "file", "content": image_item(red_above_blue(40, 8))}
+    said, image = shown(response({"part_kind": "text", "content": "Here it is:"}, made))
+    app.chat.transcript.append(said, image)
+    await until(pilot, lambda: len(drawn(app)) == 4)
+    assert "▣ made  an image" in screen_text(app) and "Here it is:" in screen_text(app)
 
 
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def test_images_of_prompts_and_of_results_belong_to_their_blocks() -> None:
-    image = {"kind": "binary", "media_type": "image/png", "data": encoded(red_above_blue())}
-    call = {"part_kind": "tool-call", "tool_name": "screenshot", "args": "{}", "tool_call_id": "1"}
-    returned = {"part_kind": "tool-return", "tool_name": "screenshot", "content": ["done", image], "tool_call_id": "1"}
-    blocks = shown(
-        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ["look", image]}]},
-        {"kind": "response", "parts": [call]},
-        {"kind": "request", "parts": [returned]},
-    )
-    assert [(block.kind, len(block.images)) for block in blocks] == [("user", 1), ("tool", 1)]
+    image = image_item(red_above_blue())
+    blocks = shown(prompt("look", image), *call_that_returned(image), response({"part_kind": "file", "content": image}))
+    assert [(block.kind, len(block.images)) for block in blocks] == [("user", 1), ("tool", 1), ("tool", 1)]
+    assert [block.whole for block in blocks] == ["look\n[image/png]", "[image/png]", "an image"]
+
+
+def image_item(data: bytes) -> dict[str, Any]:
+    return {"kind": "binary", "media_type": "image/png", "data": encoded(data)}
+
+
+def prompt(*content: Any) -> dict[str, Any]:
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": list(content)}]}
+
+
+def response(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "response", "parts": list(parts)}
+
+
+def call_that_returned(*content: Any) -> tuple[dict[str, Any], ...]:
+    call = {"tool_name": "screenshot", "tool_call_id": "1"}
+    returned = {"part_kind": "tool-return", **call, "content": list(content)}
+    return response({"part_kind": "tool-call", **call, "args": "{}"}), {"kind": "request", "parts": [returned]}
+
+
+def told_of(tool: str, app: CoTui) -> str:
+    """The line of a call."""
+    return next(line for line in screen_text(app).splitlines() if tool in line)
 
 
 def shown(*messages: dict[str, Any]) -> list[Block]:

@@ -1,25 +1,45 @@
-"""What a server's tool returned, as text that can be stored, counted and shown."""
+"""What a server's tool returned, as text and images that can be stored, counted and shown."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pydantic_ai.messages import BinaryContent, ToolReturn
 
 from co_tui.agent.redact import HIDDEN
+from co_tui.events.image_bytes import sendable_type
 from co_tui.events.storable import storable, storable_text
 from co_tui.inert import one_line
 
 MOST_CHARS: Final = 50_000
 """As much as a command may say."""
+MOST_IMAGES: Final = 8
 
 
-def result_text(result: Any, secrets: Sequence[str] = ()) -> str:
-    """Bounded, and without what is secret. Pictures and the like are told of: not every model takes them."""
-    text = storable_text(_text(result))
+def result_content(result: Any, secrets: Sequence[str] = ()) -> str | list[str | BinaryContent]:
+    """Bounded, and without what is secret. Images stand behind the text; other files are told of."""
+    images = list(_images(result))[:MOST_IMAGES]
+    text = result_text(result, secrets, sent=images)
+    return [*([text] if text else []), *images] if images else text
+
+
+def result_text(result: Any, secrets: Sequence[str] = (), *, sent: Sequence[BinaryContent] = ()) -> str:
+    """The words of it; files are told of, but for those that are sent beside it."""
+    text = storable_text(_text(result, sent))
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return bounded(text)
+
+
+def _images(result: Any) -> Iterator[BinaryContent]:
+    """Those that a model can take, under the kind that their bytes tell."""
+    match result:
+        case ToolReturn():
+            yield from _images(result.return_value)
+        case BinaryContent() if kind := sendable_type(result.data):
+            yield BinaryContent(result.data, media_type=kind)
+        case list():
+            yield from (image for each in result if isinstance(each, BinaryContent) for image in _images(each))
 
 
 def bounded(text: str) -> str:
@@ -29,16 +49,18 @@ def bounded(text: str) -> str:
     return f"{text[:half]}\n[… {len(text) - MOST_CHARS:,} characters left out …]\n{text[-half:]}"
 
 
-def _text(result: Any) -> str:
+def _text(result: Any, sent: Sequence[BinaryContent]) -> str:
     match result:
         case ToolReturn():
-            return _text(result.return_value)
+            return _text(result.return_value, sent)
         case str():
             return result
         case BinaryContent():
+            if any(result.data == image.data for image in sent):
+                return ""
             return f"[{one_line(result.media_type, 60)}, {len(result.data):,} bytes: it cannot be shown here]"
         case list() if any(isinstance(each, str | BinaryContent) for each in result):
-            return "\n".join(map(_text, result))
+            return "\n".join(filter(None, (_text(each, sent) for each in result)))
         case None:
             return ""
         case _:

@@ -12,7 +12,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 
 from co_tui.agent.approvals import mcp_tool_name
-from co_tui.agent.mcp.results import bounded, result_text
+from co_tui.agent.mcp.results import bounded, result_content, result_text
 from co_tui.events.storable import storable, storable_text
 
 MOST_TOOLS: Final = 64
@@ -86,7 +86,7 @@ class ServerTools(WrapperToolset[Any]):
         except Exception as error:
             told = result_text(f"The MCP server {self.server} failed: {leaf(error)}", self.secrets)
             raise ToolFailed(told) from None
-        return result_text(result, self.secrets)
+        return result_content(result, self.secrets)
 
 
 def leaf(error: BaseException) -> str:

@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
-from co_tui.context.count import estimate_text
+from co_tui.agent.messages import read_messages
+from co_tui.context.count import estimate_message, system_tokens
 from co_tui.context.meter import Meter
 from co_tui.events import Clear, CompactionComplete, Json
 from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.last_look import LastLook
-from co_tui.session.lens.messages import DOES_NOT_FIT, Fate, LeftMessage, LensMessage, text_of
+from co_tui.session.lens.messages import DOES_NOT_FIT, Fate, LeftMessage, LensMessage
 from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import Rewritten, SessionState
 from co_tui.session.tools.archive import reference_of
 
@@ -28,7 +30,8 @@ def left_messages(
     """What left since a look, in the order in which it was said, with where it is now."""
 
     def tokens(message: Json) -> int:
-        return round(meter.ratio * estimate_text(text_of(message)))
+        (read,) = read_messages([opened(message)])
+        return round(meter.ratio * (estimate_message(read, meter.provider) + system_tokens(read)))
 
     found = {each.ref: each for rewrite in state.rewrites if rewrite.seq > since.seq for each in _rewritten(rewrite)}
     present = {entry.ref for entry in state.history}

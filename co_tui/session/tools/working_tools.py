@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai_harness.ask_user import AskUser
 from pydantic_ai_harness.filesystem import FileSystem
@@ -17,6 +18,7 @@ from pydantic_ai_harness.skills import Skills
 
 from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, MCP_TOOLS, asks_first
 from co_tui.agent.sandbox import Sandbox, sandbox_trouble
+from co_tui.events.image_bytes import sendable_type
 from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
@@ -71,7 +73,7 @@ class WorkingTools:
         self._mcp = mcp
         self._read_only = read_only
         self._has = _given(settings.tools, window_tokens)
-        self._files = _TextFiles(
+        self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
         self._changes = FileChanges(FileSystem(tools=_FILE_TOOLS, content_hashes=False), folder)
@@ -165,15 +167,20 @@ def _none_is_large(name: str, folder: Path, above: Path) -> bool:
         return False
 
 
-class _TextFiles(FileSystem[Any]):
-    """Pictures and the like are told of, not sent: not every model takes them."""
+class _ReadableFiles(FileSystem[Any]):
+    """Texts, and images where the model takes them; other files are told of."""
 
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
     ) -> Any:
         if call.tool_name != "read_file" or not isinstance(result, list):
             return result
-        return f"{result[0]}It is no text, and cannot be read here."
+        header, file = result
+        if not file.is_image:
+            return f"{header}It is no text, and cannot be read here."
+        if isinstance(ctx.model, Model) and not ctx.model.profile.get("supports_image_input", True):
+            return f"{header}It is an image, and this model takes none."
+        return result if sendable_type(file.data) else f"{header}It is an image that is damaged."
 
 
 class _FolderInstructions(RepoContext[Any]):

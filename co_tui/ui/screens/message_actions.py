@@ -38,7 +38,9 @@ class MessageActions:
             case "fork" | "pin":
                 self._host.run_command(wish, str(block.seq))
             case "view":
-                self._view(block)
+                self._read(block)
+            case "see":
+                self._see(block)
             case "links":
                 self.show_links(addresses_in(block.plain))
 
@@ -52,17 +54,22 @@ class MessageActions:
         if addresses:
             self._screen.app.push_screen(LinksScreen(addresses, self._host.open_address))
 
-    def _view(self, block: Block) -> None:
-        """In large when it is an image, else as text."""
-        name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
-        when = f" · {block.time}" if block.time else ""
-        title = f"{name or 'Message'}{when}"
-        drawable = [image for image in block.images if not image.trouble]
-        if drawable and not all(image.is_unseen for image in block.images):
+    def _see(self, block: Block) -> None:
+        """Its images in large; as text when none of them can be drawn."""
+        if drawable := [image for image in block.images if not image.trouble]:
             from co_tui.ui.screens.image import ImageScreen
 
-            self._screen.app.push_screen(ImageScreen(title, drawable))
+            self._screen.app.push_screen(ImageScreen(_title(block), drawable))
         else:
-            from co_tui.ui.screens.pager import PagerScreen
+            self._read(block)
 
-            self._screen.app.push_screen(PagerScreen(title, block.whole))
+    def _read(self, block: Block) -> None:
+        from co_tui.ui.screens.pager import PagerScreen
+
+        self._screen.app.push_screen(PagerScreen(_title(block), block.whole))
+
+
+def _title(block: Block) -> str:
+    """What it is, and when it was said."""
+    name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
+    return " · ".join(filter(None, (name or "Message", block.time)))

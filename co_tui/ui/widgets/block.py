@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from co_tui.events.images import images_label
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import GIST_CHARS, told_arguments, told_call
 from co_tui.ui.widgets.block_image import MOST_DRAWN, BlockImage
 
-ATTACHED = "attached"
-"""The name of a file that went with a prompt, where tools have theirs."""
+ATTACHED, MADE = "attached", "made"
+"""The names of a file that went with a prompt and of one that a model made, where tools have theirs."""
 
 PROMPT_LINES = 60
 """A prompt of so many lines shows as a whole."""
@@ -73,17 +74,27 @@ class Block:
     @property
     def is_drawn_image(self) -> bool:
         """Whether opening it means to see it in large."""
-        return self.is_attached_image and self.images[0].picture is not None
+        return self.is_only_image and self.images[0].picture is not None
 
     @property
     def drawn_images(self) -> tuple[BlockImage, ...]:
         """Those that have a place in the chat; of the others it is only said how many there are."""
-        return self.images[:MOST_DRAWN]
+        return () if self.hides_images else self.images[:MOST_DRAWN]
 
     @property
-    def is_attached_image(self) -> bool:
+    def hides_images(self) -> bool:
+        """Whether its images, like its text, are seen once it is opened."""
+        return self.kind == "tool" and self.folded and not self.is_only_image
+
+    @property
+    def is_only_image(self) -> bool:
         """Whether it has nothing to tell but what can be seen."""
-        return bool(self.images) and self.tool_name == ATTACHED
+        return bool(self.images) and self.tool_name in (ATTACHED, MADE)
+
+    @property
+    def images_label(self) -> str:
+        """What is said of its images in words, unless its line says that already."""
+        return "" if self.is_only_image else images_label([image.stored for image in self.images])
 
     @property
     def gist(self) -> str:
@@ -96,9 +107,9 @@ class Block:
     def whole(self) -> str:
         """All that was said, as it was written: for copying, and for reading at length."""
         if self.kind != "tool":
-            return f"{self.text}\n{self.result}" if self.result else self.text
+            return "\n".join(filter(None, (self.text, self.result, self.images_label)))
         asked = told_arguments(self.text)
-        return "\n\n".join(filter(None, (asked, self.result)))
+        return "\n\n".join(filter(None, (asked, self.result, self.images_label)))
 
     @property
     def plain(self) -> str:

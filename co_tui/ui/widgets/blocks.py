@@ -22,12 +22,12 @@ from co_tui.events import (
     UsageInfo,
     agent_of,
 )
-from co_tui.events.images import StoredImage, attached_image, images_in
+from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_beside_images
 from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import Stage, stage_of, told_output, told_progress, told_result, told_steps
 from co_tui.session.wording import told_compaction
-from co_tui.ui.widgets.block import ATTACHED, Block, Kind, clock
+from co_tui.ui.widgets.block import ATTACHED, MADE, Block, Kind, clock
 from co_tui.ui.widgets.block_image import BlockImage
 
 if TYPE_CHECKING:
@@ -146,6 +146,12 @@ class BlockBuilder:
         block.images = (BlockImage(image),) if image is not None else ()
         return block
 
+    def made(self, image: StoredImage, time: str = "", seq: int = 0) -> Block:
+        """An image that the model made."""
+        block = self.part("tool", "an image", time, seq)
+        block.tool_name, block.status, block.images = MADE, image.media_type, (BlockImage(image),)
+        return block
+
     def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
         """A command the user ran, open as long as what it said is short."""
         self._speaking = False
@@ -194,8 +200,11 @@ class BlockBuilder:
         for role, text, part in pieces(message):
             match role:
                 case "user":
-                    last = self.user(text, time, seq=seq)
-                    last.images = tuple(map(BlockImage, images_in(part)))
+                    images = images_in(part)
+                    last = self.user(text_beside_images(part) if images else text, time, seq=seq)
+                    last.images = tuple(map(BlockImage, images))
+                case "assistant" if (made := image_of(part.get("content"))) is not None:
+                    last = self.made(made, time, seq)
                 case "assistant":
                     last = self.part("reply", text, time, seq) if text.strip() else last
                 case "thinking":
@@ -220,7 +229,9 @@ class BlockBuilder:
         block = self.result(call_id, text, stage_of(part.get("outcome", "success")))
         block = block or next((each for each in reversed(self.blocks) if each.tool_call_id == call_id), None)
         if block is not None:
-            block.result_seq, block.images = seq, tuple(map(BlockImage, images_in(part)))
+            block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))
+            if images:
+                block.result, block.status = inert(text_beside_images(part)), told_images(images)
             self.touched.append(block)
 
     def _append(self, block: Block) -> Block:
@@ -234,6 +245,11 @@ def _told_error(error: SessionError) -> str:
     if (way_on := _WAYS_ON.get(error.kind)) is None:
         return error.what
     return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {way_on}"
+
+
+def told_images(images: Sequence[StoredImage]) -> str:
+    """What a call brought, in a few words."""
+    return f"{len(images):,} images" if len(images) > 1 else images[0].media_type
 
 
 def _unfenced(text: str) -> str:

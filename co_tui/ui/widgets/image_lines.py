@@ -13,21 +13,25 @@ MOST_COLUMNS, MOST_ROWS = 60, 16
 
 
 class ImageLines:
-    """The lines of a block's images: those of an attached one above the line that tells of it, all others below."""
+    """The lines of a block's images: of one that is all there is, above the line that tells of it, others below."""
 
     def __init__(self, block: Block, look: Look, width: int, rows: int) -> None:
         self.above: list[Strip] = []
         self.below: list[Strip] = []
         self.drawn: set[int] = set()
         """Which of them are no text, from the first one on."""
-        for image in block.drawn_images if look.draws_images else ():
-            lines = self.above if block.is_attached_image else self.below
+        if not look.draws_images:
+            label = "" if block.hides_images else block.images_label
+            self.below = look.plain(f"{INDENT}{label}", width, look.muted) if label else []
+            return
+        for image in block.drawn_images:
+            lines = self.above if block.is_only_image else self.below
             small = _drawn_small(image, look, width - len(INDENT), rows)
             self.drawn.update(range(len(lines), len(lines) + len(small)))
             lines += [Strip([Segment(INDENT), *line]) for line in small]
-            told = image.trouble if block.is_attached_image else image.told
+            told = image.trouble if block.is_only_image else image.told
             self.below += look.plain(f"{INDENT}{told}", width, look.muted) if told else []
-        if look.draws_images and (more := len(block.images) - len(block.drawn_images)):
+        if (more := len(block.images) - len(block.drawn_images)) and not block.hides_images:
             told = f"… {more:,} more image{'s' if more > 1 else ''}: v in the chat shows all of them"
             self.below += look.plain(f"{INDENT}{told}", width, look.muted)
 

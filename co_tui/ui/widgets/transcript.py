@@ -22,7 +22,7 @@ from co_tui.ui.widgets.pins import Pins
 from co_tui.ui.widgets.selecting import selected_text, with_selection
 from co_tui.ui.widgets.transcript_view import TranscriptView
 
-Wish: TypeAlias = Literal["edit", "fork", "pin", "view", "links"]
+Wish: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"]
 _HINTS = "↑↓ go · shift selects · esc back"
 
 
@@ -267,7 +267,12 @@ class Transcript(TranscriptView, can_focus=True):
 
     def action_wish(self, wish: Wish) -> None:
         if self._mark.block is not None:
-            self.post_message(self.Wished(wish, self._mark.block))
+            self._wish(wish, self._mark.block)
+
+    def _wish(self, wish: Wish, block: Block) -> None:
+        """Who views what has images wants to see them, where they can be drawn."""
+        draws = self._layout.look is not None and self._layout.look.draws_images
+        self.post_message(self.Wished("see" if wish == "view" and block.images and draws else wish, block))
 
     # Folding
 
@@ -281,7 +286,7 @@ class Transcript(TranscriptView, can_focus=True):
         if place is not None:
             block, laid = self.blocks[place.block], self._layout.lay_out(place.block)
             if laid.is_drawn(place.line):
-                self.post_message(self.Wished("view", block))
+                self._wish("view", block)
             elif block.is_step and place.line == laid.title_line:
                 self._open(block)
 
@@ -293,7 +298,7 @@ class Transcript(TranscriptView, can_focus=True):
     def _open(self, block: Block) -> None:
         """An image in large; what is folded, here."""
         if block.is_drawn_image:
-            self.post_message(self.Wished("view", block))
+            self._wish("view", block)
         else:
             self._toggle(block)
 

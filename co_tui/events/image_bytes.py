@@ -1,0 +1,72 @@
+"""What the first bytes of an image tell: its kind and its size. Nothing of it is unpacked."""
+
+import struct
+from typing import Final
+
+MOST_IMAGE_BYTES: Final = 5_000_000
+"""As much as providers take."""
+_STARTS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_FRAME_MARKERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+
+
+def image_type(beginning: bytes) -> str:
+    """The media type of an image that models take, by its first bytes; empty for all else."""
+    if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _STARTS if beginning.startswith(start)), "")
+
+
+def sendable_type(data: bytes) -> str:
+    """The media type of an image that can be given to a model as it is: a known kind, a size, not too large."""
+    size = image_size(data) if len(data) <= MOST_IMAGE_BYTES else None
+    return image_type(data) if size and all(size) else ""
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height in pixels from the header of a PNG, JPEG, GIF or WebP; None when it cannot be told."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n"):
+            width, height = struct.unpack_from(">II", data, 16)
+            return width, height
+        if data.startswith((b"GIF87a", b"GIF89a")):
+            width, height = struct.unpack_from("<HH", data, 6)
+            return width, height
+        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+            return _webp_size(data)
+        if data.startswith(b"\xff\xd8"):
+            return _jpeg_size(data)
+    except struct.error:  # cut short
+        return None
+    return None
+
+
+def _webp_size(data: bytes) -> tuple[int, int] | None:
+    match data[12:16]:
+        case b"VP8X":
+            wide, high = data[24:27], data[27:30]
+            return int.from_bytes(wide, "little") + 1, int.from_bytes(high, "little") + 1
+        case b"VP8L":
+            (bits,) = struct.unpack_from("<I", data, 21)
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8 ":
+            width, height = struct.unpack_from("<HH", data, 26)
+            return width & 0x3FFF, height & 0x3FFF
+        case _:
+            return None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """From the frame's header; the segments before it are stepped over."""
+    place = 2
+    while place + 9 <= len(data) and data[place] == 0xFF:
+        marker, length = struct.unpack_from(">BH", data, place + 1)
+        if marker in _FRAME_MARKERS:
+            height, width = struct.unpack_from(">HH", data, place + 5)
+            return width, height
+        place += 2 + length
+    return None
