@@ -185,7 +185,9 @@ KEYS: Final = (
     KeyAction("copy_code", "chat", "y", "copy_code", "Copy only its code, block by block", "Copy code"),
     KeyAction("edit_prompt", "chat", "e", "wish('edit')", "Edit a prompt and send it again", "Edit, resend"),
     KeyAction("fork_here", "chat", "f", "wish('fork')", "Go on from here in a copy of the session", "Fork here"),
-    KeyAction("pin_marked", "chat", "p", "wish('pin')", "Pin it, so that it always stays in the context", "Pin"),
+    KeyAction(
+        "pin_marked", "chat", "p", "wish('pin')", "Pin it, so that it always stays in the context, or unpin it", "Pin"
+    ),
     KeyAction("view_whole", "chat", "v", "wish('view')", "Read it whole, on a screen of its own", "View whole"),
     KeyAction("links", "chat", "o", "wish('links')", "Its links, shown before they are opened", "Links"),
     KeyAction(

@@ -63,7 +63,7 @@ def test_the_policies_of_the_contract_exist(paths: Paths) -> None:
         ("CO_TUI_CONTEXT_WINDOW", "-1", "from 0 to 1,000,000,000"),
         ("CO_TUI_CONTEXT_WINDOW", "9" * 25, "from 0 to 1,000,000,000"),
         ("CO_TUI_MAX_RETRIES", "1000000000", "from 0 to 20"),
-        ("CO_TUI_REQUEST_TIMEOUT_S", "1e999", "to 86400"),
+        ("CO_TUI_REQUEST_TIMEOUT_S", "1e999", "to 86,400"),
         ("CO_TUI_HOOKS", "[" * 50, "table of commands"),
         ("CO_TUI_BACKGROUND_COMPACTION_THRESHOLD", "80", "from 0 to 1"),
         ("CO_TUI_POLICY", "nonsense", "balanced"),

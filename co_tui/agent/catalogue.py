@@ -1,5 +1,6 @@
 """Which models can be asked, and which one answers when nobody chose. Imports nothing heavy."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -8,6 +9,11 @@ from co_tui.settings.rules import GGUF, SERVED
 
 EMBEDDED_LABEL = "SmolLM2 135M"
 BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+OLLAMA_PORT, LM_STUDIO_PORT, LLAMA_CPP_PORT, VLLM_PORT = 11434, 1234, 8080, 8000
+"""Where programs that serve weights do so, unless told otherwise."""
+_OF_WEIGHTS = re.compile(
+    rf"https?://(?:127\.0\.0\.1|localhost|\[::1\]):(?:{OLLAMA_PORT}|{LM_STUDIO_PORT}|{LLAMA_CPP_PORT}|{VLLM_PORT})(?:/|$)"
+)
 
 
 class Provider(NamedTuple):
@@ -50,11 +56,6 @@ def is_file(model: str) -> bool:
     return model.startswith(f"{GGUF}:")
 
 
-def runs_here(model: str) -> bool:
-    """Whether it answers in a process of our own, which nobody bills."""
-    return model == EMBEDDED or is_file(model)
-
-
 class Served(NamedTuple):
     """A model of a server that speaks like OpenAI's."""
 
@@ -74,6 +75,14 @@ def served(model: str) -> Served | None:
         return None
     name, at, address = rest.rpartition("@")
     return Served(name, address) if at and address.startswith(("http://", "https://")) else Served(rest)
+
+
+def runs_here(model: str) -> bool:
+    """Whether it answers on this machine and nobody bills it: in a process of our own, or by a program that serves
+    weights. What listens at another port may ask somebody else, who does, and so does Ollama for some models."""
+    at = served(model)
+    is_weights = at is not None and _OF_WEIGHTS.match(at.address) and not at.name.endswith("cloud")
+    return model == EMBEDDED or is_file(model) or bool(is_weights)
 
 
 def short_name(model: str) -> str:

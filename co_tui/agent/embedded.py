@@ -38,7 +38,7 @@ def embedded_weights(fetched: Path, window_tokens: int) -> Weights:
     if file is None or not find_runtime(fetched):
         raise ModelUnusable(
             f"The embedded model is not on this machine. `/fetch` or `co-tui doctor` fetches it ({DOWNLOAD_MB} MB); "
-            "or set a provider's key, or choose a model with F6 or --model."
+            "or set a provider's key, or choose a model with /model or --model."
         )
     window_tokens = min(window_tokens or WINDOW_TOKENS, WINDOW_TOKENS)
     return Weights(file=file, alias=ALIAS, called="The embedded model", window_tokens=window_tokens, runtime=fetched)

@@ -165,7 +165,7 @@ def _told(errors: str) -> str:
     if _UNREACHABLE.search(errors) or "No matching distribution" in errors:
         return (
             "The embedded model could not be fetched: the package registry was not reached, or does not have it. "
-            "Is there a network? Your own server or provider works without it: F6 or --model."
+            "Is there a network? Your own server or provider works without it: /model or --model."
         )
     if "No space left" in errors:
         return "The embedded model could not be fetched: the disk became full. What came of it is removed again."

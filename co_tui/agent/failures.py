@@ -18,12 +18,12 @@ DEEPEST_BODY = 8
 """Levels at which the words of an error are looked for."""
 
 
-_ANOTHER = "choose another model with F6 or --model"
+_ANOTHER = "choose another model with /model or --model"
 _ADVICE = {
     "authentication": f"Set the right key and start co-tui again, or {_ANOTHER}.",
-    "not_found": "F6 lists the models there are.",
+    "not_found": "/model lists the models there are.",
     "quota": f"Add credit there, or {_ANOTHER}.",
-    "context_limit": "/compact makes it smaller, F7 begins a new one.",
+    "context_limit": "/compact makes it smaller, /new begins a new one.",
     "rejected": f"If it stays so, {_ANOTHER}.",
 }
 """What can be done where asking again does not help."""

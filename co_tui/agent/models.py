@@ -114,8 +114,8 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     if provider is not None and not provider.has_key(config.environ):
         variables = " or ".join(provider.key_variables)
         raise ModelUnusable(
-            f"{name} needs a key: start co-tui with {variables} in its environment, or choose another model with F6 "
-            "or --model."
+            f"{name} needs a key: start co-tui with {variables} in its environment, or choose another model with "
+            "/model or --model."
         )
     client = new_client()
     try:

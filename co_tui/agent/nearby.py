@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from co_tui.agent.catalogue import Served, served
+from co_tui.agent.catalogue import LLAMA_CPP_PORT, LM_STUDIO_PORT, OLLAMA_PORT, VLLM_PORT, Served, served
 from co_tui.agent.native_answers import LLAMA_CPP, LM_STUDIO, OLLAMA, native_answer
 from co_tui.agent.served_models import list_models, name_of, window_of
 from co_tui.agent.wire import NoAnswer
@@ -30,10 +30,10 @@ class UsualServer(NamedTuple):
 
 
 USUAL_SERVERS: Final = (
-    UsualServer(OLLAMA, 11434),
-    UsualServer(LM_STUDIO, 1234),
-    UsualServer(LLAMA_CPP, 8080),
-    UsualServer(VLLM, 8000),
+    UsualServer(OLLAMA, OLLAMA_PORT),
+    UsualServer(LM_STUDIO, LM_STUDIO_PORT),
+    UsualServer(LLAMA_CPP, LLAMA_CPP_PORT),
+    UsualServer(VLLM, VLLM_PORT),
 )
 
 

@@ -42,4 +42,4 @@ def _print(figures: dict[str, Any]) -> None:
     put(table(("KIND", "TOKENS"), rows))
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
     put(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
-    put(f"cost {told_cost(figures['cost'], figures['summary_cost'])}")
+    put(f"cost {told_cost(figures['cost'], figures['summary_cost'], model=figures['model'])}")

@@ -56,7 +56,9 @@ def has_images(files: Sequence[NamedFile]) -> bool:
 
 def _image(file: NamedFile, media_type: str, takes_images: bool) -> list[UserContent]:
     if not takes_images:
-        raise AttachmentRefused(f"{_shown(file)} is an image, and this model takes none: choose another with F6.")
+        raise AttachmentRefused(
+            f"{_shown(file)} is an image, and this model takes none: choose another with /model or --model."
+        )
     data = _read(file.path, MOST_IMAGE_BYTES + 1)
     if len(data) > MOST_IMAGE_BYTES:
         raise AttachmentRefused(f"{_shown(file)} is larger than {MOST_IMAGE_BYTES // 1_000_000} MB: make it smaller.")

@@ -2,10 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from co_tui.agent.catalogue import runs_here
 from co_tui.events import CompactionComplete, SessionError
 
 if TYPE_CHECKING:
     from co_tui.store.housekeeping import CleanUp
+
+
+FREE = "nothing"
 
 
 def sentence(text: str) -> str:
@@ -30,8 +34,10 @@ def money(dollars: float | None) -> str:
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
 
 
-def told_cost(total: float | None, summaries: float | None) -> str:
-    """What a session cost, and how much of it was for summaries."""
+def told_cost(total: float | None, summaries: float | None = None, *, model: str) -> str:
+    """What a session cost, with whom it goes on now, and how much of it was for summaries."""
+    if total is None and runs_here(model):
+        return FREE
     return f"{money(total)} · summaries {money(summaries)}" if summaries else money(total)
 
 

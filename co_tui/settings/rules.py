@@ -81,6 +81,8 @@ def told(value: object) -> str:
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, Mapping):
         return json.dumps(value, default=str) if value else "none"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value) if value != "" else "(empty)"
 
 
@@ -105,7 +107,7 @@ def number(low: float, high: float) -> Rule:
             raise ValueError
         return amount
 
-    return Rule(f"a number from {low:g} to {high:g}", read)
+    return Rule(f"a number from {low:,g} to {high:,g}", read)
 
 
 def number_by_window(low: float, high: float) -> Rule:

@@ -61,7 +61,7 @@ class CoTui(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
         Binding("ctrl+p", "command_palette", show=False, priority=True),
-        Binding("f1", "help", show=False, id="command.help"),
+        Binding("f1", "help", show=False, id="command.help", priority=True),  # the library's dialogs shut others out
     ]
 
     def __init__(self, launch: Launch, *, dark: bool = True, typed_ahead: str = "") -> None:
@@ -227,11 +227,16 @@ class CoTui(App[None]):
             self.call_later(self.action_command, name)
 
     def action_help(self) -> None:
-        """On any screen; in the chat it is a command."""
+        """On any screen, and closed by the same key; in the chat it is a command."""
         from co_tui.ui.keys.keys_in_force import keys_of_focus
         from co_tui.ui.screens.help import HelpScreen
 
-        self.push_screen(HelpScreen(keys_of_focus(self.screen), self.launch.settings.keys))
+        if self.screen is self.chat:
+            self.action_command("help")
+        elif isinstance(self.screen, HelpScreen):
+            self.screen.action_close()
+        else:
+            self.push_screen(HelpScreen(keys_of_focus(self.screen), self.launch.settings.keys))
 
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)

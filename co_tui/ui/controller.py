@@ -44,7 +44,7 @@ class SessionController:
         self.bridge = Bridge(self._heard)
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
-        self.resume_questions = ResumeQuestions(questions.choose)
+        self.resume_questions = ResumeQuestions(questions.choose, chat.way_to)
         self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
         self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id)
@@ -88,14 +88,15 @@ class SessionController:
             if session_id:
                 from co_tui.ui.stored_session import StoredSession
 
-                self.older.stored = StoredSession(self.launch.store, session_id)
+                self.older.stored = StoredSession(self.launch.store, session_id, self.chat.way_to)
                 state = self.older.stored.glimpse()
         except StoreError as error:
             self.older.stored, self._session_id, trouble = None, "", str(error)
         if under_own_policy:
             self.settings.adopt_policy(state.policy)
         self.bridge.begin(state)
-        self.chat.show_session(self.older.stored.newest() if self.older.stored else BlockBuilder(), self.bridge.state)
+        stored = self.older.stored
+        self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.way_to), self.bridge.state)
         draft = self._drafts.read()
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
             self.chat.prompt.set_text(draft)

@@ -61,7 +61,9 @@ class EmbeddedOffer:
         if key == "m":
             self._choose()
         else:
-            self._chat.feed.note("/fetch brings the embedded model later; F6 chooses another.")
+            self._chat.feed.note(
+                f"/fetch brings the embedded model later; {self._chat.way_to('model')} chooses another."
+            )
 
     def fetch(self) -> None:
         """Begin, unless it is under way."""

@@ -25,7 +25,11 @@ class Hint(NamedTuple):
 
 
 SIDE = Hint("side", "{side} shows how full the context is, and what has happened.", frozenset({"side"}))
-FOLDS = Hint("folds", "{folds} opens what the tools did; Tab, then ] and Enter, one of them.", frozenset({"folds"}))
+FOLDS = Hint(
+    "folds",
+    "{folds} opens what the tools did; Tab, then {next_fold} and {open_fold}, one of them.",
+    frozenset({"folds"}),
+)
 COMPACTED = Hint(
     "compacted",
     "Nothing is lost: {timeline}, then Enter on ◆, opens what was replaced.",
@@ -35,6 +39,7 @@ STOPPED = Hint(
     "stopped", "{continue} goes on where the turn stopped; or write what should be different.", frozenset({"continue"})
 )
 ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED)
+_NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "continue")
 
 
 class Hints:
@@ -87,7 +92,7 @@ class Hints:
         self._shown = (hint, self._chat.feed.note(self._told(hint)))
 
     def _told(self, hint: Hint) -> str:
-        ways = {name: way_to(name, self._chosen()) for name in ("side", "folds", "timeline", "continue")}
+        ways = {name: way_to(name, self._chosen()) for name in _NAMED}
         return hint.text.format(**ways)
 
     def _keep(self, hint: Hint, times: float) -> None:

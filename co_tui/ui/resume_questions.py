@@ -9,6 +9,7 @@ from co_tui.agent.catalogue import EMBEDDED, short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.ui.formatting import folder
+from co_tui.ui.keys.command_table import WayTo, way_to
 
 MODEL_CHARS: Final = 60
 THERE, HERE, READ, FORK, OTHER, NOT_NOW = "f", "h", "r", "f", "u", "esc"
@@ -24,8 +25,9 @@ class Choose(Protocol):
 class ResumeQuestions:
     """One question at a time. Nobody has to answer: a prompt goes on here, another session withdraws the question."""
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: Choose, way_to: WayTo = way_to) -> None:
         self._choose = choose
+        self._way_to = way_to
         self._asked: asyncio.Future[str] | None = None
         self._asks_for_folder = False
 
@@ -58,7 +60,7 @@ class ResumeQuestions:
         """Who answers instead of a model that cannot be used; empty for nobody yet."""
         instead = "the embedded model" if usual == EMBEDDED else one_line(short_name(usual), MODEL_CHARS)
         answers = {OTHER: f"go on with {instead}", NOT_NOW: "not now"}
-        text = f"{one_line(why, 300)} F6 lists the others."
+        text = f"{one_line(why, 300)} {self._way_to('model')} lists the others."
         answer = await self._answer(f"{one_line(short_name(model), MODEL_CHARS)} cannot answer", text, answers)
         return usual if answer == OTHER else ""
 

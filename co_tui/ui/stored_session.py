@@ -8,6 +8,7 @@ from co_tui.events import Event, Message
 from co_tui.events.messages import prompt_of
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
+from co_tui.ui.keys.command_table import WayTo, way_to
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.blocks import BlockBuilder
 
@@ -23,9 +24,10 @@ LOOK_AGAIN_S = 0.5
 class StoredSession:
     """Reads a session's log backwards, page by page."""
 
-    def __init__(self, store: "Store", session_id: str) -> None:
+    def __init__(self, store: "Store", session_id: str, way_to: WayTo = way_to) -> None:
         """Raises `StoreError` for an unknown session or a store that cannot be read."""
         self._store = store
+        self._way_to = way_to
         with store.reading() as reading:
             self._row = reading.session(session_id)
             self._usage = reading.usage(self._row.id)
@@ -75,7 +77,7 @@ class StoredSession:
 
     def newest(self) -> BlockBuilder:
         """The blocks of the last page."""
-        builder = BlockBuilder()
+        builder = BlockBuilder(self._way_to)
         builder.add_all(self._newest)
         return builder
 
@@ -86,7 +88,7 @@ class StoredSession:
         with self._store.reading() as reading:
             events = self._page(reading, self._first_seq)
         self._first_seq = events[0].seq or 1 if events else 1
-        return BlockBuilder().add_all(events)
+        return BlockBuilder(self._way_to).add_all(events)
 
     def back_to(self, seq: int) -> list[Block]:
         """The blocks of all pages that are not loaded, back to the one that holds an event."""
@@ -98,7 +100,7 @@ class StoredSession:
                 first = page[0].seq or 1 if page else 1
                 events[:0] = page
         self._first_seq = first
-        return BlockBuilder().add_all(events) if events else []
+        return BlockBuilder(self._way_to).add_all(events) if events else []
 
     def _page(self, reading: "Reading", before: int | None = None) -> list[Event]:
         """Events back to the beginning of a turn, so that no call is parted from its result."""

@@ -21,6 +21,7 @@ from co_tui.events import (
 from co_tui.events.messages import command_in, prompt_of
 from co_tui.inert import inert
 from co_tui.session.wording import told_retry
+from co_tui.ui.keys.command_table import WayTo
 from co_tui.ui.widgets.block import Block, Kind, clock
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.transcript import Transcript
@@ -43,9 +44,9 @@ class WaitingShown(NamedTuple):
 class Feed:
     """One transcript, one session."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, way_to: WayTo) -> None:
         self._transcript = transcript
-        self._builder = BlockBuilder()
+        self._builder = BlockBuilder(way_to)
         self._streaming: dict[int, Block] = {}
         self._waiting: list[Block] = []
         """Prompts that are not part of the conversation yet; they stay below all that is."""

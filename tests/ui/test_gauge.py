@@ -18,7 +18,10 @@ from co_tui.session.state.derive import apply
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings import Settings
+from co_tui.session.wording import told_cost
+from co_tui.store.values import SessionRow
+from co_tui.ui.browsing.session_finder import Previewed
+from co_tui.ui.browsing.session_preview import PreviewLook, preview_text
 from co_tui.ui.stored_session import StoredSession
 from co_tui.ui.widgets.gauge_bar import bar_cells, cells_by_part
 from co_tui.ui.widgets.gauge_reading import GaugeReading, reading_of
@@ -207,6 +210,16 @@ def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
 
 
 def test_a_model_that_runs_here_has_no_unknown_price() -> None:
-    for model, is_free in (("embedded", True), ("gguf:/models/a.gguf", True), ("openai-chat:some", False)):
-        assert reading_of(SessionState(model=model, usage=usage(100)), Settings()).is_free is is_free
-    assert not reading_of(SessionState(model="embedded", usage=usage(100), cost=0.2), Settings()).is_free
+    here = ("embedded", "gguf:/models/a.gguf", "openai-chat:qwen3@http://127.0.0.1:11434/v1")
+    proxy, cloud = "openai-chat:some@http://localhost:4000/v1", "openai-chat:glm:cloud@http://localhost:11434/v1"
+    elsewhere = ("openai-chat:some", proxy, cloud, "openai-chat:some@http://192.168.0.7:8000/v1", "openai:gpt-6-sol")
+    assert {told_cost(None, model=model) for model in here} == {"nothing"}
+    assert {told_cost(None, model=model) for model in elsewhere} == {"unknown"}
+    assert told_cost(0.2, model="embedded") == "$0.20", "somebody else answered before"
+
+
+def test_the_browser_tells_it_as_the_gauge_does() -> None:
+    named = dict.fromkeys(("id", "title", "created", "updated", "policy", "cwd", "repository", "branch"), "")
+    figures = dict.fromkeys(("last_seq", "turns", "messages", "compactions", "token_limit"), 4)
+    row = SessionRow(**named, **figures, model="embedded", tokens=378, cost=0.0)  # type: ignore[arg-type]  # by name
+    assert "378 tokens · cost nothing" in preview_text(row, Previewed(), PreviewLook()).plain

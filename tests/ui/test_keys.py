@@ -98,6 +98,12 @@ async def test_help_goes_with_its_key_on_every_screen(home: Path, provider: Prov
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.press("f12")
         assert app.screen is app.chat
+        await pilot.press("f6")
+        await until(pilot, lambda: type(app.screen).__name__ == "ModelScreen")
+        await pilot.press("f12")
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen" and "Here" in screen_text(app))
+        await pilot.press("f12", "escape")
+        assert app.screen is app.chat, "from a dialog, and back to it"
         await type_text(pilot, "/settings keys\n")
         await until(pilot, lambda: "compact=f12" in screen_text(app))
         assert screen_text(app).endswith("f12 help")

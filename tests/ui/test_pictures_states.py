@@ -243,7 +243,7 @@ def troubled() -> list[Event]:
         ),
         SessionError(
             what="openai-chat:scripted refused the key in OPENAI_API_KEY: Incorrect API key provided. "
-            "Set the right key and start co-tui again, or choose another model with F6 or --model.",
+            "Set the right key and start co-tui again, or choose another model with /model or --model.",
             outcome="the turn ended", kind="authentication", status=401,
         ),
         said("request", "user-prompt", "And the day after?", 3),

@@ -18,6 +18,11 @@ def said(app: CoTui) -> str:
     return str(app.screen.query_one("#said", Static).content)
 
 
+def written(home: Path) -> str:
+    """The user's file."""
+    return (home / "config" / "config.toml").read_text()
+
+
 def test_every_setting_has_its_row(home: Path) -> None:
     launch = launch_for(home, environ={"CO_TUI_MAX_RETRIES": "2"})
     rows = setting_rows(launch.loaded, unused(launch.settings), launch.paths)
@@ -41,7 +46,8 @@ async def test_settings_are_found_changed_in_place_and_taken_back(home: Path, pr
             app.post_message(Key(key, "/" if key == "slash" else key))
         await until(pilot, lambda: "max_retries" in screen_text(app) and "base_url" not in screen_text(app))
         assert app.screen.query_one("#filter", Input).value == "retries"
-        await pilot.press("enter", "enter")
+        assert "enter To the list" in screen_text(app).splitlines()[-1]
+        await pilot.press("down", "enter")
         await pilot.press("backspace")
         await type_text(pilot, "99\n")
         await until(pilot, lambda: "✗ max_retries = '99' is not allowed" in said(app))
@@ -89,7 +95,12 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await type_text(pilot, "/settings silent\n")
         await until(pilot, lambda: "request_timeout_s" in screen_text(app) and "max_retries" not in screen_text(app))
         await click_on(app, pilot, "enter Change")
-        await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "300.0")
+        await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "300")
+        assert "enter Keep" in screen_text(app).splitlines()[-1]
+        await pilot.press("enter")
+        await until(pilot, lambda: "stays as it is" in said(app) and "request_timeout_s" not in written(home))
+        await click_on(app, pilot, "enter Change")
+        await until(pilot, lambda: isinstance(app.focused, Input))
         await click_on(app, pilot, "f1 help")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await click_on(app, pilot, "esc back")

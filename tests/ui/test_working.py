@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.commands.conversation import GO_ON
+from co_tui.ui.commands.conversation import FINISHED, GO_ON
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
@@ -118,16 +118,19 @@ async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, fo
 
 async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provider: Provider, folder: Path) -> None:
     provider.script = [call("read_file", path="login.py"), call("read_file", path="login.py"), Reply(text="all done")]
-    launch = launch_for(home, provider, environ={"CO_TUI_AGENT_MAX_STEPS": "2"})
+    launch = launch_for(home, provider, environ={"CO_TUI_AGENT_MAX_STEPS": "2", "CO_TUI_KEYS": "continue=f11"})
     async with running(launch) as (app, pilot):
-        await pilot.press("f9")
+        await pilot.press("f11")
         await until(pilot, lambda: "nothing to go on with" in screen_text(app))
         app.send("look")
         await until(pilot, lambda: "stopped after 2 steps" in screen_text(app) and app.controller.idle)
-        assert "F9 goes on." in " ".join(screen_text(app).split())
-        await pilot.press("f9")
-        await until(pilot, lambda: "all done" in screen_text(app))
+        assert "F11 goes on." in " ".join(screen_text(app).split()), "the key in force"
+        await pilot.press("f11")
+        await until(pilot, lambda: "all done" in screen_text(app) and app.controller.idle)
         assert provider.requests[-1]["messages"][-1]["content"] == GO_ON
+        await pilot.press("f11")
+        await until(pilot, lambda: FINISHED in " ".join(transcript_text(app).split()))
+        assert len(provider.requests) == 3, "nothing was sent"
 
 
 async def test_what_goes_with_every_request_can_be_read(home: Path, provider: Provider, folder: Path) -> None:

@@ -10,7 +10,7 @@ from co_tui.inert import inert, one_line
 from co_tui.store.message_search import Hit
 from co_tui.store.values import SaidText, SessionRow
 from co_tui.ui.browsing.session_finder import Previewed
-from co_tui.ui.formatting import counted, folder, money, tokens
+from co_tui.ui.formatting import counted, folder, tokens, told_cost
 
 TITLE_CHARS = 120
 FACT_CHARS = 80
@@ -49,7 +49,7 @@ def _place(row: SessionRow) -> str:
 def _figures(row: SessionRow) -> str:
     figures = [counted(row.messages, "message")]
     if row.tokens:
-        figures += [f"{tokens(row.tokens)} tokens", f"cost {money(row.known_cost)}"]
+        figures += [f"{tokens(row.tokens)} tokens", f"cost {told_cost(row.known_cost, model=row.model)}"]
     return " · ".join([*figures, *([f"{row.compactions} ◆"] if row.compactions else [])])
 
 

@@ -36,15 +36,20 @@ async def compact_now(host: CommandHost, session: "Session", focus: str = "", up
 
 
 GO_ON = "Go on with the work where you stopped."
+FINISHED = "The latest turn is finished, there is nothing to go on with: write what comes next."
 
 
 @command("continue")
 async def go_on(host: CommandHost, _: str) -> None:
+    from co_tui.session.state.last_turn import is_finished
+
     is_known = host.session is not None or not host.sessions.session_id
     if is_known and not host.state.history:
         host.say("There is nothing to go on with: the next prompt starts a turn.")
     elif host.session is not None and host.session.busy:
         host.say("The turn is going on already.")
+    elif is_known and is_finished(host.state):
+        host.say(FINISHED)
     else:
         host.send(GO_ON)
 

@@ -25,7 +25,7 @@ READ_ALONG = (
     "Another co-tui has this session open, and it is only read here: /fork goes on in a copy of it; or close it there, "
     "and the next prompt opens it here."
 )
-NOT_OPENED = "The session could not be opened: a prompt tries it again, F6 chooses another model."
+NOT_OPENED = "The session could not be opened: a prompt tries it again, {model} chooses another model."
 
 
 def why_not_open(host: "CommandHost") -> str:
@@ -35,7 +35,11 @@ def why_not_open(host: "CommandHost") -> str:
         return NO_SESSION
     if sessions.reads_along:
         return READ_ALONG
-    return NOT_YET if sessions.opening or not sessions.engine_is_loaded else NOT_OPENED
+    return (
+        NOT_YET
+        if sessions.opening or not sessions.engine_is_loaded
+        else NOT_OPENED.format(model=host.view.way_to("model"))
+    )
 
 
 class SessionChanges(Protocol):
@@ -103,6 +107,9 @@ class ChatView(Protocol):
 
     def keys_here(self) -> Sequence[KeyInForce]:
         """What the keys do where the focus is."""
+
+    def way_to(self, name: str) -> str:
+        """How a sentence names the way to a command: by its key in force, else by what can be typed."""
 
     def toggle_side(self) -> None: ...
 

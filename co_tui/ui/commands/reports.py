@@ -54,7 +54,7 @@ async def context(host: CommandHost, arguments: str) -> None:
         f"conversation  {figures['conversation_tokens']:,}\n"
         f"messages      {figures['messages_count']}  ({roles})\n"
         f"characters    {figures['characters']:,}\n"
-        f"cost          {told_cost(figures['cost'], figures['summary_cost'])}"
+        f"cost          {told_cost(figures['cost'], figures['summary_cost'], model=figures['model'])}"
     )
 
 
@@ -108,7 +108,8 @@ async def session(host: CommandHost, arguments: str) -> None:
         return
     found = _checkpoints(host)
     if not found:
-        host.say("No checkpoints yet: one is written whenever the conversation is compacted. F5 compacts now.")
+        now = f"{host.view.way_to('compact')} compacts now"
+        host.say(f"No checkpoints yet: one is written whenever the conversation is compacted. {now}.")
         return
     host.say("\n".join(f"{each.number:>3}  {each.title}\n     {each.path}" for each in found))
 

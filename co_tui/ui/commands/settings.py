@@ -117,7 +117,8 @@ async def policy(host: CommandHost, name: str) -> None:
     launch = host.settings.launch
     names = settings.policy_names(launch.paths)
     if not name:
-        host.say(f"{_policies(launch.loaded, launch.paths, names)}\n\n{_policy_numbers(launch.loaded)}")
+        known = _policies(launch.loaded, launch.paths, names, host.view.way_to("lens"))
+        host.say(f"{known}\n\n{_policy_numbers(launch.loaded)}")
         return
     if name not in names:
         host.fail(f"There is no policy {settings.shown(name)}; choose one of {', '.join(names)}.")
@@ -130,14 +131,14 @@ async def policy(host: CommandHost, name: str) -> None:
     host.say(f"Policy {name} governs the context from now on.")
 
 
-def _policies(loaded: Loaded, paths: Paths, names: Sequence[str]) -> str:
-    """All that can be chosen, with what each says of itself."""
+def _policies(loaded: Loaded, paths: Paths, names: Sequence[str], lens: str) -> str:
+    """All that can be chosen, with what each says of itself; `lens` is the way to it."""
     longest, present = max(map(len, names)), loaded.settings.policy
     rows = [
         f"{'●' if name == present else '○'} {name:<{longest}}  {settings.policy_description(name, paths)}".rstrip()
         for name in names
     ]
-    return "\n".join((*rows, "/policy NAME chooses one; F3, then Tab, shows what each would send."))
+    return "\n".join((*rows, f"/policy NAME chooses one; {lens}, then Tab, shows what each would send."))
 
 
 def _policy_numbers(loaded: Loaded) -> str:

@@ -1,8 +1,8 @@
 """Commands as they are typed, and the keys of the tables in `co_tui.actions` as the library binds them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
@@ -11,6 +11,9 @@ from co_tui.actions import COMMANDS, KEYS, Command, KeyAction, Place
 NO_CHOICE: Mapping[str, str] = {}
 _TOLD = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "up": "↑", "down": "↓", "left": "←", "right": "→"}
 _BY_NAME = {command.name: command for command in COMMANDS}
+_USUAL_KEYS: Final = {row.name: row.key for row in (*COMMANDS, *KEYS)}
+WayTo: TypeAlias = Callable[[str], str]
+"""How a sentence names the way to something, by its name in the tables."""
 
 
 def find(name: str) -> Command | None:
@@ -27,10 +30,12 @@ def told_key(keys: str) -> str:
     return " ".join("+".join(_TOLD.get(part, part) for part in key.split("+")) for key in keys.split(","))
 
 
-def way_to(name: str, chosen: Mapping[str, str]) -> str:
-    """How a sentence names the way to a command: by the key it has, else by what can be typed."""
-    key = chosen.get(name, _BY_NAME[name].key)
-    return "+".join(part.capitalize() for part in told_key(key).split("+")) if key else _BY_NAME[name].slash
+def way_to(name: str, chosen: Mapping[str, str] = NO_CHOICE) -> str:
+    """How a sentence names the way to something: by the key it has, else by what can be typed; empty without both."""
+    key = chosen.get(name, _USUAL_KEYS[name])
+    if key:
+        return "+".join(part.capitalize() for part in told_key(key).split("+"))
+    return _BY_NAME[name].slash if name in _BY_NAME else ""
 
 
 def starting_with(prefix: str) -> list[Command]:

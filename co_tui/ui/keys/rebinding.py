@@ -24,7 +24,8 @@ def rebind(screen: Screen[Any], chosen: Mapping[str, str]) -> None:
     for node in screen.query(", ".join(_PLACES)):
         _replace(node, BindingsMap(bindings(_PLACES[type(node).__name__], chosen)))
     help_key = chosen.get("help", DEFAULT_HELP)
-    _replace(screen.app, BindingsMap([Binding(help_key, "help", show=False, id="command.help")] if help_key else []))
+    on_every_screen = [Binding(help_key, "help", show=False, id="command.help", priority=True)] if help_key else []
+    _replace(screen.app, BindingsMap(on_every_screen))
     screen.refresh_bindings()
 
 

@@ -80,9 +80,9 @@ class ChatScreen(ChatRequests):
 
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
-        self.feed = Feed(self.transcript)
+        self.feed = Feed(self.transcript, self.way_to)
         self.prompt.cwd = self._launch.cwd
-        self._status = PromptStatus(self.prompt)
+        self._status = PromptStatus(self.prompt, self.way_to)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
@@ -181,6 +181,10 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.keys.rebinding import rebind
 
         rebind(self, chosen)
+        self.transcript.end_key = command_table.way_to("to_the_end", chosen).lower()
+
+    def way_to(self, name: str) -> str:
+        return command_table.way_to(name, self._launch.settings.keys)
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
@@ -202,7 +206,7 @@ class ChatScreen(ChatRequests):
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
-        missing, way = self._embedded_is_missing, command_table.way_to("model", self._launch.settings.keys)
+        missing, way = self._embedded_is_missing, self.way_to("model")
         facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way)
         self.query_one(TitleLine).show(facts)
 

@@ -33,6 +33,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
     transcript = query_one(Transcript)
     prompt = query_one(Prompt)
     feed: Feed
+    way_to: command_table.WayTo
+    """Under the keys in force."""
 
     def __init__(self, host: "ChatHost") -> None:
         super().__init__()
@@ -86,7 +88,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
         if len(event.text) > MOST_EDITED_CHARS:
             from co_tui.ui.screens.pager import PagerScreen
 
-            title = f"Pasted: {event.marker} · Ctrl+G in the prompt changes it in your editor"
+            title = f"Pasted: {event.marker} · {self.way_to('editor')} in the prompt changes it in your editor"
             self.app.push_screen(PagerScreen(title, inert(event.text)))
             return
         from co_tui.ui.screens.edit import EditScreen

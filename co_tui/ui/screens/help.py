@@ -41,7 +41,6 @@ _GAUGE: Final = (
     ("≈ 6 turns", "Until the next compaction, if turns go on to be as long as they were"),
     ("cache saved", "What the provider did not have to read again, and what that took off the price"),
 )
-HELP_KEY: Final = next(command.key for command in COMMANDS if command.name == "help")
 NOTHING: Final = Section("", [("", "Nothing here has these words.")])
 
 
@@ -92,8 +91,6 @@ class HelpScreen(Dialog[None]):
     def __init__(self, here: Sequence[KeyInForce] = (), chosen: Mapping[str, str] = NO_CHOICE) -> None:
         super().__init__(tall=True)
         self._sections = sections(here, chosen)
-        if key := chosen.get("help", HELP_KEY):
-            self._bindings.bind(key, "close", show=False)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -7,6 +7,7 @@ from textual.timer import Timer
 
 from co_tui.events import Fact
 from co_tui.ui.activity import FRAME_S, Activity
+from co_tui.ui.keys.command_table import WayTo
 from co_tui.ui.motion import stands_still
 from co_tui.ui.widgets.prompt import Prompt
 
@@ -21,8 +22,9 @@ ASKING = "◔ waiting for your answer"
 class PromptStatus:
     """What runs above the prompt, and below it what can be done about it."""
 
-    def __init__(self, prompt: Prompt) -> None:
+    def __init__(self, prompt: Prompt, way_to: WayTo) -> None:
         self._prompt = prompt
+        self._way_to = way_to
         self._activity = Activity()
         self._timer: Timer | None = None
         self._busy = False
@@ -107,7 +109,8 @@ class PromptStatus:
     def _hints(self, *, running: bool) -> Content:
         hints = [Content.styled(self._waited_for, "$warning")] if self._waited_for else []
         if running and not hints:
-            hints = [_key("esc", "stop"), _key("alt+enter", "steers")]
+            steer = self._way_to("steer").lower()
+            hints = [_key("esc", "stop"), *([_key(steer, "steers")] if steer else [])]
         if self._pasting:
             hints.insert(0, Content.styled(f"taking in what you pasted, {self._pasting:,} characters…", "$warning"))
         if self._held:

@@ -17,9 +17,9 @@ from co_tui.inert import one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.choices.setting_rows import SettingRow
 from co_tui.ui.screens.steady import SteadyScreen
-from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 from co_tui.ui.widgets.opening_list import OpeningList
+from co_tui.ui.widgets.setting_fields import ChoiceList, FilterField, ValueField
 
 EMPTY: Final = "(empty)"
 SOURCE_COLUMNS: Final = 76
@@ -82,11 +82,11 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         with Horizontal(id="columns"):
             yield OptionList(*(Option(group, id=group) for group in GROUPS), id="groups")
             with Vertical(id="right"):
-                yield Field(id="filter", placeholder="Filter by words")
+                yield FilterField(id="filter", placeholder="Filter by words")
                 yield OpeningList(self._edit, id="rows")
                 yield Static(id="about", markup=False)
-                yield OptionList(id="choices")
-                yield Field(id="text")
+                yield ChoiceList(id="choices")
+                yield ValueField(id="text")
         yield Static(id="said", markup=False)
         yield KeyLine(HELP)
 
@@ -241,7 +241,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def _write(self, row: SettingRow) -> None:
         self._begin_edit(row)
         self.text.border_title = row.name
-        self.text.value = "" if row.value in (EMPTY, "none") else row.value
+        self.text.value = _written(row)
         self.add_class("-writing")
         self.set_focus(self.text)
         self._say(f"It must be {row.allowed}.")
@@ -256,8 +256,13 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         await self._change(self._edited, _choice(event))
 
     @on(Input.Submitted, "#text")
-    async def _written(self, event: Input.Submitted) -> None:
-        await self._change(self._edited, event.value.strip())
+    async def _value_written(self, event: Input.Submitted) -> None:
+        row, value = self._highlighted(), event.value.strip()
+        if row is not None and value == _written(row):
+            self._end_edit()
+            self._say(f"{row.name} stays as it is.")
+        else:
+            await self._change(self._edited, value)
 
     async def _change(self, name: str, value: str) -> None:
         """What is refused stays, to be mended."""
@@ -302,6 +307,11 @@ class SettingsScreen(SteadyScreen, Screen[None]):
             self.values.focus()
         else:
             self.dismiss()
+
+
+def _written(row: SettingRow) -> str:
+    """Its value as one begins to change it."""
+    return "" if row.value in (EMPTY, "none") else row.value
 
 
 def _choice(event: OptionList.OptionMessage) -> str:

@@ -27,6 +27,7 @@ from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import Stage, stage_of, told_output, told_progress, told_result, told_steps
 from co_tui.session.wording import told_compaction
+from co_tui.ui.keys.command_table import WayTo, way_to
 from co_tui.ui.widgets.block import ATTACHED, MADE, Block, Kind, clock
 from co_tui.ui.widgets.block_image import BlockImage
 
@@ -39,7 +40,10 @@ CLEARED = (
     "again."
 )
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
-_WAYS_ON = {"steps": "F9 goes on.", **dict.fromkeys(_PASSING, "F9 tries again, F6 chooses another model.")}
+_WAYS_ON = {
+    "steps": "{continue} goes on.",
+    **dict.fromkeys(_PASSING, "{continue} tries again, {model} chooses another model."),
+}
 """What can be done about a turn that failed, where the failure's own sentence does not say it."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
@@ -47,8 +51,9 @@ _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 class BlockBuilder:
     """Turns events into blocks, in order; tool results join the call they answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, way_to: WayTo = way_to) -> None:
         self.blocks: list[Block] = []
+        self._way_to = way_to
         self.touched: list[Block] = []
         """Blocks of before that the latest event changed."""
         self._speaking = False
@@ -80,7 +85,7 @@ class BlockBuilder:
                 for block in self.blocks[before:]:
                     block.turn = fact.turn
             case SessionError() if fact.retry_in_s is None:
-                self.note(_told_error(fact), "error", event.seq or 0)
+                self.note(self._told_error(fact), "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
@@ -234,17 +239,17 @@ class BlockBuilder:
                 block.result, block.status = inert(text_beside_images(part)), told_images(images)
             self.touched.append(block)
 
+    def _told_error(self, error: SessionError) -> str:
+        if (way_on := _WAYS_ON.get(error.kind)) is None:
+            return error.what
+        ways = {name: self._way_to(name) for name in ("continue", "model")}
+        return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {way_on.format(**ways)}"
+
     def _append(self, block: Block) -> Block:
         before = self.blocks[-1] if self.blocks else None
         block.tight = before is None or (block.is_step and before.is_step and not block.first_of_reply)
         self.blocks.append(block)
         return block
-
-
-def _told_error(error: SessionError) -> str:
-    if (way_on := _WAYS_ON.get(error.kind)) is None:
-        return error.what
-    return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {way_on}"
 
 
 def told_images(images: Sequence[StoredImage]) -> str:

@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from co_tui.events.signs import COMPACTED_SIGN
-from co_tui.ui.formatting import money, tokens, told_cost
+from co_tui.ui.formatting import FREE, money, tokens, told_cost
 from co_tui.ui.motion import stands_still
 from co_tui.ui.widgets.gauge_bar import MARK, PARTS, bar_cells, tokens_by_part
 from co_tui.ui.widgets.gauge_reading import GaugeReading
@@ -94,9 +94,8 @@ class Gauge(Widget):
         yield Text(reading.outlook_in(self.size.width), style=muted)
         if rows > ALL_PARTS_ROWS:
             yield self._last_turns()
-        cost = told_cost(reading.cost, reading.summary_cost)
-        known = cost if reading.cost is not None else "runs here, for nothing" if reading.is_free else f"cost {cost}"
-        yield Text(known, style=muted)
+        cost = told_cost(reading.cost, reading.summary_cost, model=reading.model)
+        yield Text({FREE: "runs here, for nothing"}.get(cost, cost if reading.cost else f"cost {cost}"), style=muted)
         if rows > ALL_PARTS_ROWS and reading.cached_tokens:
             yield Text(self._cache(), style=muted)
 
@@ -141,7 +140,7 @@ class MiniGauge(Gauge):
         bold = self.style_of(reading.level) + Style(bold=True)
         cells = MINI_BAR if self.size.width >= SMALL_COLUMNS else SMALL_MINI_BAR
         line = Text.assemble((f"{reading.percent} ", bold), self.bar(cells), f" {reading.amount}", no_wrap=True)
-        cost = told_cost(reading.cost, None) if reading.cost else ""
+        cost = money(reading.cost) if reading.cost else ""
         room = self.size.width - line.cell_len - len(SEPARATOR)
         for item in (reading.outlook_in(room), self._compactions(), cost):
             if item and line.cell_len + len(SEPARATOR) + len(item) <= self.size.width:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from co_tui.agent.catalogue import runs_here
 from co_tui.context.marks import Marks, marks
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionStart, UsageInfo
@@ -26,8 +25,8 @@ class GaugeReading(NamedTuple):
     usage: UsageInfo | None = None
     cost: float | None = None
     """Of turns and summaries; None when nobody published a price."""
-    is_free: bool = False
-    """Whether who answers runs here, for nothing."""
+    model: str = ""
+    """Who answers."""
     summary_cost: float = 0.0
     cached_tokens: int = 0
     """What providers did not have to read again."""
@@ -150,7 +149,7 @@ def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
     return GaugeReading(
         usage=state.usage,
         cost=state.total_cost,
-        is_free=state.total_cost is None and runs_here(state.model),
+        model=state.model,
         summary_cost=state.summary_cost,
         cached_tokens=state.cached_tokens,
         cache_saved=state.cache_saved,

@@ -12,7 +12,7 @@ KeyHint: TypeAlias = tuple[str, str]
 """A key as people name it, and what it does."""
 KEY_STYLE = "bold $footer-key-foreground"
 GAP = "  "
-SCROLL_AND_BACK: tuple[KeyHint, ...] = (("up, down", "scroll"), ("esc", "back"))
+SCROLL_AND_BACK: tuple[KeyHint, ...] = (("↑ ↓", "scroll"), ("esc", "back"))
 
 
 _NAMED: Final = {"esc": "escape", "enter": "enter", "space": "space", "tab": "tab", "/": "slash"}

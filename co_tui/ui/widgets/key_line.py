@@ -1,5 +1,7 @@
 """The keys that apply, in the last line: whole items only, the rest is in the palette."""
 
+from typing import Protocol, runtime_checkable
+
 from rich.style import Style
 from rich.text import Text
 from textual.app import RenderResult
@@ -41,7 +43,7 @@ class KeyLine(Widget):
         room = self.size.width - len(GAP) - last.cell_len
         line = Text(no_wrap=True)
         for each in self._shown:
-            item = self._item(each.binding, each.binding.description, enabled=each.enabled)
+            item = self._item(each.binding, _label(each), enabled=each.enabled)
             gap = GAP if line else ""
             if line.cell_len + len(gap) + item.cell_len > room:
                 break
@@ -65,6 +67,19 @@ class KeyLine(Widget):
         text = Text.assemble((key, self.get_component_rich_style("key-line--key", partial=True)), f" {label}")
         text.stylize(Style.from_meta({"@click": f"app.simulate_key({binding.key!r})"}))
         return text
+
+
+@runtime_checkable
+class Relabels(Protocol):
+    """A widget whose keys mean something else now and then."""
+
+    def label_of(self, action: str) -> str:
+        """What an action does now; empty for what its binding says."""
+
+
+def _label(each: ActiveBinding) -> str:
+    own = each.node.label_of(each.binding.action) if isinstance(each.node, Relabels) else ""
+    return own or each.binding.description
 
 
 def _place_in_chat(action: str) -> tuple[bool, bool]:
@@ -103,7 +118,7 @@ class AllKeys(KeyLine):
     def _rows(self, width: int) -> list[Text]:
         rows = [Text(no_wrap=True)]
         for each in self._shown:
-            item = self._item(each.binding, each.binding.description, enabled=each.enabled)
+            item = self._item(each.binding, _label(each), enabled=each.enabled)
             if rows[-1] and rows[-1].cell_len + len(GAP) + item.cell_len > width:
                 rows.append(Text(no_wrap=True))
             rows[-1].append(GAP if rows[-1] else "").append_text(item)

@@ -91,6 +91,7 @@ class Transcript(TranscriptView, can_focus=True):
         if self._pins.are(pins) and (changed := self._pins.apply(self.blocks)):
             self._layout.refresh_all(changed)
             self._settle()
+            self.refresh_bindings()
 
     def drop(self, block: Block) -> None:
         self._mark.leave(block)
@@ -264,6 +265,11 @@ class Transcript(TranscriptView, can_focus=True):
                 return block.foldable
             case _:
                 return True
+
+    def label_of(self, action: str) -> str:
+        """What a key does with the block that is marked, where the table of keys cannot know it; else empty."""
+        is_pinned = self._mark.block is not None and self._mark.block.pinned
+        return "Unpin" if action == "wish('pin')" and is_pinned else ""
 
     def action_wish(self, wish: Wish) -> None:
         if self._mark.block is not None:

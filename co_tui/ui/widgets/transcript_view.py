@@ -9,13 +9,14 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
+from co_tui.ui.keys.command_table import way_to
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.layout import TOP, LinePlace, TranscriptLayout
 from co_tui.ui.widgets.look import Look
 
 STREAM_INTERVAL_S = 0.05
 """The open block is drawn again at most so often."""
-MORE_BELOW = "↓ more below · ctrl+end"
+MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1
 LINES_ABOVE = 2
 """What is brought into view stands so far below the top."""
@@ -47,6 +48,8 @@ class TranscriptView(ScrollView):
         """Which top, layout and height `_view` belongs to."""
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
+        self.end_key = way_to("to_the_end").lower()
+        """Goes back to the end; empty without one."""
 
     # What is shown
 
@@ -186,7 +189,8 @@ class TranscriptView(ScrollView):
     def _follow(self, following: bool) -> None:
         if following != self._following:
             self._following = following
-            self.border_subtitle = "" if following else MORE_BELOW
+            more_below = " · ".join(filter(None, (MORE_BELOW, self.end_key)))
+            self.border_subtitle = "" if following else more_below
             self.post_message(self.Followed(following))
 
     def follow_end(self) -> None:
