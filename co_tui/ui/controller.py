@@ -290,7 +290,7 @@ class SessionController:
     def require_saved(self) -> None:
         """Raises `StoreError` while leaving would lose what was said last."""
         if self.has_unsaved:
-            raise StoreError(f"{UNSAVED} Stay until there is room; Ctrl+Q twice quits.")
+            raise StoreError(f"{UNSAVED} Stay until there is room; {self.chat.way_to('quit')} twice quits.")
 
     @property
     def idle(self) -> bool:
