@@ -26,7 +26,7 @@ from tests.support.screen import launch_for, until
 
 SIZES = (10, 1_000, 10_000)
 SCREEN = (120, 40)
-OPENED = ("lens", "sessions", "settings", "help")
+OPENED = ("lens", "sessions", "settings", "help", "pin")
 MIXED = "## A heading\n\nSome **bold** words and `code` in a paragraph that wraps over the line.\n\n- one\n- two\n\n"
 
 

@@ -1,5 +1,6 @@
 """A compaction, opened: the summary, what it replaced, what was kept and why, and what it cost."""
 
+from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
 from textual import on
@@ -7,21 +8,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.theme import Theme
-from textual.widgets import Input, OptionList, Static, TabbedContent, TabPane
+from textual.widgets import Input, Static, TabbedContent, TabPane
 
 from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.signs import COMPACTED_SIGN
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.screens.compaction_parts import figures, kept_rows, receipt, summary_as_sent
 from co_tui.ui.screens.detail import TextScreen
-from co_tui.ui.screens.dialog import Dialog, show_rows
-from co_tui.ui.screens.messages import option, row_of, text_of_all
+from co_tui.ui.screens.dialog import Dialog
+from co_tui.ui.screens.messages import row_of, show_messages, text_of_all
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.themes import palette_of
 from co_tui.ui.widgets.block import clock
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.inert_markdown import InertMarkdown
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.line_list import LineList
 from co_tui.ui.widgets.look import Look
 
 TABS = ("summary", "replaced", "kept", "cost")
@@ -39,6 +41,8 @@ MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
 """Beside and around what a tab shows: border, tabs, keys and the space between them."""
 SEARCH_ROWS = 3
 NO_MATCH = "No message that was replaced has these words."
+NOTHING_LEFT = "No message was replaced."
+NOTHING_KEPT = "Nothing else was in the context."
 
 
 class DetailWish(NamedTuple):
@@ -84,14 +88,16 @@ class CompactionScreen(Dialog[DetailWish | None]):
                     yield InertMarkdown(summary, Look(palette_of(self.app.current_theme)))
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Field(placeholder="Search in what was replaced")
-                    yield OptionList(*map(option, self._shown), id="replaced-list", classes="-filling")
+                    yield LineList(id="replaced-list", classes="-filling")
                 with TabPane(f"Kept {len(self._kept)}", id="kept"):
-                    yield OptionList(*map(option, self._kept), id="kept-list", classes="-filling")
+                    yield LineList(id="kept-list", classes="-filling")
                 with TabPane("Cost", id="cost"), VerticalScroll():
                     yield Static(receipt(self._receipt))
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
+        show_messages(self.query_one("#replaced-list", LineList), self._shown, NOTHING_LEFT)
+        show_messages(self.query_one("#kept-list", LineList), self._kept, NOTHING_KEPT)
         self.query_one("#summary VerticalScroll").focus()
         self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
@@ -122,23 +128,27 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
-        words = event.value.lower().split()
-        pairs = zip(self._replaced, self._entries, strict=True)
-        self._shown = [row for row, entry in pairs if all(word in _whole(entry).lower() for word in words)]
-        found = self.query_one("#replaced-list", OptionList)
-        show_rows(found, list(map(option, self._shown)), NO_MATCH)
-        found.highlighted = 0 if self._shown else None
+        words, found = event.value.lower().split(), self.query_one("#replaced-list", LineList)
+        pairs = zip(self._replaced, self._small_texts, strict=True)
+        self._shown = [row for row, text in pairs if all(word in text for word in words)]
+        show_messages(found, self._shown, NO_MATCH)
+        found.chosen = 0
+
+    @cached_property
+    def _small_texts(self) -> list[str]:
+        """All that was said in each of them, in small letters once for all keys."""
+        return [_whole(entry).lower() for entry in self._entries]
 
     @on(Input.Submitted)
     def _searched(self) -> None:
         self.query_one("#replaced-list").focus()
 
-    @on(OptionList.OptionSelected)
-    def _open(self, event: OptionList.OptionSelected) -> None:
-        rows = self._shown if event.option_list.id == "replaced-list" else self._kept
-        if event.option_index >= len(rows):  # filtered away right behind the click
+    @on(LineList.Opened)
+    def _open(self, event: LineList.Opened) -> None:
+        rows = self._shown if event.lines.id == "replaced-list" else self._kept
+        if event.place >= len(rows):  # filtered away right behind the click
             return
-        row = rows[event.option_index]
+        row = rows[event.place]
         entry = next((each for each in self._entries if each.ref == row.ref), None)
         title = f"{row.role} · turn {row.turn or '–'}"
         self.app.push_screen(TextScreen(title, _whole(entry) if entry is not None else row.text))
@@ -147,11 +157,11 @@ class CompactionScreen(Dialog[DetailWish | None]):
         self.answer(DetailWish(action, self._event.seq or 0))
 
     def action_pin(self) -> None:
-        highlighted = self.query_one("#replaced-list", OptionList).highlighted
-        if self._tab != "replaced" or highlighted is None or not self._shown:
+        place = self.query_one("#replaced-list", LineList).chosen
+        if self._tab != "replaced" or place >= len(self._shown):
             self.notify("Choose a message under Replaced first (2).", timeout=3)
             return
-        self.answer(DetailWish("pin", self._event.seq or 0, self._shown[highlighted].ref))
+        self.answer(DetailWish("pin", self._event.seq or 0, self._shown[place].ref))
 
     def action_copy(self) -> None:
         """The message that is chosen in a list, else the summary."""
@@ -160,11 +170,11 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     def _chosen_text(self) -> str:
         rows = {"replaced": self._shown, "kept": self._kept}.get(self._tab)
-        at = self.query_one(f"#{self._tab}-list", OptionList).highlighted if rows else None
-        if not rows or at is None:
+        if not rows:
             return ""
-        entry = next((each for each in self._entries if each.ref == rows[at].ref), None)
-        return _whole(entry) if entry is not None else rows[at].text
+        row = rows[self.query_one(f"#{self._tab}-list", LineList).chosen]
+        entry = next((each for each in self._entries if each.ref == row.ref), None)
+        return _whole(entry) if entry is not None else row.text
 
     def action_close(self) -> None:
         """Out of the search first, then out of the dialog."""

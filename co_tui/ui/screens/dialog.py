@@ -34,7 +34,7 @@ class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
     def on_resize(self) -> None:
         """What scrolls grows with its content, as far as border and keys leave room."""
         if not self.has_class("-tall"):
-            for growing in self.query("VerticalScroll, OptionList.-filling"):
+            for growing in self.query("VerticalScroll, .-filling"):
                 growing.styles.max_height = self.rows_for_content
                 growing.styles.min_height = None
 

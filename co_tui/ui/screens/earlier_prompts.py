@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
 from co_tui.ui.screens.dialog import show_rows
-from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.screens.filtering import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -27,11 +27,10 @@ PAUSE_S = 0.05
 """Keys that come faster are searched for together."""
 
 
-class EarlierPromptsScreen(FilteringDialog[str | None]):
+class EarlierPromptsScreen(ChoosingDialog[str]):
     """Answers with the prompt that was chosen. The newest come first; the store is read beside the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Back"),
         Binding("ctrl+r", "widen", "This folder or all", priority=True),
     ]
 
@@ -39,7 +38,6 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
         super().__init__()
         self._store, self._cwd = store, cwd
         self._here = True
-        self._shown: list[str] = []
         self._asked = 0
         """How often; only the latest question is answered."""
 
@@ -83,7 +81,7 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
             return reading.prompts(MOST_SHOWN, search=text.strip(), cwd=cwd)[::-1]
 
     def _show(self, found: list[str]) -> None:
-        self._shown = found
+        self._choices = found
         options = self.query_one(OptionList)
         rows = [Option(Text(one_line(each, LINE_CHARS), no_wrap=True)) for each in found]
         show_rows(options, rows, self._told_nothing)
@@ -99,18 +97,3 @@ class EarlierPromptsScreen(FilteringDialog[str | None]):
     def _told_nothing(self) -> str:
         words = "has these words" if self.query_one(Input).value.strip() else "was sent yet"
         return f"No prompt {self._where} {words}." + (" ^r looks in all sessions." if self._here else "")
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self._choose(self.query_one(OptionList).highlighted)
-
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        self._choose(event.option_index)
-
-    def _choose(self, index: int | None) -> None:
-        if index is not None and index < len(self._shown):
-            self.answer(self._shown[index])
-
-    def action_cancel(self) -> None:
-        self.answer(None)

@@ -1,24 +1,22 @@
 """Choosing one of many messages: for pinning, and for going back to a turn."""
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, OptionList
-from textual.widgets.option_list import Option
+from textual.widgets import Input
 
 from co_tui.events import Json, Ref
 from co_tui.events.messages import STANDS_FOR, pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry
-from co_tui.ui.screens.dialog import show_rows
-from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.screens.filtering import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.line_list import LineList
 
 LINE_CHARS = 200
 _SIGNS = {
@@ -63,34 +61,35 @@ def text_of_all(message: Json) -> str:
     return "\n\n".join(text for _, text, _ in pieces(message))
 
 
-def option(row: Row) -> Option:
+def line_of(row: Row) -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
     turn = f"{row.turn}" if row.turn else "–"
     line.append(f"{turn:>4} ", "dim")
     line.append(f"{row.role:<8}", "bold")
     if row.mark:
         line.append(f"{row.mark} ")
-    line.append(row.text)
-    return Option(line)
+    return line.append(row.text)
 
 
-class ChooseMessageScreen(FilteringDialog[Ref | None]):
+def show_messages(lines: LineList, rows: Sequence[Row], nothing: str) -> None:
+    """One line each, made when it is seen: a session may have very many."""
+    lines.show(len(rows), lambda place, _: line_of(rows[place]), lambda place: rows[place].ref, nothing)
+
+
+class ChooseMessageScreen(ChoosingDialog[Ref]):
     """Type to filter; Enter chooses."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Back"),
-    ]
 
     def __init__(self, title: str, rows: Sequence[Row], verb: str) -> None:
         super().__init__()
-        self._title, self._rows, self._verb = title, list(rows), verb
-        self._shown: list[Row] = []
+        self._title, self._verb = title, verb
+        self._rows = [(row, row.text.lower()) for row in rows]
+        """With what is looked through at every key."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
             yield Field(placeholder="Filter")
-            yield OptionList(classes="-filling")
+            yield LineList(classes="-filling")
             yield KeyHints(("enter", self._verb), ("esc", "back"))
 
     def on_mount(self) -> None:
@@ -101,23 +100,8 @@ class ChooseMessageScreen(FilteringDialog[Ref | None]):
         self._fill(event.value)
 
     def _fill(self, wanted: str) -> None:
-        words = wanted.lower().split()
-        self._shown = [row for row in self._rows if all(word in row.text.lower() for word in words)]
-        options = self.query_one(OptionList)
-        show_rows(options, [option(row) for row in self._shown], "No message has these words.")
-        options.highlighted = len(self._shown) - 1 if self._shown else None  # the newest is the likeliest
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self._choose(self.query_one(OptionList).highlighted)
-
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        self._choose(event.option_index)
-
-    def _choose(self, index: int | None) -> None:
-        if index is not None and index < len(self._shown):
-            self.answer(self._shown[index].ref)
-
-    def action_cancel(self) -> None:
-        self.answer(None)
+        words, lines = wanted.lower().split(), self.query_one(LineList)
+        found = [row for row, small in self._rows if all(word in small for word in words)]
+        self._choices = [row.ref for row in found]
+        show_messages(lines, found, "No message has these words.")
+        lines.chosen = len(found) - 1  # the newest is the likeliest

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from co_tui.actions import COMMANDS, Command
 from co_tui.ui.keys.command_table import told_key
 from co_tui.ui.screens.dialog import show_rows
-from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.screens.filtering import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 
@@ -39,7 +39,7 @@ def found_commands(typed: str) -> Sequence[Command]:
     return [command for _, command in sorted(ranked, key=lambda each: each[0])]
 
 
-class PaletteScreen(FilteringDialog[str | None]):
+class PaletteScreen(ChoosingDialog[str]):
     """Answers with the name of a command."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "cancel", "Back", priority=True)]
@@ -48,7 +48,6 @@ class PaletteScreen(FilteringDialog[str | None]):
         """`chosen` are the keys that the user chose."""
         super().__init__()
         self._chosen_keys = chosen
-        self._shown: Sequence[Command] = ()
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -63,12 +62,11 @@ class PaletteScreen(FilteringDialog[str | None]):
 
     @on(Input.Changed)
     def _fill(self) -> None:
-        self._shown = found_commands(self.query_one(Input).value)
-        options = self.query_one(OptionList)
-        before = options.highlighted or 0
-        show_rows(options, [Option(self._line(command)) for command in self._shown], NO_MATCH)
-        typed = bool(self.query_one(Input).value)
-        options.highlighted = (0 if typed else min(before, len(self._shown) - 1)) if self._shown else None
+        typed, options = self.query_one(Input).value, self.query_one(OptionList)
+        before, found = options.highlighted or 0, found_commands(typed)
+        self._choices = [command.name for command in found]
+        show_rows(options, [Option(self._line(command)) for command in found], NO_MATCH)
+        options.highlighted = (0 if typed else min(before, len(found) - 1)) if found else None
 
     def _line(self, command: Command) -> Content:
         room = max(30, self.query_one(OptionList).scrollable_content_region.width)
@@ -76,18 +74,3 @@ class PaletteScreen(FilteringDialog[str | None]):
         name = command.slash.ljust(NAME_COLUMNS)
         told = Content(command.help).truncate(room - len(name) - len(key) - 3, ellipsis=True, pad=True)
         return Content.assemble((name, "bold"), told.stylize("$muted"), "  ", (key, KEY_STYLE))
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self._choose(self.query_one(OptionList).highlighted)
-
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        self._choose(event.option_index)
-
-    def _choose(self, index: int | None) -> None:
-        if index is not None and index < len(self._shown):
-            self.answer(self._shown[index].name)
-
-    def action_cancel(self) -> None:
-        self.answer(None)

@@ -1,8 +1,10 @@
 """A list of single lines of which only those in view are made: as quick with ten thousand as with ten."""
 
+import textwrap
 from collections.abc import Callable, Hashable
 from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
@@ -22,11 +24,12 @@ KeyOf = Callable[[int], Hashable]
 class LineList(ScrollView, can_focus=True):
     """One line is chosen; it stays where it is while lines come and go, unless it is the last: then it stays that."""
 
-    COMPONENT_CLASSES = {"line-list--chosen"}
+    COMPONENT_CLASSES = {"line-list--chosen", "line-list--nothing"}
     DEFAULT_CSS = """
     LineList { height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }
     LineList > .line-list--chosen { background: $panel; }
     LineList:focus > .line-list--chosen { background: $primary 25%; }
+    LineList > .line-list--nothing { color: $muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "choose(-1)", show=False),
@@ -53,22 +56,23 @@ class LineList(ScrollView, can_focus=True):
     class Opened(Chosen):
         """A line is to be seen whole."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self._count = 0
         self._line_of: LineOf = lambda _place, _width: Text()
         self._key_of: KeyOf = lambda place: place
+        self._nothing = ""
 
     def __len__(self) -> int:
         return self._count
 
-    def show(self, count: int, line_of: LineOf, key_of: KeyOf) -> None:
-        """Show other lines."""
+    def show(self, count: int, line_of: LineOf, key_of: KeyOf, nothing: str = "") -> None:
+        """Show other lines; where there are none, `nothing` is said."""
         was_last = self.chosen >= self._count - 1
         key = self._key_of(self.chosen) if self._count and self.chosen < self._count else None
         offset = self.chosen - round(self.scroll_y)
-        self._count, self._line_of, self._key_of = count, line_of, key_of
-        self.virtual_size = Size(self.scrollable_content_region.width, count)
+        self._count, self._line_of, self._key_of, self._nothing = count, line_of, key_of, nothing
+        self._measure()
         place = self._place_of(key) if key is not None and not was_last else None
         chosen = count - 1 if place is None and was_last else place if place is not None else self.chosen
         self.set_reactive(LineList.chosen, max(0, min(chosen, count - 1)))
@@ -78,6 +82,13 @@ class LineList(ScrollView, can_focus=True):
             self._see_chosen()
         self.refresh()
         self.post_message(self.Chosen(self, self.chosen))
+
+    def _measure(self) -> None:
+        width = self.scrollable_content_region.width
+        self.virtual_size = Size(width, self._count or len(self._told_nothing(width)))
+
+    def _told_nothing(self, width: int) -> list[str]:
+        return textwrap.wrap(self._nothing, max(1, width))
 
     def _place_of(self, key: Hashable) -> int | None:
         """Mostly where it was: lines come at the end."""
@@ -97,14 +108,16 @@ class LineList(ScrollView, can_focus=True):
         self.scroll_to_region(Region(0, self.chosen, 1, 1), animate=False, force=True, immediate=True)
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, self._count)
+        self._measure()
         self.call_after_refresh(self._see_chosen)
 
     def render_line(self, y: int) -> Strip:
         place, width = y + round(self.scroll_y), self.scrollable_content_region.width
         base = self.rich_style
         if place >= self._count:
-            return Strip.blank(width, base)
+            told = [] if self._count else self._told_nothing(width)
+            style = base + self.get_component_rich_style("line-list--nothing", partial=True)
+            return Strip([Segment(told[place], style)] if place < len(told) else []).extend_cell_length(width, base)
         line = self._line_of(place, width)
         line.truncate(width, overflow="ellipsis", pad=True)
         style = base + self._chosen_style if place == self.chosen else base
