@@ -116,6 +116,6 @@ def _store(paths: Paths, *, private: bool) -> "Store":
         store = SqliteStore(paths)
         store.bring_up_to_date(say)
         return store
-    from co_tui.store.in_memory import InMemoryStore
+    from co_tui.store.in_memory.store import InMemoryStore
 
     return InMemoryStore()

@@ -28,7 +28,8 @@ from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.in_memory import InMemoryStore, InMemoryWriter
+from co_tui.store.in_memory.store import InMemoryStore
+from co_tui.store.in_memory.writer import InMemoryWriter
 from co_tui.store.timestamps import now
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import Checkpoints
 from co_tui.store.context_board import ContextBoard
-from co_tui.store.in_memory_checkpoints import InMemoryCheckpoints, Shelf
+from co_tui.store.in_memory.checkpoints import InMemoryCheckpoints, Shelf
 from co_tui.store.port import Store
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]

@@ -15,7 +15,7 @@ from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.errors import StoreError
-from co_tui.store.in_memory import InMemoryStore
+from co_tui.store.in_memory.store import InMemoryStore
 from tests.support.environments import ScriptedModel, environment_for, facts
 
 

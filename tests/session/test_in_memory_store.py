@@ -7,7 +7,7 @@ import pytest
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from co_tui.store.errors import SessionBusy
-from co_tui.store.in_memory import InMemoryStore
+from co_tui.store.in_memory.store import InMemoryStore
 from tests.support.environments import ScriptedModel, environment_for, says
 
 

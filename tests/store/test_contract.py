@@ -22,7 +22,7 @@ from co_tui.events.drafted import DraftPiece
 from co_tui.events.event import dump
 from co_tui.paths import locate
 from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
-from co_tui.store.in_memory import InMemoryStore
+from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Reading, Store
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.values import BroughtIn

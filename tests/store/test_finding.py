@@ -20,7 +20,7 @@ from co_tui.events import (
     SessionStart,
     SessionTrashed,
 )
-from co_tui.store.in_memory import InMemoryStore
+from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.message_search import Hit
 from co_tui.store.port import Reading, Store
 from co_tui.store.values import BroughtIn, Preview, SaidText
