@@ -2,9 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
+
+from textual.dom import DOMNode
 
 T = TypeVar("T")
 GIVES_WAY_AFTER_S: Final = 0.0002
@@ -39,3 +41,13 @@ async def beside(work: Callable[..., T], *args: Any) -> T:
     """Run it in a thread."""
     with _right_of_way.kept():
         return await asyncio.to_thread(work, *args)
+
+
+def run_latest(
+    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], group: str, *, exit_on_error: bool = False
+) -> None:
+    """Run it on the loop, in place of what was begun in its group before.
+
+    A function, as a coroutine that is given up before it began would never be awaited.
+    """
+    node.run_worker(work, group=group, exclusive=True, exit_on_error=exit_on_error)  # type: ignore[arg-type]  # the library's types let no coroutine of ours through

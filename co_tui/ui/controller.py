@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -12,6 +12,7 @@ from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.ui.backend import Backend
+from co_tui.ui.beside import run_latest
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.folder_choice import FolderChoice
@@ -105,7 +106,7 @@ class SessionController:
             self.chat.feed.note(trouble, "error")
 
     def load_engine(self) -> None:
-        self._host.run_worker(self._load(), group="engine", exclusive=True, exit_on_error=False)
+        run_latest(self._host, self._load, "engine")
 
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
@@ -123,8 +124,8 @@ class SessionController:
         await self._remember_prompts()
         from co_tui.ui.idle_care import care
 
-        caring = care(self.launch, lambda: not self.busy, self.chat.feed.note)
-        self._host.run_worker(caring, group="care", exclusive=True, exit_on_error=False)
+        caring = partial(care, self.launch, lambda: not self.busy, self.chat.feed.note)
+        run_latest(self._host, caring, "care")
         if self._session_id:
             await self._open_shown(self.launch.model)
         else:
@@ -188,7 +189,7 @@ class SessionController:
         self.session, self._session_id = session, session.id
         if not session_id:
             self._drafts.save_soon(self.chat.prompt.whole)  # what was written meanwhile is this session's draft now
-        self._host.run_worker(self.bridge.follow(listener), group="bridge", exclusive=True)
+        run_latest(self._host, partial(self.bridge.follow, listener), "bridge", exit_on_error=True)
         if session.state.pending:
             self.sender.go_on(session)
         return True
@@ -217,7 +218,7 @@ class SessionController:
             self._read_only_id = self._session_id
             self.chat.feed.note("Read only: what is said in the other co-tui appears here. A prompt asks again.")
             coming = stored.to_come(lambda: self.older.stored is stored and self.session is None)
-            self._host.run_worker(self.bridge.follow(coming), group="bridge", exclusive=True, exit_on_error=False)
+            run_latest(self._host, partial(self.bridge.follow, coming), "bridge")
 
     async def _open_with_another_model(self, session_id: str, model: str, why: str) -> bool:
         """The session's own model cannot be used: the usual one may go on, when that is another."""

@@ -7,6 +7,7 @@ from textual.app import App
 
 from co_tui.session.file_references import NamedFile
 from co_tui.store.errors import StoreError
+from co_tui.ui.beside import run_latest
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, STEERING, WaitingShown
 from co_tui.ui.widgets.prompt import is_own_command
@@ -92,7 +93,7 @@ class PromptSender:
     def send_unsent(self) -> None:
         """Say what waited for a session."""
         if self._unsent:
-            self._host.run_worker(self._open_and_send(), group="start", exclusive=True, exit_on_error=False)
+            run_latest(self._host, self._open_and_send, "start")
 
     async def _open_and_send(self) -> None:
         # A session that could not be opened before is tried again: a prompt must not end up in another one.

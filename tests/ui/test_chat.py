@@ -1,5 +1,6 @@
 """Talking, watching, interrupting, clearing: by keyboard, in the app."""
 
+import gc
 import threading
 from concurrent.futures import Future
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import Event
+from co_tui.events.messages import prompt_of
 from co_tui.store.errors import StoreError
 from co_tui.ui.transcript_feed import LOADING
 from co_tui.ui.widgets.gauge import Gauge
@@ -25,6 +27,18 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
         assert "● turn 1" in seen and "session began" in seen
         assert seen.splitlines()[0].startswith(" co-tui · Capital of France?")
         assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
+
+
+async def test_prompts_sent_in_one_burst_begin_one_session_in_their_order(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="First answer."), Reply(text="Second answer.")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("one")
+        app.send("two")
+        await until(pilot, lambda: "Second answer." in screen_text(app) and app.controller.idle)
+        gc.collect()  # what was never awaited is told then
+        assert [prompt_of(entry.message) for entry in app.controller.state.history][::2] == ["one", "two"]
+        with app.launch.store.reading() as reading:
+            assert reading.count() == 1
 
 
 async def test_keys_and_prompts_before_the_engine_is_ready_are_kept(home: Path, provider: Provider) -> None:

@@ -1,8 +1,9 @@
 """The session browser: past sessions, filtered as one types, searched as one pauses, with a preview."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import date, datetime
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
 from typing import ClassVar, Final, TypeVar
 
 from rich.text import Text
@@ -15,13 +16,12 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
 from co_tui.store.port import Store
-from co_tui.store.session_filter import lets_through
 from co_tui.store.values import SessionRow
+from co_tui.ui.beside import run_latest
 from co_tui.ui.browsing.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
-from co_tui.ui.browsing.session_lines import SessionLine, lines_of, lines_under
+from co_tui.ui.browsing.session_listing import SessionListing
 from co_tui.ui.browsing.session_preview import PreviewLook, preview_text
 from co_tui.ui.screens.session_actions import SessionActions
 from co_tui.ui.screens.session_choice import ChosenSession, SessionEditor
@@ -37,7 +37,6 @@ LOOK_S: Final = 0.04
 """So long a session is highlighted before its preview is read: whoever runs through the list sees the heads."""
 WITH_A_SESSION: Final = ("resume", "restore", "fork", "rename", "pin", "unpin", "export", "delete")
 """What is done with the highlighted one."""
-PUT_THERE: Final = "Deleted last"
 
 
 class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
@@ -135,7 +134,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     def _search(self) -> None:
         # The newest search takes the place of an older one, whose answer nobody hears then.
-        self.run_worker(self._find(self._typed), group="search", exclusive=True, exit_on_error=False)
+        run_latest(self, partial(self._find, self._typed), "search")
 
     async def _find(self, typed: str) -> None:
         try:
@@ -150,52 +149,15 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     def _show(self) -> None:
         row, today = self.sessions.row, datetime.now().astimezone().date()
-        lines = self._lines(today)
+        listing = SessionListing(self._typed, self._listed, self._found, self._in_trash, self._by_relevance)
+        lines = listing.lines(self._finder.cwd, today)
         self.sessions.show(lines, ListMarks(self._typed, self._present), keep=row.id if row is not None else "")
         left, empty = self.query_one("#left"), self.query_one("#empty", Static)
-        left.border_title = self._told_count()
-        empty.update("" if lines else self._told_nothing())
+        left.border_title = listing.told_count
+        empty.update("" if lines else listing.told_nothing)
         empty.display = not lines
         if not lines:
             self._look()
-
-    def _lines(self, today: date) -> Sequence[SessionLine]:
-        rows, found = self._listed.rows, self._said_in
-        order = "by relevance" if self._by_relevance else "newest first"
-        noun = ("other" if rows else "session") + ("" if len(found) == 1 and not self._more else "s")
-        heading = f"Said in {len(found):,}{self._more} {noun}, {order}"
-        last, missing = self._listed.last, self._listed.missing
-        gap = [SessionLine(f"… {missing:,} more …", is_gap=True)] if last and missing else []
-        shown = [*self._grouped(rows, today), *gap, *self._grouped(last, today)]
-        return [*shown, *lines_under(heading, found, today)]
-
-    def _grouped(self, rows: Sequence[SessionRow], today: date) -> Iterable[SessionLine]:
-        return lines_under(PUT_THERE, rows, today) if self._in_trash else lines_of(rows, self._finder.cwd, today)
-
-    @property
-    def _said_in(self) -> list[SessionRow]:
-        """Sessions that hold what was typed, though not in their titles."""
-        hits = self._found.hits if self._found else ()
-        return [hit.session for hit in hits if not lets_through(self._typed, hit.session.title, hit.session.cwd)]
-
-    @property
-    def _more(self) -> str:
-        """A sign that there are more than were looked for."""
-        return "+" if self._found is not None and self._found.is_more else ""
-
-    def _told_count(self) -> str:
-        name, listed = "Trash" if self._in_trash else "Sessions", self._listed
-        shown = f"{listed.matching + len(self._said_in):,}{self._more} of " if self._typed else ""
-        return f"{name} · {shown}{listed.of:,}"
-
-    def _told_nothing(self) -> str:
-        if self._typed and self._found is None:
-            return f"No title holds “{one_line(self._typed, 60)}”; looking through all that was said…"
-        if self._typed:
-            return f"Nothing found for “{one_line(self._typed, 60)}”; esc clears."
-        if self._in_trash:
-            return "The trash is empty. What you delete can be taken out of here again; esc goes back to the sessions."
-        return "No sessions yet: the first prompt in the chat starts one. esc goes back there."
 
     @on(SessionList.NearEnd)
     def _load_more(self) -> None:
@@ -231,7 +193,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self.call_after_refresh(self._look)
 
     def _read_preview(self, row: SessionRow) -> None:
-        self.run_worker(self._preview(row), group="preview", exclusive=True, exit_on_error=False)
+        run_latest(self, partial(self._preview, row), "preview")
 
     async def _preview(self, row: SessionRow) -> None:
         try:
