@@ -41,10 +41,11 @@ async def test_screens_close_once_and_only_themselves(home: Path, provider: Prov
 
         # F1 and Escape at once: it is closed before it was whole.
         for turns_of_the_loop in (0, 6, 8, 10):
-            app.action_help()
+            shown = HelpScreen()
+            app.push_screen(shown)
             for _ in range(turns_of_the_loop):
                 await asyncio.sleep(0)
-            app.screen.action_close()  # type: ignore[attr-defined]  # the help screen's
+            shown.action_close()
             await until(pilot, lambda: app.screen is app.chat)
 
         # An entry of the timeline is clicked, and filtered away at once.
