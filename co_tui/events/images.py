@@ -1,5 +1,6 @@
 """Images inside stored messages, as they were logged: encoded, with their kind."""
 
+import base64
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from co_tui.events.file_labels import MEDIA_TYPE_CHARS, file_label
 from co_tui.events.messages import attached_name, media_type_of, text_of
 from co_tui.inert import one_line
 
+_STANDARD_ALPHABET = str.maketrans("-_", "+/")
+
 
 class StoredImage(NamedTuple):
     """An image of a message."""
@@ -17,6 +20,15 @@ class StoredImage(NamedTuple):
     """Inert, in a line: it may come from anywhere."""
     encoded: str
     """In base64, of either alphabet."""
+
+    def data(self, most_bytes: int) -> bytes:
+        """What is encoded; nothing when that is no base64, or more than so much."""
+        if len(self.encoded) * 3 // 4 > most_bytes:
+            return b""
+        try:
+            return base64.b64decode(self.encoded.translate(_STANDARD_ALPHABET), validate=True)
+        except ValueError:
+            return b""
 
 
 def image_of(item: Any) -> StoredImage | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -23,6 +24,7 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.storable import storable
+from co_tui.exchange.image_blocks import address_of, image_of, images_in
 from co_tui.inert import one_line
 
 T = TypeVar("T")
@@ -95,15 +97,18 @@ def to_message(chat: dict[str, Any]) -> ModelMessage:
     """One chat message. Raises ValueError for a role nobody knows."""
     role = _expected(dict, chat, "a message")["role"]
     text = _text(chat.get("content"))
+    images = images_in(content) if isinstance(content := chat.get("content"), list) else ()
     match role:
         case "system" | "developer":
             return ModelRequest(parts=[SystemPromptPart(text, timestamp=_LONG_AGO)], timestamp=_LONG_AGO)
         case "user":
-            return ModelRequest(parts=[UserPromptPart(text, timestamp=_LONG_AGO)], timestamp=_LONG_AGO)
+            said: str | list[str | BinaryContent] = [text, *images] if images else text
+            return ModelRequest(parts=[UserPromptPart(said, timestamp=_LONG_AGO)], timestamp=_LONG_AGO)
         case "tool" | "function":
             name = str(chat.get("name") or "tool")
             call_id = str(chat.get("tool_call_id") or name)
-            part = ToolReturnPart(tool_name=name, content=text, tool_call_id=call_id, timestamp=_LONG_AGO)
+            returned: Any = [text, *images] if images else text
+            part = ToolReturnPart(tool_name=name, content=returned, tool_call_id=call_id, timestamp=_LONG_AGO)
             return ModelRequest(parts=[part], timestamp=_LONG_AGO)
         case "assistant":
             return _response(chat, text)
@@ -155,7 +160,7 @@ def _chats(message: ModelMessage) -> Iterator[dict[str, Any]]:
             case SystemPromptPart():
                 yield {"role": "system", "content": part.content}
             case UserPromptPart():
-                yield {"role": "user", "content": prompt_text(part.content)}
+                yield {"role": "user", "content": _prompt(part)}
             case ToolReturnPart():
                 yield {
                     "role": "tool",
@@ -165,6 +170,17 @@ def _chats(message: ModelMessage) -> Iterator[dict[str, Any]]:
                 }
             case _:
                 yield {"role": "user", "content": _text(getattr(part, "content", ""))}
+
+
+def _prompt(part: UserPromptPart) -> str | list[dict[str, Any]]:
+    """Its text; with images, each beside it."""
+    items = [] if isinstance(part.content, str) else part.content
+    images = [each for each in items if isinstance(each, BinaryContent) and each.is_image]
+    if not images:
+        return prompt_text(part.content)
+    rest = [each for each in items if each not in images]
+    blocks = [{"type": "image_url", "image_url": {"url": image.data_uri}} for image in images]
+    return [{"type": "text", "text": prompt_text(rest)}, *blocks]
 
 
 def _assistant(message: ModelResponse) -> dict[str, Any]:
@@ -195,6 +211,13 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        texts = (item.get("text") if isinstance(item, dict) else item for item in content)
-        return "\n".join(text if isinstance(text, str) else "[attachment]" for text in texts)
+        return "\n".join(_item_text(item) for item in content if image_of(item) is None)
     return content_text(content)
+
+
+def _item_text(item: Any) -> str:
+    text = item.get("text") if isinstance(item, dict) else item
+    if isinstance(text, str):
+        return text
+    address = address_of(item)
+    return f"[image: {address}]" if address else "[attachment]"

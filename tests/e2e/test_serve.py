@@ -1,6 +1,7 @@
 """`co-tui serve`: the app in a real browser, and closed to everybody else."""
 
 import asyncio
+import base64
 import json
 import signal
 import socket
@@ -12,11 +13,13 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from tests.support.browser import browsing, needs_browser
+from tests.exchange.test_exporters import STORY, called, logged, returned, said, text_in
+from tests.support.browser import Page, browsing, needs_browser
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import wait_for_end
+from tests.ui.test_images import red_above_blue
 
 
 class Served:
@@ -60,15 +63,68 @@ async def test_the_app_in_a_browser(page_server: Served, served: Command, provid
         await page.press("F3", 114)
         await page.wait("kept", "What is it?", "next request")
         await page.press("Escape", 27)
+        await page.wait("turn 1", "Write a message")
+        await what_is_copied_arrives(page)
         (app,) = page_server.apps
         assert page_server.stop(signal.SIGINT) == 0
         wait_for_end(app)
         await page.wait("co-tui --resume")
         assert "Everything said is kept" in await page.evaluate("document.querySelector('#ended').innerText")
+        await an_exported_page_shows_all_and_obeys_nothing(page, tmp_path)
     (row,) = served("sessions", "--json").objects
     assert row["title"] == "What is it?" and row["cwd"] == str(served.cwd)
     kinds = [event["type"] for event in served("show", row["id"], "--json").objects if "type" in event]
     assert "session.error" not in kinds
+
+
+async def what_is_copied_arrives(page: Page) -> None:
+    await page.press("Tab", 9)
+    await page.wait("shift selects")
+    await page.type("c")
+    await page.wait("Copied", "browser", seconds=15)
+    assert await page.clipboard() == "The answer is **42**, as ever."
+    assert not await page.evaluate(SHOWN.format("#copying"))
+    await page.evaluate("navigator.clipboard.writeText('')")
+    await page.refuse_to_copy()
+    await page.type("c")
+    await page.until(SHOWN.format("#copying"))
+    await page.click("#copy")
+    await page.until(f"!{SHOWN.format('#copying')}")
+    assert await page.clipboard() == "The answer is **42**, as ever."
+    assert await page.evaluate("navigator.clipboard.readText()") == "", "nothing on the screen asks for it"
+    await page.press("Escape", 27)
+
+
+SHOWN = "document.querySelector('{}').checkVisibility()"
+
+
+async def an_exported_page_shows_all_and_obeys_nothing(page: Page, folder: Path) -> None:
+    image = {"kind": "binary", "media_type": "image/svg+xml", "data": base64.b64encode(red_above_blue(40, 20)).decode()}
+    script = {
+        **image,
+        "data": base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(3)'/>").decode(),
+    }
+    made = said("file", image)
+    seen = logged(called("shot", "{}", "d"), returned("shot", ["a shot", image, script], "d"), made)
+    (folder / "page.html").write_text(text_in("html", [*STORY, *seen]), encoding="utf-8")
+    await page.call("Page.addScriptToEvaluateOnNewDocument", source="window.alert = () => { window.obeyed = true; };")
+    await page.open((folder / "page.html").as_uri())
+    await page.until("document.readyState == 'complete' && document.querySelector('main') !== null")
+    text = await page.evaluate("document.querySelector('main').innerText")
+    for words in ("<script>alert(1)</script>", "Conversation Compacted · 900 → 90 tokens", "read_file", "Bold code"):
+        assert words in text, words
+    assert "the second" not in text and "In short." not in text, "folded"
+    assert await page.evaluate(
+        "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.checkVisibility()])"
+    ) == [[True, 40, 20, False], [True, 40, 20, True]]
+    await page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    text = await page.evaluate("document.querySelector('main').innerText")
+    assert "the second" in text and "In short." in text and "a shot" in text and "hm, a thought" in text
+    assert await page.evaluate("[...document.images].every(each => each.checkVisibility())")
+    assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing sticks out"
+    assert not await page.evaluate("window.obeyed || document.scripts.length || document.links.length")
+    fetched = "performance.getEntriesByType('resource').filter(each => !each.name.startsWith('data:')).length"
+    assert await page.evaluate(fetched) == 0
 
 
 async def test_only_the_page_that_was_served_gets_in(page_server: Served, served: Command) -> None:

@@ -34,6 +34,10 @@ _COPIED = """(() => {
 })()"""
 
 
+_CLIPBOARD = "Object.getOwnPropertyDescriptor(Navigator.prototype, 'clipboard').get.call(navigator)"
+"""The browser's own, whatever the page put in its place."""
+
+
 class Page:
     """A tab with a terminal in it."""
 
@@ -86,6 +90,29 @@ class Page:
             await asyncio.sleep(0.1)
         raise AssertionError(f"{wanted} did not happen within {seconds} s:\n{seen}")
 
+    async def clipboard(self) -> str:
+        """What a person would paste elsewhere."""
+        await self.call("Browser.grantPermissions", permissions=["clipboardReadWrite"])
+        return str(await self.evaluate(f"{_CLIPBOARD}.readText()"))
+
+    async def refuse_to_copy(self) -> None:
+        """As a page without https would."""
+        await self.evaluate("Clipboard.prototype.writeText = () => Promise.reject(new Error('refused'))")
+
+    async def click(self, selector: str) -> None:
+        """On what is in sight there."""
+        place = f"document.querySelector({json.dumps(selector)}).getBoundingClientRect()"
+        x, y = await self.evaluate(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({place})")
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    async def until(self, condition: str, seconds: float = 30) -> None:
+        """Something that a script finds true."""
+        end = time.monotonic() + seconds
+        while not await self.evaluate(condition):
+            assert time.monotonic() < end, f"{condition} did not happen within {seconds} s"
+            await asyncio.sleep(0.1)
+
     async def picture(self) -> bytes:
         return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
 
@@ -106,6 +133,7 @@ async def browsing(profile: Path, width: int = 1200, height: int = 800) -> Async
                 page = Page(socket, width, height)
                 screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
                 await page.call("Emulation.setDeviceMetricsOverride", **screen)
+                await page.call("Emulation.setFocusEmulationEnabled", enabled=True)
                 yield page
     finally:
         process.kill()

@@ -6,7 +6,10 @@ from typing import Any, Final
 from co_tui.agent.redact import HIDDEN, redact, without_secrets
 from co_tui.events import Event
 from co_tui.events.event import decode, encode
+from co_tui.events.image_bytes import image_type
+from co_tui.events.images import image_of
 
+MOST_IMAGE_BYTES: Final = 64_000_000
 SHORTEST_KEY_CHARS: Final = 8
 """What is shorter is hidden nowhere: it would be found in half of all words."""
 
@@ -22,10 +25,10 @@ def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def without_keys(events: Iterable[Event], keys: Iterable[str], *, and_lookalikes: bool) -> Iterator[Event]:
     """The same events; in those that hold one of the keys, or what looks like a key, it is hidden."""
-    hide = _hiding(tuple(keys), and_lookalikes)
+    hide, hide_keys = _hiding(tuple(keys), and_lookalikes), _hiding(tuple(keys), False)
     for event in events:
         told = encode(event)
-        hidden = _hidden(told["payload"], hide)
+        hidden = _hidden(told["payload"], hide, hide_keys)
         yield decode({**told, "payload": hidden}) if hidden != told["payload"] else event
 
 
@@ -38,13 +41,16 @@ def _hiding(keys: tuple[str, ...], and_lookalikes: bool) -> Hide:
     return hide
 
 
-def _hidden(value: Any, hide: Hide) -> Any:
+def _hidden(value: Any, hide: Hide, hide_keys: Hide) -> Any:
+    """With `hide_keys` alone inside the bytes of an image, where much looks like a key and nothing is one."""
     match value:
         case str():
             return hide(value)
+        case Mapping() if (image := image_of(value)) is not None and image_type(image.data(MOST_IMAGE_BYTES)):
+            return {**value, "data": hide_keys(image.encoded)}
         case Mapping():
-            return {hide(str(key)): _hidden(item, hide) for key, item in value.items()}
+            return {hide(str(key)): _hidden(item, hide, hide_keys) for key, item in value.items()}
         case list() | tuple():
-            return [_hidden(item, hide) for item in value]
+            return [_hidden(item, hide, hide_keys) for item in value]
         case _:
             return value

@@ -7,13 +7,14 @@ from typing import Final
 from co_tui.events import Event
 from co_tui.exchange.exporters.happenings import Happening
 from co_tui.exchange.exporters.inert_markdown import rendered
+from co_tui.exchange.exporters.page_images import shown_images
 from co_tui.exchange.exporters.page_style import STYLE
 from co_tui.exchange.exporters.picture import picture
 from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, story_of
 from co_tui.exchange.exporters.times import clock, day_and_time
 from co_tui.inert import inert, one_line
 
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """Should something of what was said ever be taken for HTML, the browser still runs and fetches nothing."""
 GIST_CHARS: Final = 100
 _FOLDED: Final = frozenset({"thinking", "system", "attached", "command"})
@@ -67,6 +68,7 @@ def _speech(entry: Speech) -> str:
         text = f'<div class="text">{rendered(entry.text)}</div>'
     else:
         text = f'<div class="text plain">{_text(entry.text)}</div>'
+    text += shown_images(entry.images)
     cut = '<p class="cut">interrupted</p>' if entry.interrupted else ""
     kind = f"{entry.role} agent" if entry.agent else entry.role
     speaker = f"{entry.speaker} {entry.agent}" if entry.agent else entry.speaker
@@ -76,14 +78,15 @@ def _speech(entry: Speech) -> str:
 def _folded(entry: Speech) -> str:
     agent = " agent" if entry.agent else ""
     gist = f"<b>{_line(entry.speaker)}</b> {_line(entry.text)}"
-    return f'<details class="{entry.role}{agent}"><summary>{gist}</summary><pre>{_text(entry.text)}</pre></details>'
+    body = f"<pre>{_text(entry.text)}</pre>{shown_images(entry.images)}"
+    return f'<details class="{entry.role}{agent}"><summary>{gist}</summary>{body}</details>'
 
 
 def _tool_use(use: ToolUse) -> str:
     kind = f"tool{' failed' if use.failed else ''}{' agent' if use.agent else ''}"
     ended = "no result" if use.result is None else "failed" if use.failed else _lines(use.result)
     arguments = f"<pre>{_text(use.arguments)}</pre>" if use.arguments.strip() else ""
-    result = f"<pre>{_text(use.result)}</pre>" if use.result is not None else ""
+    result = f"<pre>{_text(use.result)}</pre>{shown_images(use.images)}" if use.result is not None else ""
     gist = f"<b>{_line(use.tool)}</b> {_line(use.arguments)} · {ended}"
     return f'<details class="{kind}"><summary>{gist}</summary>{arguments}{result}</details>'
 

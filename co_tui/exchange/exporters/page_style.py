@@ -28,6 +28,8 @@ h1 { font-size: 1.5rem; margin: 0 0 .25rem; }
 article { margin: 1.1rem 0; } article > header { display: flex; justify-content: space-between; gap: 1rem; }
 article > header b { font-size: .9rem; } .user > header b { color: var(--you); }
 .user > .text { border-left: 3px solid var(--you); padding-left: .75rem; }
+img { display: block; max-width: min(100%, 40rem); max-height: 30rem; margin: .5rem 0; border-radius: 4px; }
+details > img { margin: .6rem; }
 .plain { white-space: pre-wrap; }
 .text > :first-child { margin-top: .3rem; } .text > :last-child { margin-bottom: .3rem; }
 .agent { margin-left: 1.5rem; }

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from co_tui.events import Event, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
+from co_tui.events import Event, Json, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
+from co_tui.events.images import StoredImage, attached_image, images_in
 from co_tui.events.messages import Role, attached_name, command_in, pieces, prompt_of, title_of
 from co_tui.exchange.exporters.happenings import Happening, happening
 
@@ -29,6 +30,7 @@ class Speech:
     seq: int
     agent: str = ""
     interrupted: bool = False
+    images: tuple[StoredImage, ...] = ()
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class ToolUse:
     agent: str = ""
     result: str | None = None
     failed: bool = False
+    images: tuple[StoredImage, ...] = ()
 
 
 Entry: TypeAlias = Speech | ToolUse | Happening
@@ -122,8 +125,9 @@ class _Teller:
     def _speak(self, event: Event, fact: Message, role: Role, text: str, part: Any) -> None:
         named = command_in(fact.message) if role == "command" else attached_name(part) if role == "attached" else ""
         speaker = f"{SPEAKERS[role]} {named}".strip()
+        images = _attached(fact.message, part) if role == "attached" else images_in(part)
         self._story.entries.append(
-            Speech(role, speaker, text, event.timestamp, event.seq or 0, fact.agent, fact.interrupted)
+            Speech(role, speaker, text, event.timestamp, event.seq or 0, fact.agent, fact.interrupted, images)
         )
 
     def _call(self, event: Event, fact: Message, arguments: str, part: Any) -> None:
@@ -141,4 +145,9 @@ class _Teller:
             tool = str(part.get("tool_name") or "tool")
             use = ToolUse(tool, "", event.timestamp, event.seq or 0, fact.agent)
             self._story.entries.append(use)
-        use.result, use.failed = text, failed
+        use.result, use.failed, use.images = text, failed, images_in(part)
+
+
+def _attached(message: Json, file: Json) -> tuple[StoredImage, ...]:
+    image = attached_image(message, file)
+    return (image,) if image is not None else ()

@@ -1,11 +1,21 @@
 """Contents that are a text or a list of blocks, as most programs write them."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic_ai.messages import BinaryContent
 
 from co_tui.events.event import dump
 from co_tui.events.storable import MOST_TOKENS, whole
+from co_tui.exchange.image_blocks import address_of, image_of, images_in
 from co_tui.exchange.importers.reading import Record
+
+
+class Content(NamedTuple):
+    """What a content says, and the images that stand in it with their bytes."""
+
+    text: str
+    images: tuple[BinaryContent, ...] = ()
 
 
 def objects(value: Any) -> Iterator[Record]:
@@ -24,6 +34,20 @@ def blocks_of(content: Any) -> Iterator[Record]:
             yield each
 
 
+def said_in(content: Any) -> Content:
+    """Of a prompt."""
+    blocks = list(blocks_of(content))
+    images = images_in(blocks)
+    return Content(text_of_blocks([each for each in blocks if image_of(each) is None] if images else blocks), images)
+
+
+def returned_in(value: Any) -> Content:
+    """Of a result."""
+    images = images_in(objects(value))
+    rest = [each for each in value if image_of(each) is None] if images else value
+    return Content(readable(rest), images)
+
+
 def text_of_blocks(content: Any) -> str:
     """All text of a content; what is no text stands there by its kind."""
     return "\n".join(filter(None, (_block_text(block) for block in blocks_of(content))))
@@ -36,6 +60,8 @@ def _block_text(block: Record) -> str:
     kind = text(block.get("type"))
     if kind in ("", "text", "encrypted_content"):
         return ""
+    if address := address_of(block):
+        return f"[image: {address}]"
     source = block.get("source")
     media = text(source.get("media_type")) if isinstance(source, dict) else ""
     name = media or text(block.get("mimeType") or block.get("mime") or block.get("filename"))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -17,11 +18,14 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from co_tui.events.file_labels import file_label
 from co_tui.events.messages import COMMAND, title_of
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
 
 NO_USAGE = RequestUsage()
+MOST_IMAGES_BYTES = 200_000_000
+"""Of a session; what is beyond is told of."""
 
 
 class Result(NamedTuple):
@@ -31,6 +35,7 @@ class Result(NamedTuple):
     content: str
     tool: str = ""
     failed: bool = False
+    images: Sequence[BinaryContent] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +77,7 @@ class SessionBuilder:
         self.window_tokens = 0
         """Of the model, where the program tells it."""
         self.skipped = 0
+        self._images_bytes = 0
 
     @property
     def empty(self) -> bool:
@@ -94,12 +100,20 @@ class SessionBuilder:
             self._reply = None
             self._add(WentBack(self._at(time), said))
 
-    def prompt(self, text: str, time: datetime | None, *, command: str = "", by_program: bool = False) -> None:
+    def prompt(
+        self,
+        text: str,
+        time: datetime | None,
+        *,
+        images: Sequence[BinaryContent] = (),
+        command: str = "",
+        by_program: bool = False,
+    ) -> None:
         """What the user said or ran; `by_program`: what the program said in the user's name."""
-        if not text.strip():
+        if not text.strip() and not images:
             return
         when = self._at(time)
-        part = UserPromptPart(text, timestamp=when)
+        part = UserPromptPart(self._with_images(text, images), timestamp=when)
         message = ModelRequest(parts=[part], timestamp=when, metadata={COMMAND: command} if command else None)
         opens_turn = not command and not by_program
         if opens_turn and not self._first_prompt:
@@ -153,7 +167,7 @@ class SessionBuilder:
             call = self._answered(result)
             part = ToolReturnPart(
                 tool_name=(call.tool if call else result.tool) or "tool",
-                content=result.content,
+                content=self._with_images(result.content, result.images),
                 tool_call_id=call.id if call else result.call_id or self._new_id(""),
                 timestamp=when,
                 outcome="failed" if result.failed else "success",
@@ -202,6 +216,15 @@ class SessionBuilder:
             ),
             skipped=self.skipped,
         )
+
+    def _with_images(self, text: str, images: Sequence[BinaryContent]) -> str | list[str | BinaryContent]:
+        """The text with the images behind it, as long as there is room for them."""
+        if not images:
+            return text
+        self._images_bytes += sum(len(image.data) for image in images)
+        if self._images_bytes > MOST_IMAGES_BYTES:
+            return "\n".join(filter(None, (text, file_label([image.media_type for image in images]))))
+        return [*([text] if text.strip() else []), *images]
 
     def _flat(self) -> list[Item]:
         """All items with the results behind their replies, and the places that others name counted anew."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.importers.blocks import blocks_of, count, readable, text, text_of_blocks
+from co_tui.exchange.importers.blocks import blocks_of, count, readable, returned_in, said_in, text, text_of_blocks
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.reading import Document, Record
@@ -108,15 +108,17 @@ def _say(builder: SessionBuilder, row: Record) -> None:
     results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
     if results:
         builder.results(results, time)
-    said = text_of_blocks([block for block in blocks if block.get("type") != "tool_result"])
+    said = said_in([block for block in blocks if block.get("type") != "tool_result"])
     if not row.get("isMeta"):  # what the program told the model in the user's name
         if not results:
             builder.follow(text(row.get("parentUuid")), time)
-        builder.prompt(said, time, by_program=bool(results))
+        builder.prompt(said.text, time, images=said.images, by_program=bool(results))
 
 
 def _result(block: Record) -> Result:
-    return Result(text(block.get("tool_use_id")), readable(block.get("content")), failed=block.get("is_error") is True)
+    told = returned_in(block.get("content"))
+    failed = block.get("is_error") is True
+    return Result(text(block.get("tool_use_id")), told.text, failed=failed, images=told.images)
 
 
 def _reply(builder: SessionBuilder, message: Record, blocks: list[Record], time: datetime | None) -> None:

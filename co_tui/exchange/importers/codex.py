@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pydantic_ai.messages import (
+    FilePart,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -20,7 +21,17 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.messages import STANDS_FOR, SUMMARY
-from co_tui.exchange.importers.blocks import blocks_of, count, objects, readable, text, text_of_blocks
+from co_tui.exchange.image_blocks import image_of
+from co_tui.exchange.importers.blocks import (
+    blocks_of,
+    count,
+    objects,
+    readable,
+    returned_in,
+    said_in,
+    text,
+    text_of_blocks,
+)
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.reading import Document, Record
@@ -30,7 +41,8 @@ NAME: Final = "codex"
 _ROWS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "tool_call")
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result")
-_ITEMS: Final = ("message", "reasoning", "web_search_call", *_CALLS, *_OUTPUTS)
+_MADE_IMAGE: Final = "image_generation_call"
+_ITEMS: Final = ("message", "reasoning", "web_search_call", _MADE_IMAGE, *_CALLS, *_OUTPUTS)
 _LONG_AGO: Final = datetime(2025, 1, 1, tzinfo=UTC)
 """Of what has no time: before that there was no Codex CLI."""
 _BY_PROGRAM: Final = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
@@ -143,8 +155,9 @@ class _Reader:
         kind, role = item.get("type"), item.get("role")
         if kind == "message" and role == "user":
             self.end_reply()
-            said = text_of_blocks(item.get("content"))
-            self._builder.prompt(said, read_time(time), by_program=said.lstrip().startswith(_BY_PROGRAM))
+            said = said_in(item.get("content"))
+            by_program = said.text.lstrip().startswith(_BY_PROGRAM)
+            self._builder.prompt(said.text, read_time(time), images=said.images, by_program=by_program)
         elif kind in _OUTPUTS:
             self.end_reply()
             self._builder.results([_result(item)], read_time(time))
@@ -178,6 +191,8 @@ def _parts(item: Record) -> list[ModelResponsePart]:
     if kind == "web_search_call":  # done by the provider, within the reply
         action = item.get("action")
         return [NativeToolCallPart("web_search", action if isinstance(action, dict) else {}, text(item.get("id")))]
+    if kind == _MADE_IMAGE:
+        return [FilePart(image)] if (image := image_of(item)) is not None else []
     return [_call(item)] if kind in _CALLS else []
 
 
@@ -207,7 +222,8 @@ def _result(item: Record) -> Result:
     failed = isinstance(output, dict) and output.get("success") is False
     if isinstance(output, dict) and isinstance(output.get("content"), str):
         output = output["content"]
-    return Result(text(item.get("call_id")), readable(output), text(item.get("name")), failed)
+    told = returned_in(output)
+    return Result(text(item.get("call_id")), told.text, text(item.get("name")), failed, told.images)
 
 
 def _messages(item: Record, when: datetime | None) -> Iterator[ModelMessage]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.messages import FilePart, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.importers.blocks import count, objects, readable, text, text_of_blocks
+from co_tui.exchange.image_blocks import images_in
+from co_tui.exchange.importers.blocks import count, objects, readable, said_in, text
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.reading import Document, Record
@@ -74,18 +75,23 @@ def _before(messages: dict[str, Record], place: str) -> Iterator[tuple[str, Reco
 
 def _say(builder: SessionBuilder, message: Record) -> None:
     kind, time = message.get("type"), read_time(message.get("timestamp"))
-    said = text_of_blocks(message.get("content") or message.get("parts") or "")
+    said, images = said_in(message.get("content") or message.get("parts") or "")
     if kind not in _KINDS:  # what the program told its user
         return
     if kind == "user":
         if said.lstrip().startswith(_SNAPSHOT):
             builder.compacted(said, time)
         else:
-            builder.prompt(said, time)
+            builder.prompt(said, time, images=images)
         return
     calls = list(objects(message.get("toolCalls")))
     builder.reply(
-        [*_thoughts(message), *([TextPart(said)] if said.strip() else []), *map(_call, calls)],
+        [
+            *_thoughts(message),
+            *([TextPart(said)] if said.strip() else []),
+            *map(FilePart, images),
+            *map(_call, calls),
+        ],
         time,
         model=text(message.get("model")),
         usage=_usage(message.get("tokens")),
@@ -109,7 +115,16 @@ def _call(call: Record) -> ToolCallPart:
 
 def _result(call: Record) -> Result:
     failed = call.get("status") in ("error", "cancelled")
-    return Result(text(call.get("id")), _returned(call["result"]), text(call.get("name")), failed)
+    images = images_in(_inside(call["result"]))
+    return Result(text(call.get("id")), _returned(call["result"]), text(call.get("name")), failed, images)
+
+
+def _inside(result: Any) -> Iterator[Record]:
+    """The pieces of a result: beside the function's responses, and within these."""
+    for each in objects(result):
+        yield each
+        answer = each.get("functionResponse")
+        yield from objects(answer.get("parts") if isinstance(answer, dict) else None)
 
 
 def _returned(result: Any) -> str:

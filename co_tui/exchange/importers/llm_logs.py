@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.messages import BinaryContent, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import storable
+from co_tui.exchange.image_blocks import image_from
 from co_tui.exchange.importers.blocks import count, readable, text
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.times import read_time
+from co_tui.inert import one_line
 
 NAME: Final = "llm"
 
@@ -54,7 +56,9 @@ def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iter
 def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datetime | None) -> None:
     if results := list(_results(database, row.get("id"))):
         builder.results(results, time)
-    builder.prompt("\n\n".join(filter(None, (*_fragments(database, row.get("id")), _text(row["prompt"])))), time)
+    names, images = _attachments(database, row.get("id"))
+    texts = (*_fragments(database, row.get("id")), _text(row["prompt"]), *names)
+    builder.prompt("\n\n".join(filter(None, texts)), time, images=images)
     thought = _text(row.get("reasoning"))
     said = _text(row["response"])
     parts: list[ModelResponsePart] = [
@@ -102,6 +106,25 @@ def _fragments(database: Database, response_id: Any) -> Iterator[str]:
     )
     for row in database.rows(pieces, response_id):
         yield _text(row["content"])
+
+
+def _attachments(database: Database, response_id: Any) -> tuple[list[str], list[BinaryContent]]:
+    """The files of a prompt: the names of those that lie elsewhere, and the images that are here."""
+    names: list[str] = []
+    images: list[BinaryContent] = []
+    if not database.columns("prompt_attachments"):
+        return names, images
+    sought = (
+        "SELECT a.* FROM prompt_attachments p JOIN attachments a ON a.id = p.attachment_id"
+        ' WHERE p.response_id = ? ORDER BY p."order"'
+    )
+    for row in database.rows(sought, response_id):
+        if (image := image_from(row.get("content"))) is not None:
+            images.append(image)
+        else:
+            name = _text(row.get("url")) or _text(row.get("path")) or _text(row.get("type")) or "a file"
+            names.append(f"[attachment: {one_line(name, 300)}]")
+    return names, images
 
 
 def _text(value: Any) -> str:

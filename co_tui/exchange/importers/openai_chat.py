@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelRequest,
     ModelResponse,
     SystemPromptPart,
@@ -11,7 +12,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.events.content import content_text, prompt_text
+from co_tui.events.content import content_text, without_files
 from co_tui.exchange.chat import to_message
 from co_tui.exchange.importers.blocks import objects, readable, text
 from co_tui.exchange.importers.builder import Result, SessionBuilder
@@ -84,8 +85,15 @@ def _say(builder: SessionBuilder, chat: Record, model: str) -> None:
     (part,) = message.parts
     if isinstance(part, ToolReturnPart):
         call_id, name = text(chat.get("tool_call_id")), text(chat.get("name"))
-        builder.results([Result(call_id, content_text(part.content), name)], time)
+        told, images = _split(part.content)
+        builder.results([Result(call_id, told, name, images=images)], time)
     elif isinstance(part, SystemPromptPart):
         builder.system(part.content, time)
     elif isinstance(part, UserPromptPart):
-        builder.prompt(prompt_text(part.content), time)
+        told, images = _split(part.content)
+        builder.prompt(told, time, images=images)
+
+
+def _split(content: Any) -> tuple[str, list[BinaryContent]]:
+    images = [each for each in content if isinstance(each, BinaryContent)] if isinstance(content, list) else []
+    return content_text(without_files(content)), images

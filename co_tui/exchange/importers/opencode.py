@@ -8,14 +8,18 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
+from co_tui.exchange.image_blocks import image_of, images_in
 from co_tui.exchange.importers.blocks import count, objects, readable, text
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.exchange.importers.reading import Document, Record, read_value, unknown
 from co_tui.exchange.importers.times import read_time
+from co_tui.inert import one_line
 
 NAME: Final = "opencode"
 _MOST_FILES: Final = 200_000
+NAME_CHARS: Final = 300
+"""Of a file: its address may hold all of it."""
 _NO_OUTPUT_YET: Final = ("pending", "running")
 
 
@@ -151,9 +155,11 @@ def _texts(parts: list[Record]) -> str:
 
 
 def _prompt(builder: SessionBuilder, message: StoredMessage) -> None:
-    files = (text(part.get("filename") or part.get("url")) for part in message.parts if part.get("type") == "file")
+    files = [part for part in message.parts if part.get("type") == "file"]
+    others = (text(part.get("filename") or part.get("url")) for part in files if image_of(part) is None)
     said = _texts(message.parts) or _told_body(message.info)
-    builder.prompt("\n".join(filter(None, (said, *(f"[file: {name}]" for name in files)))), _created(message.info))
+    told = "\n".join(filter(None, (said, *(f"[file: {one_line(name, NAME_CHARS)}]" for name in others))))
+    builder.prompt(told, _created(message.info), images=images_in(files))
 
 
 def _told_body(info: Record) -> str:
@@ -215,7 +221,8 @@ def _answer(builder: SessionBuilder, part: Record) -> None:
     content = readable(state.get("error") if failed else state.get("output"))
     times = state.get("time")
     time = read_time(times.get("end")) if isinstance(times, dict) else None
-    builder.results([Result(text(part.get("callID")), content, text(part.get("tool")), failed)], time)
+    images = images_in(objects(state.get("attachments")))
+    builder.results([Result(text(part.get("callID")), content, text(part.get("tool")), failed, images)], time)
 
 
 def _state(part: Record) -> Record:

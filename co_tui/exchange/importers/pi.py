@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.importers.blocks import blocks_of, count, readable, text, text_of_blocks
+from co_tui.exchange.importers.blocks import blocks_of, count, readable, returned_in, said_in, text
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.reading import Document, Record
@@ -64,11 +64,13 @@ def _say(builder: SessionBuilder, message: Any, time: Any) -> None:
     content = message.get("content")
     match message["role"]:
         case "user":
-            builder.prompt(text_of_blocks(content), time)
+            said = said_in(content)
+            builder.prompt(said.text, time, images=said.images)
         case "toolResult":
             failed = message.get("isError") is True
             tool, call_id = text(message.get("toolName")), text(message.get("toolCallId"))
-            builder.results([Result(call_id, readable(content), tool, failed)], time)
+            told = returned_in(content)
+            builder.results([Result(call_id, told.text, tool, failed, told.images)], time)
         case "bashExecution":
             command = text(message.get("command"))
             builder.prompt(f"$ {command}\n{text(message.get('output'))}", time, command=command)

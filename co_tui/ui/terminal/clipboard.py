@@ -9,11 +9,11 @@ MOST_CHARS = 70_000
 
 
 def copy(app: App[Any], text: str, what: str) -> None:
-    """Hand a text to the terminal, which has the clipboard, also where the app runs on another machine."""
+    """Hand a text to the terminal, or to the browser that shows one: it has the clipboard, wherever the app runs."""
     app.copy_to_clipboard(text)
     lines = text.count("\n") + 1
     size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
-    caution = " It is long: some terminals refuse that; /export writes a file." if len(text) > MOST_CHARS else ""
-    app.notify(
-        f"Copied {what} ({size}) to the clipboard, by way of the terminal (OSC 52).{caution}", timeout=3, markup=False
-    )
+    too_long = len(text) > MOST_CHARS and not app.is_web
+    caution = " It is long: some terminals refuse that; /export writes a file." if too_long else ""
+    way = "the browser" if app.is_web else "the terminal (OSC 52)"
+    app.notify(f"Copied {what} ({size}) to the clipboard, by way of {way}.{caution}", timeout=3, markup=False)

@@ -1,3 +1,33 @@
+// The app copies through the terminal's script, which hands the text to the browser. Where the browser does not take it
+// (a page that came without https, or none that was clicked on), a click of the reader does it. Nothing that the app
+// shows can ask what the reader copied elsewhere.
+const browsersOwn = navigator.clipboard;
+Object.defineProperty(navigator, "clipboard", {
+  value: {
+    readText: async () => "",
+    writeText: async (text) => {
+      try {
+        await browsersOwn.writeText(text);
+        document.body.classList.remove("-copying");
+      } catch {
+        document.querySelector("#copied").value = text;
+        document.body.classList.add("-copying");
+      }
+    },
+  },
+});
+
+function copyAfterClick() {
+  const field = document.querySelector("#copied");
+  field.select();
+  const done = document.execCommand("copy");
+  document.body.classList.toggle("-copying", !done);
+  if (done) {
+    field.value = "";
+    document.querySelector(".xterm-helper-textarea").focus();
+  }
+}
+
 // The terminal's script looks for the address of its socket when the page has loaded.
 document.addEventListener("DOMContentLoaded", () => {
   const socket = new URL(window.location.href);
@@ -5,6 +35,7 @@ document.addEventListener("DOMContentLoaded", () => {
   socket.search = socket.hash = "";
   socket.pathname += window.matchMedia("(prefers-color-scheme: light)").matches ? "socket/light" : "socket/dark";
   document.querySelector("#terminal").dataset.sessionWebsocketUrl = socket.href;
+  document.querySelector("#copy").addEventListener("click", copyAfterClick);
   document.querySelector("#again").addEventListener("click", () => window.location.reload());
 
   // Keys go to the app as soon as it is there, and it is told that it has them.

@@ -1,0 +1,65 @@
+"""Images inside the contents of other programs: those with their bytes as images, those with an address as words."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from pydantic_ai.messages import BinaryContent
+
+from co_tui.events.image_bytes import MOST_IMAGE_BYTES, sendable_type
+
+_DATA_URL: Final = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
+_WEB: Final = ("http://", "https://")
+_ALPHABET: Final = str.maketrans("-_", "+/")
+
+
+def image_of(block: Any) -> BinaryContent | None:
+    """The image that a block holds; None for all else, and for one that is damaged or too large."""
+    encoded = next(filter(None, map(_encoded, _places(block))), "") if isinstance(block, dict) else ""
+    return image_from(_decoded(encoded)) if encoded else None
+
+
+def image_from(data: Any) -> BinaryContent | None:
+    """Of a known kind, whatever it was said to be."""
+    kind = sendable_type(data) if isinstance(data, bytes) else ""
+    return BinaryContent(data, media_type=kind) if kind else None
+
+
+def address_of(block: Any) -> str:
+    """Where an image lies in the web; empty for all else."""
+    places = (place for place in _places(block) if isinstance(place, str)) if isinstance(block, dict) else ()
+    return next((place for place in places if place.lower().startswith(_WEB)), "")
+
+
+def _places(block: dict[str, Any]) -> Iterator[Any]:
+    """Where programs put an image into a block, as an address or with its bytes."""
+    source = block.get("source")  # Claude Code
+    for holder in (source, block.get("inlineData"), block.get("inline_data"), block.get("image_url")):  # Gemini, OpenAI
+        if isinstance(holder, dict):
+            yield from (holder.get("data"), holder.get("url"))
+    yield block.get("image_url")  # Codex
+    if "image" in f"{block.get('type')} {block.get('mimeType')} {block.get('mime')}":  # pi, opencode
+        yield from (block.get("data"), block.get("url"))
+    if block.get("type") == "image_generation_call":
+        yield block.get("result")
+
+
+def _encoded(place: Any) -> str:
+    """What is encoded there; empty for an address."""
+    if not isinstance(place, str) or len(place) > MOST_IMAGE_BYTES * 4 // 3 + 300:
+        return ""
+    head = _DATA_URL.match(place)
+    return place[head.end() :] if head else "" if ":" in place[:20] else place
+
+
+def _decoded(encoded: str) -> bytes:
+    try:
+        return base64.b64decode(encoded.translate(_ALPHABET))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def images_in(blocks: Iterable[Any]) -> tuple[BinaryContent, ...]:
+    return tuple(image for block in blocks if (image := image_of(block)) is not None)
