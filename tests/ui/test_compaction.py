@@ -1,5 +1,6 @@
 """Compacting, cancelling, undoing and looking inside: by keyboard, in the app."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from textual.widgets import TextArea
 
 from co_tui.events import CompactionComplete
 from co_tui.ui.app import CoTui
+from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.compaction import CompactionScreen
 from co_tui.ui.screens.edit import EditScreen
 from co_tui.ui.screens.messages import ChooseMessageScreen
@@ -122,6 +124,24 @@ async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> N
         await ask(app, pilot, "hi")
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: "nothing to undo" in screen_text(app))
+
+
+async def test_while_the_first_prompt_opens_its_session_that_is_said(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_open, open_session = asyncio.Event(), SessionController.open_for_prompt
+
+    async def held_up(controller: SessionController) -> bool:
+        await may_open.wait()
+        return await open_session(controller)
+
+    monkeypatch.setattr(SessionController, "open_for_prompt", held_up)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "hi\n")
+        await pilot.press("f5")
+        await until(pilot, lambda: "just being begun with your prompt" in screen_text(app))
+        may_open.set()
+        await until(pilot, lambda: app.controller.session_id and app.controller.idle)
 
 
 async def test_an_opened_compaction_tells_everything(home: Path, provider: Provider) -> None:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NO_SESSION = "There is no session yet: the first prompt starts one."
 """The answer of commands that need a session."""
-
-
+FIRST_PROMPT_WAITS = "The session is just being begun with your prompt: try it again in a moment."
 NOT_YET = "The session is not open yet: it is being opened, or a question about it waits above the prompt."
 READ_ALONG = (
     "Another co-tui has this session open, and it is only read here: /fork goes on in a copy of it; or close it there, "
@@ -32,14 +31,12 @@ def why_not_open(host: "CommandHost") -> str:
     """Why there is no session in which something could be done, and what to do about it."""
     sessions = host.sessions
     if not sessions.session_id:
-        return NO_SESSION
+        return FIRST_PROMPT_WAITS if sessions.has_unsent else NO_SESSION
     if sessions.reads_along:
         return READ_ALONG
-    return (
-        NOT_YET
-        if sessions.opening or not sessions.engine_is_loaded
-        else NOT_OPENED.format(model=host.view.way_to("model"))
-    )
+    if sessions.opening or not sessions.engine_is_loaded:
+        return NOT_YET
+    return NOT_OPENED.format(model=host.view.way_to("model"))
 
 
 class SessionChanges(Protocol):
@@ -60,6 +57,10 @@ class SessionChanges(Protocol):
     @property
     def opening(self) -> bool:
         """Whether the session is just being opened."""
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a prompt waits for a session."""
 
     @property
     def reads_along(self) -> bool:
