@@ -84,7 +84,9 @@ class CoTui(App[None]):
             self._take_in(typed_ahead)
         self.last_typed_at = 0.0
         self._asked_to_quit_at = self._warned_of_loss_at = 0.0
-        self._on_hold = KeysOnHold()
+        self._on_hold = KeysOnHold(
+            lambda: self.screen.is_mounted, self._deal_with, lambda giving: self.run_worker(giving, group="keys")
+        )
 
     @property
     def launch(self) -> Launch:
@@ -100,18 +102,22 @@ class CoTui(App[None]):
         self._early = [each for each in typed if isinstance(each, events.Key | events.Paste)]
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys typed before the prompt is there are kept for it; whoever types is writing a prompt."""
-        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if not isinstance(event, events.Key) or event.key != "ctrl+c":
-                self._asked_to_quit_at = 0.0
-            if isinstance(event, events.Paste) or event.is_printable:
-                self.last_typed_at = time.monotonic()
-            if self._early is not None:
-                self._early.append(event)
-                return
-            if self._on_hold.take(event):
+        """Keys typed before the prompt is there are kept for it, and before a screen is whole, for that screen."""
+        if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
+            if isinstance(event, events.Key | events.Paste):
+                self._note_typing(event)
+            if self._early is not None or self._on_hold.takes(event):
                 return
         await self._deal_with(event)
+
+    def _note_typing(self, event: events.Key | events.Paste) -> None:
+        """Whoever types is writing a prompt."""
+        if self._early is not None:
+            self._early.append(event)
+        if not isinstance(event, events.Key) or event.key != "ctrl+c":
+            self._asked_to_quit_at = 0.0
+        if isinstance(event, events.Paste) or event.is_printable:
+            self.last_typed_at = time.monotonic()
 
     async def _deal_with(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
@@ -209,10 +215,8 @@ class CoTui(App[None]):
 
     def _keep_keys_for_what_opens(self) -> None:
         """Whatever is typed before what was asked for has the focus."""
-        self._on_hold.hold()
         before = self.focused
-        given = self._on_hold.give_on(lambda: self.focused not in (before, None), self._deal_with)
-        self.run_worker(given, group="keys")
+        self._on_hold.expect(lambda: self.focused not in (before, None))
 
     def action_command_palette(self) -> None:
         """From the chat, which is where commands are given."""

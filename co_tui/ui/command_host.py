@@ -34,6 +34,7 @@ class AppCommandHost:
         self.view = chat
         self.sessions, self.settings = controller, controller.settings
         self.appearance = appearance
+        self._is_edited_elsewhere = False
         self.embedded_model = EmbeddedOffer(app, chat, controller, lambda: self.run("model", ""))
 
     def run(self, name: str, arguments: str) -> None:
@@ -103,8 +104,14 @@ class AppCommandHost:
     async def edit_elsewhere(self, text: str) -> str:
         from co_tui.ui.prompting.external_editor import edited_elsewhere
 
+        if self._is_edited_elsewhere:
+            return text  # a key was pressed twice
         launch = self.settings.launch
-        return await edited_elsewhere(self._app, text, launch.environ, launch.cwd)
+        self._is_edited_elsewhere = True
+        try:
+            return await edited_elsewhere(self._app, text, launch.environ, launch.cwd)
+        finally:
+            self._is_edited_elsewhere = False
 
     async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
         if self._app.screen is not self.view:

@@ -1,6 +1,5 @@
 """Whether things may move on the screen: the one place to ask."""
 
-import contextlib
 from typing import Any, Final
 
 from textual._animator import Animator
@@ -15,8 +14,12 @@ class SteadyAnimator(Animator):
     """What one animation does may end another, which the library then misses."""
 
     def __call__(self) -> None:
-        with contextlib.suppress(KeyError):
+        under_way = list(self._animations)
+        try:
             super().__call__()
+        except KeyError as missed:
+            if missed.args[:1] not in [(key,) for key in under_way]:
+                raise
 
 
 def stands_still(node: DOMNode) -> bool:

@@ -7,14 +7,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
+from typing import Any
 
 BLOCKED_S = 1.0
 """After so long without a step, the app is held up by a terminal that nobody reads from."""
 GRACE_S = 8.0
 """So long the app has for leaving in order."""
 EXIT_CODE = 130
+_TYPED = ("SIGINT", "SIGQUIT")
+_ASKED = (*_TYPED, "SIGTERM", "SIGHUP")
 _RESTORE = b"\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 """Paste, wrap, mouse, keyboard, screen, cursor and focus as they are in a shell."""
 
@@ -57,10 +60,24 @@ def leave_on_signals(leave: Callable[[], object], give_up_terminal: Callable[[],
     _heed(handle)
 
 
-def _heed(handle: Callable[[int, FrameType | None], None]) -> None:
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if (number := getattr(signal, name, None)) is not None:
-            signal.signal(number, handle)
+@contextlib.contextmanager
+def left_to_another_program() -> Iterator[None]:
+    """While it has the terminal: Ctrl+C and Ctrl+\\ there reach us as well, but are meant for that program.
+
+    They are not ignored, as it would inherit that.
+    """
+    before = _heed(lambda _, __: None, _TYPED)
+    try:
+        yield
+    finally:
+        for number, handle in before.items():
+            signal.signal(number, handle or signal.SIG_DFL)
+
+
+def _heed(handle: Callable[[int, FrameType | None], None], names: Sequence[str] = _ASKED) -> dict[int, Any]:
+    """Returns who heeded them before."""
+    numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    return {number: signal.signal(number, handle) for number in numbers}
 
 
 def _end() -> None:

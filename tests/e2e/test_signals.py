@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 from tests.support.stores import listed, stored_events
+from tests.support.waiting import wait_until
 
 RESTORED = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l", "\x1b[?1003l", "\x1b[?1006l", "\x1b[?2004l", "\x1b[?1004l")
 """The ordinary screen, the cursor, no mouse reports, no paste marks, no focus reports."""
@@ -155,6 +157,23 @@ def test_a_signal_at_the_very_beginning_leaves_the_terminal_as_it_was(served: Co
         assert terminal.end() in (130, -signal.SIGTERM), terminal.seen[-1500:]
         assert termios.tcgetattr(terminal.slave)[:4] == terminal.before[:4] and "Traceback" not in terminal.seen
         assert terminal.seen.rfind("\x1b[?1049l") >= terminal.seen.rfind("\x1b[?1049h")
+    finally:
+        terminal.close()
+
+
+def test_who_looks_elsewhere_is_called_back_when_a_long_turn_ends(served: Command, provider: Provider) -> None:
+    served.environ["TERM_PROGRAM"] = "iTerm.app"
+    provider.default = Reply(text="At last.", until=(looked_away := threading.Event()))
+    terminal = PseudoTerminal(served, loaded=True, constants={"co_tui.ui.screens.chat.LONG_TURN_S": 0.0})
+    try:
+        terminal.wait("message")
+        terminal.type("talk\r\x1b[O")
+        wait_until(lambda: provider.requests)
+        looked_away.set()
+        terminal.wait("\x1b]9;co-tui: the turn ended after")
+        terminal.process.send_signal(signal.SIGQUIT)  # as a terminal does with Ctrl+\
+        assert terminal.end() == 130
+        assert_restored(terminal)
     finally:
         terminal.close()
 

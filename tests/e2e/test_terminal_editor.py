@@ -8,10 +8,12 @@ import pytest
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import Terminal, needs_tmux
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.terminal, needs_tmux]
 
 EDITOR = """#!/bin/sh
+trap '' INT QUIT
 echo "THE EDITOR HAS THE SCREEN"
 while [ ! -e go ]; do sleep 0.1; done
 printf 'written elsewhere' > "$1"
@@ -22,7 +24,7 @@ printf 'written elsewhere' > "$1"
 def terminal(served: Command, provider: Provider, tmp_path: Path) -> Iterator[Terminal]:
     provider.default = Reply(text="slow words " * 60 + "at last", delay_s=0.02)
     editor = tmp_path / "an editor"
-    editor.write_text(EDITOR)
+    editor.write_text("no program")
     editor.chmod(0o700)
     served.environ["EDITOR"] = f"'{editor}'"
     opened = Terminal(served, 80, 24)
@@ -30,17 +32,24 @@ def terminal(served: Command, provider: Provider, tmp_path: Path) -> Iterator[Te
     opened.close()
 
 
-def test_an_editor_has_the_screen_to_itself_and_gives_it_back(terminal: Terminal, served: Command) -> None:
+def test_an_editor_has_the_screen_to_itself_and_gives_it_back(
+    terminal: Terminal, served: Command, provider: Provider, tmp_path: Path
+) -> None:
     terminal.start()
     terminal.wait("Write a message")
+    terminal.press("C-g")
+    terminal.wait("The editor cannot be used")  # and the screen is ours again
+    (tmp_path / "an editor").write_text(EDITOR)
     terminal.type("talk")
     terminal.press("Enter")
     terminal.wait("slow words")
     terminal.type("a draft")
     terminal.wait("a draft")
-    terminal.press("C-g")
+    terminal.press("C-g", "C-g")
     seen = terminal.wait("THE EDITOR HAS THE SCREEN")
     assert "slow words" not in seen and "Chat" not in seen
+    terminal.press("C-c", "C-\\")  # for the editor, not for whoever waits for it
+    wait_until(lambda: provider.answered)  # more was drawn meanwhile than fits into what waits to be written
     (served.cwd / "go").touch()
     seen = terminal.wait("written elsewhere", "at last", gone="THE EDITOR")
     assert "a draft" not in seen and seen.count("╭─ Chat") == 1

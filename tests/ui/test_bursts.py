@@ -3,13 +3,30 @@
 import asyncio
 from pathlib import Path
 
-from textual.widgets import OptionList
+import pytest
+from rich.style import Style
+from textual import events
+from textual._animator import Animation
+from textual.widgets import Input, OptionList
 
 from co_tui.ui.screens.help import HelpScreen
 from co_tui.ui.screens.models import ModelScreen
 from co_tui.ui.screens.palette import PaletteScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
+
+
+class Failing(Animation):
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __call__(self, *_: object) -> bool:
+        raise self._error
+
+    async def invoke_callback(self) -> None: ...
+    async def stop(self, complete: bool = True) -> None: ...
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
 async def test_screens_close_once_and_only_themselves(home: Path, provider: Provider) -> None:
@@ -47,6 +64,28 @@ async def test_screens_close_once_and_only_themselves(home: Path, provider: Prov
                 await asyncio.sleep(0)
             shown.action_close()
             await until(pilot, lambda: app.screen is app.chat)
+
+        # Keys for the palette, and for the one after it, before either is whole.
+        for key in ("ctrl+p", "down", "pagedown", "escape") * 3 + ("ctrl+p", "l", "e", "n", "s"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(
+            pilot, lambda: isinstance(app.screen, PaletteScreen) and app.screen.query_one(Input).value == "lens"
+        )
+
+        # A line of its list is clicked that is gone by now.
+        commands = app.screen.query_one(OptionList)
+        click = events.Click(commands, 1, 1, 0, 0, 1, False, False, False, style=Style(meta={"option": 99}))
+        commands.post_message(click)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+
+        # An animation that another one ended is missed in silence; what else fails in one is not.
+        app._animator._animations[(1, "ended")] = Failing(KeyError((1, "ended")))
+        app._animator()
+        app._animator._animations[(1, "ended")] = Failing(KeyError("a mistake"))
+        with pytest.raises(KeyError):
+            app._animator()
+        app._animator._animations.clear()
 
         # An entry of the timeline is clicked, and filtered away at once.
         await ask(app, pilot, "one")

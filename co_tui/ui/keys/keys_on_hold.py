@@ -1,41 +1,71 @@
-"""Keys pressed right behind one that opens a screen: they are meant for that screen, and wait until it is there."""
+"""Keys, pastes and clicks that come faster than what they are meant for: they wait until that is there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
 
 from textual import events
 
 LOOK_S: Final = 0.01
-MOST_LOOKS: Final = 60
-"""A screen that does not come by then was not to come: a sentence was said instead."""
+EXPECTED_S: Final = 0.6
+"""What was asked for and does not come by then was not to come: a sentence was said instead."""
+MOST_LOOKS: Final = 1000
+"""A screen may take that long until all of it is there, on a machine that has much to do."""
 
 
 class KeysOnHold:
-    """Holds keys, and gives them on in the order of typing."""
+    """Holds them while a screen is being made, and gives them on in their order, each only once it finds its screen."""
 
-    def __init__(self) -> None:
-        self._held: list[events.Event] | None = None
+    def __init__(
+        self,
+        is_screen_whole: Callable[[], bool],
+        give: Callable[[events.Event], Awaitable[None]],
+        run: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        """`run` runs beside whoever brings the events."""
+        self._is_screen_whole, self._give, self._run = is_screen_whole, give, run
+        self._held: deque[events.Event] = deque()
+        self._is_expected_there: Callable[[], bool] | None = None
+        self._expected_until = 0.0
+        self._is_giving = False
 
-    def take(self, event: events.Event) -> bool:
-        """Whether the key is held; otherwise it goes its usual way."""
-        if self._held is None:
+    def expect(self, is_there: Callable[[], bool]) -> None:
+        """A screen or a field was asked for: what comes from now on is meant for it."""
+        self._is_expected_there, self._expected_until = is_there, time.monotonic() + EXPECTED_S
+
+    def takes(self, event: events.Event) -> bool:
+        """Whether it is held; otherwise it goes its usual way."""
+        if not self._held and not self._is_giving and self._may_pass():
             return False
         self._held.append(event)
+        if not self._is_giving:
+            self._is_giving = True
+            self._run(self._give_on())
         return True
 
-    def hold(self) -> None:
-        """From the next key on."""
-        self._held = self._held or []
-
-    async def give_on(self, is_there: Callable[[], bool], give: Callable[[events.Event], Awaitable[None]]) -> None:
-        """As soon as the screen is there; what comes while they are given on waits behind them."""
+    async def _give_on(self) -> None:
+        """All that is held; what comes meanwhile waits behind it."""
         try:
-            for _ in range(MOST_LOOKS):
-                if is_there():
-                    break
-                await asyncio.sleep(LOOK_S)
             while self._held:
-                await give(self._held.pop(0))
+                await self._until_it_may_pass()
+                await self._give(self._held.popleft())
         finally:
-            self._held = None
+            self._is_giving = False
+
+    async def _until_it_may_pass(self) -> None:
+        for _ in range(MOST_LOOKS):
+            if self._may_pass():
+                return
+            await asyncio.sleep(LOOK_S)
+
+    def _may_pass(self) -> bool:
+        return self._is_screen_whole() and not self._is_something_expected()
+
+    def _is_something_expected(self) -> bool:
+        if self._is_expected_there is None:
+            return False
+        if self._is_expected_there() or time.monotonic() > self._expected_until:
+            self._is_expected_there = None
+        return self._is_expected_there is not None

@@ -13,6 +13,7 @@ from textual.app import App, SuspendNotSupported
 
 from co_tui.agent.redact import without_secrets
 from co_tui.inert import one_line
+from co_tui.ui.signals import left_to_another_program
 
 MOST_BYTES = 5_000_000
 _NONE_NAMED = "No editor is named: set $VISUAL or $EDITOR, as in `export EDITOR=nano`."
@@ -45,8 +46,10 @@ async def edited_elsewhere(app: App[Any], text: str, environ: Mapping[str, str],
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)
-        with app.suspend():
+        with left_to_another_program(), app.suspend():
             code = await _run([*command, str(file)], without_secrets(environ), cwd)
+        if isinstance(code, OSError):
+            raise code
         if code:
             raise EditorTrouble(f"The editor ended with exit code {code}; the prompt is as it was.")
         return _read(file)
@@ -58,8 +61,12 @@ async def edited_elsewhere(app: App[Any], text: str, environ: Mapping[str, str],
         _remove(file)
 
 
-async def _run(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> int:
-    child = await asyncio.create_subprocess_exec(*command, env=dict(environ), cwd=cwd)
+async def _run(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> int | OSError:
+    """Its exit code, or why it cannot be run: raised at once, that would leave the screen to nobody."""
+    try:
+        child = await asyncio.create_subprocess_exec(*command, env=dict(environ), cwd=cwd)
+    except OSError as error:
+        return error
     return await child.wait()
 
 

@@ -13,6 +13,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 if TYPE_CHECKING:
     from co_tui.session.tools.running_commands import BackgroundCommand, RunningCommands
@@ -38,7 +39,7 @@ class BackgroundCommandsScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Background commands"
-            yield OptionList(classes="-filling")
+            yield SteadyList(classes="-filling")
             with VerticalScroll(can_focus=False, id="output") as output:
                 output.border_title = " what it says "
                 yield Static(markup=False)

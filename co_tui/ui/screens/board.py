@@ -17,6 +17,7 @@ from co_tui.store.board_text import Board, BoardEntry
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.screens.question import AskScreen
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 KEYS = (("a", "add"), ("e", "edit"), ("d", "delete"), ("u", "undo"), ("esc", "back"))
 EMPTY_KEYS = (("a", "add"), ("u", "undo"), ("esc", "back"))
@@ -62,7 +63,7 @@ class BoardScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Text(f"Context board · {one_line(self._editor.place, 80)}")
-            yield OptionList(classes="-filling -wrapping")
+            yield SteadyList(classes="-filling -wrapping")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

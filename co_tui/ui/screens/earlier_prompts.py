@@ -17,6 +17,7 @@ from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
@@ -45,7 +46,7 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
         with Vertical() as box:
             box.border_title = "Earlier prompts"
             yield Field(placeholder="Type to search")
-            yield OptionList(classes="-filling")
+            yield SteadyList(classes="-filling")
             yield KeyHints(("enter", "take"), ("^r", "this folder or all"), ("esc", "back"))
 
     def on_mount(self) -> None:

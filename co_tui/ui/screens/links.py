@@ -13,6 +13,7 @@ from textual.widgets.option_list import Option
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 NO_BROWSER = "There is no browser here that would not take over this terminal; c copies the address."
 
@@ -33,7 +34,7 @@ class LinksScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Open this link?" if len(self._addresses) == 1 else "Links in this message"
-            yield OptionList(*(Option(Text(address, overflow="fold")) for address in self._addresses))
+            yield SteadyList(*(Option(Text(address, overflow="fold")) for address in self._addresses))
             yield KeyHints(("enter", "open in the browser"), ("c", "copy"), ("esc", "back"))
 
     def on_mount(self) -> None:

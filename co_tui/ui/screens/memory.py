@@ -19,6 +19,7 @@ from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 MOST_SHOWN = 300
 GIST_CHARS = 200
@@ -61,7 +62,7 @@ class MemoryScreen(FilteringDialog[str]):
         with Vertical() as box:
             box.border_title = "Memory"
             yield Field(self._words, placeholder="Type words to look for")
-            yield OptionList(classes="-filling")
+            yield SteadyList(classes="-filling")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

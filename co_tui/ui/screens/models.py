@@ -21,6 +21,7 @@ from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -61,7 +62,7 @@ class ModelScreen(FilteringDialog[str]):
             box.border_title = "Model"
             box.border_subtitle = "window · $ per million tokens in/out"
             yield Field(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
-            yield OptionList(classes="-filling")
+            yield SteadyList(classes="-filling")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

@@ -18,6 +18,7 @@ from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
 NO_MATCH: Final = "No command is called so, or does such a thing."
@@ -53,7 +54,7 @@ class PaletteScreen(ChoosingDialog[str]):
         with Vertical() as box:
             box.border_title = "Commands"
             yield Field(placeholder="Type what it is called, or what it does")
-            yield OptionList(classes="-filling")
+            yield SteadyList(classes="-filling")
             yield KeyHints(("enter", "do it"), ("esc", "back"))
 
     def on_resize(self) -> None:

@@ -12,6 +12,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import one_line
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
 
 if TYPE_CHECKING:
     from co_tui.session.queue import WaitingPrompt
@@ -47,7 +48,7 @@ class QueueScreen(Dialog[int | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Waiting prompts"
-            yield OptionList(classes="-filling")
+            yield SteadyList(classes="-filling")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

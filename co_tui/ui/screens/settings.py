@@ -20,6 +20,7 @@ from co_tui.ui.screens.steady import SteadyScreen
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 from co_tui.ui.widgets.opening_list import OpeningList
 from co_tui.ui.widgets.setting_fields import ChoiceList, FilterField, ValueField
+from co_tui.ui.widgets.steady_list import SteadyList
 
 EMPTY: Final = "(empty)"
 SOURCE_COLUMNS: Final = 76
@@ -80,7 +81,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="title", markup=False)
         with Horizontal(id="columns"):
-            yield OptionList(*(Option(group, id=group) for group in GROUPS), id="groups")
+            yield SteadyList(*(Option(group, id=group) for group in GROUPS), id="groups")
             with Vertical(id="right"):
                 yield FilterField(id="filter", placeholder="Filter by words")
                 yield OpeningList(self._edit, id="rows")

@@ -1,10 +1,12 @@
 """The library's driver, with a terminal's answers told from keys, and with the keys it does not know."""
 
+import codecs
 import contextlib
 import queue
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, TextIO, cast
 
 from textual._xterm_parser import XTermParser
@@ -108,6 +110,11 @@ class QuietParser(XTermParser):
         yield from super().tick()
 
 
+def forgiving_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+    """Bytes that mean nothing are shown as such: the library's own would end the app at the first of them."""
+    return partial(codecs.getincrementaldecoder(encoding), "replace")
+
+
 class QuietDriver(linux_driver.LinuxDriver):
     """Reads keys through `QuietParser`; a terminal that is gone is no error of its own."""
 
@@ -139,15 +146,21 @@ class QuietDriver(linux_driver.LinuxDriver):
         self.write(LEAVE_COLOURS)
         super().stop_application_mode()
 
+    def close(self) -> None:
+        """What is written from now on goes nowhere: waiting for who has ended, it would hold everything up."""
+        super().close()
+        self._writer_thread = None
+
     def _make_parser(self, debug: bool) -> QuietParser:
         """The one that has read what was typed before, and may hold the beginning of an answer; later a new one."""
         parser, self._parser = self._parser, None
         return parser or QuietParser(debug)
 
     def run_input_thread(self) -> None:
-        # The library's loop makes its parser by this name, and has no other way of being given one;
-        # types know that name as a class, which cannot be assigned to.
+        # The library's loop makes its parser and its decoder by these names, and has no other way of being given one;
+        # types know the first as a class, which cannot be assigned to.
         setattr(linux_driver, "XTermParser", self._make_parser)  # noqa: B010
+        setattr(linux_driver, "getincrementaldecoder", forgiving_decoder)  # noqa: B010
         with contextlib.suppress(OSError):  # hung up: the signal that comes with it ends the app
             super().run_input_thread()
 

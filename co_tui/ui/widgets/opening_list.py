@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.events import Key
-from textual.widgets import OptionList
+
+from co_tui.ui.widgets.steady_list import SteadyList
 
 
-class OpeningList(OptionList):
+class OpeningList(SteadyList):
     """Keys act at once, so that those behind Enter find out that the focus is elsewhere by now."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Change", key_display="enter")]

@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widgets import OptionList
 
 from co_tui.ui.widgets.field import Field
+from co_tui.ui.widgets.steady_list import SteadyList
 
 
 class FilterField(Field):
@@ -19,5 +19,5 @@ class ValueField(Field):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Keep", key_display="enter")]
 
 
-class ChoiceList(OptionList):
+class ChoiceList(SteadyList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]

@@ -7,7 +7,6 @@ from typing import ClassVar
 from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
-from textual.events import Click
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -15,6 +14,7 @@ from textual.widgets.option_list import Option
 from co_tui.events import Event
 from co_tui.events.signs import EntryKind, EntryWeight
 from co_tui.ui.keys import command_table
+from co_tui.ui.widgets.steady_list import SteadyList
 from co_tui.ui.widgets.timeline_entry import timeline_row
 from co_tui.ui.widgets.timeline_log import EVERYTHING, TimelineLog
 
@@ -24,7 +24,7 @@ PAGE, MOST_DRAWN = 150, 450
 EMPTY = "Turns, compactions and all else that happens will stand here; Enter opens an entry."
 
 
-class Timeline(OptionList):
+class Timeline(SteadyList):
     """Newest in view; Enter opens an entry. Of a long session only those around what is looked at are drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -227,11 +227,6 @@ class Timeline(OptionList):
         self.focus()
         if self._entries:
             self._draw_and_go_to(max(0, bisect_right(self._entries, seq, key=lambda event: event.seq or 0) - 1))
-
-    def on_click(self, event: Click) -> None:
-        """What was clicked may be filtered away before the click is dealt with."""
-        if (event.style.meta.get("option") or 0) >= self.option_count:
-            event.prevent_default()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
