@@ -158,6 +158,11 @@ def test_keys_that_look_like_the_beginning_of_an_answer_still_arrive() -> None:
     assert keys_of("a\x1b\rb") == keys_of("a\x1b", "\rb") == keys_of("a\x1b[13;3ub") == "a<alt+enter>b"
 
 
+def test_keys_that_cannot_be_end_nothing() -> None:
+    assert keys_of("a\x1b[99999999999ub\x1b[55296uc\x1b[97;1;1114112ud\x1b[97ue") == "abcdae"
+    assert keys_of("a\x1b[48;0;0;0;0t\x1b[<0;5;5Mb") == "ab"
+
+
 def pasted_of(*chunks: str) -> list[str]:
     """What a terminal's bytes mean: pastes, and the keys around them."""
     parser = QuietParser()

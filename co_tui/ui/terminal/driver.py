@@ -13,6 +13,7 @@ from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.events import Key
+from textual.keys import Keys
 from textual.message import Message
 
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
@@ -101,7 +102,20 @@ class QuietParser(XTermParser):
         self._held, self._held_until = text, time.monotonic() + seconds
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
-        return [Key("alt+enter", None)] if sequence == ALT_ENTER else super()._sequence_to_key_events(sequence, alt)
+        if sequence == ALT_ENTER:
+            return [Key("alt+enter", None)]
+        try:
+            keys = list(super()._sequence_to_key_events(sequence, alt))
+            "".join(key.character or "" for key in keys).encode()
+        except (ValueError, OverflowError):  # the key of a character that does not exist
+            return [Key(Keys.Ignore, sequence)]
+        return keys
+
+    def parse_mouse_code(self, code: str) -> Message | None:
+        try:
+            return super().parse_mouse_code(code)
+        except ArithmeticError:  # on a screen that has no size
+            return None
 
     def tick(self) -> Iterable[Message]:
         if self._held and time.monotonic() > self._held_until:
