@@ -31,6 +31,7 @@ from co_tui.ui.launch import Launch
 from co_tui.ui.motion import SteadyAnimator, hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.screens.chat_requests import MOST_EDITED_CHARS
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import call_back
 from co_tui.ui.terminal.clipboard import copy
@@ -128,12 +129,12 @@ class CoTui(App[None]):
         await super().on_event(event)
 
     def _for_field(self, text: str) -> str:
-        """What was pasted elsewhere than in the prompt: the library's fields draw what they hold as it is, and those of
-        one line lay it out anew with every key."""
-        if isinstance(self.focused, Input) and len(text) > MOST_IN_FIELD_CHARS:
-            self.notify(f"Only the first {MOST_IN_FIELD_CHARS:,} characters go into this line.", timeout=4)
-            text = text[:MOST_IN_FIELD_CHARS]
-        return inert(text)
+        """What was pasted elsewhere than in the prompt: the library's fields draw what they hold as it is, and lay out
+        all of it."""
+        most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MOST_EDITED_CHARS, "text")
+        if len(text) > most:
+            self.notify(f"Only the first {most:,} characters go into this {where}.", timeout=4)
+        return inert(text[:most])
 
     def _give_early_keys(self) -> None:
         """In the order of typing, and before any key that comes from now on."""
@@ -264,8 +265,8 @@ class CoTui(App[None]):
         if not self.app_focus and self._driver is not None:
             self._driver.write(call_back(words, self.launch.environ, self.launch.settings.notifications))
 
-    def draft_changed(self, text: str) -> None:
-        self.controller.draft_changed(text)
+    def draft_changed(self) -> None:
+        self.controller.draft_changed()
 
     def load_older(self) -> None:
         self.controller.older.load()

@@ -48,7 +48,7 @@ class SessionController:
         self.resume_questions = ResumeQuestions(questions.choose, chat.way_to)
         self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
-        self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id)
+        self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id, self._unsaid)
         self._openings = 0
         self.parting_words = ""
         """What has to be said after the screen is gone."""
@@ -188,7 +188,7 @@ class SessionController:
             self._show_replayed(session.resumed_from)
         self.session, self._session_id = session, session.id
         if not session_id:
-            self._drafts.save_soon(self.chat.prompt.whole)  # what was written meanwhile is this session's draft now
+            self._drafts.save_soon()  # what was written meanwhile is this session's draft now
         run_latest(self._host, partial(self.bridge.follow, listener), "bridge", exit_on_error=True)
         if session.state.pending:
             self.sender.go_on(session)
@@ -244,11 +244,11 @@ class SessionController:
         self.hints.hear(event)
         if isinstance(event.fact, QueueChanged):
             self.sender.show_waiting()
-            self._drafts.save(self._unsaid(self.chat.prompt.whole))  # in the log only once it is said
+            self._drafts.save_beside()  # in the log only once it is said
 
-    def _unsaid(self, written: str) -> str:
+    def _unsaid(self) -> str:
         """The prompts that wait, and the one that is being written."""
-        return "\n\n".join(filter(str.strip, (*self.sender.unsaid, written)))
+        return "\n\n".join(filter(str.strip, (*self.sender.unsaid, self.chat.prompt.whole)))
 
     async def open_for_prompt(self) -> bool:
         """Open the session that is shown, or start one. What goes wrong is said in the chat."""
@@ -330,7 +330,7 @@ class SessionController:
         self.require_saved()
         self.way_back = self.way_back_now or self.way_back
         await self.leave()
-        self._drafts.save(self.chat.prompt.whole)
+        self._drafts.save()
         self.chat.prompt.text = ""
         self._session_id = session_id
         self.show_stored(session_id, under_own_policy=True)
@@ -356,8 +356,8 @@ class SessionController:
                 self.sender.give_back(prompt)
         self.chat.set_busy(False)
 
-    def draft_changed(self, text: str) -> None:
-        self._drafts.save_soon(self._unsaid(text))
+    def draft_changed(self) -> None:
+        self._drafts.save_soon()
 
     def heeds_effort(self, model: str) -> bool:
         """Known once the engine is loaded."""
@@ -374,7 +374,7 @@ class SessionController:
         self._leaving = True
         self.way_back = self.way_back_now or self.way_back
         await self.leave()
-        self._drafts.save(self.chat.prompt.whole)
+        self._drafts.save()
         await self.backend.close()
         return True
 

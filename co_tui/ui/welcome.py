@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from co_tui.ui.keys.command_table import way_to
+from co_tui.ui.keys.command_table import NO_CHOICE, way_to
 
 USUAL_FILE: Final = "README.md"
 EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
@@ -14,7 +14,6 @@ MOST_NAME_CHARS: Final = 14
 """Of a file that is named as an example: the lines fit the smallest terminal."""
 MOST_ENTRIES: Final = 200
 """Looked at before the first paint, however large the folder is."""
-NO_CHOICE: Final[Mapping[str, str]] = {}
 
 
 def welcome(folder: Path, chosen: Mapping[str, str] = NO_CHOICE, *, in_repository: bool) -> str:

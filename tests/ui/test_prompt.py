@@ -5,8 +5,10 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from textual.events import Key, Paste
 from textual.pilot import Pilot
+from textual.widgets import TextArea
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompting.pasted import FOLDED_FROM_LINES, PastedTexts
@@ -210,7 +212,10 @@ async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path
         assert [each.held for each in app.controller.session.waiting] == [True, True], "none is lost"
 
 
-async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(home: Path, provider: Provider) -> None:
+async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_tui.ui.app.MOST_EDITED_CHARS", 100)
     pasted = "\n".join(f"line {n}" for n in range(5000))
     provider.window = 200_000
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -219,6 +224,9 @@ async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(home: Path, pr
         await until(pilot, lambda: app.chat.prompt.text == "a [pasted 5,000 lines]")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: "line 1" in screen_text(app) and "Pasted" in screen_text(app))
+        app.post_message(Paste("y" * 101))
+        await until(pilot, lambda: "yyy" in app.screen.query_one(TextArea).text)
+        assert app.screen.query_one(TextArea).text.count("y") == 100, "more would take long to lay out"
         await pilot.press("escape", "space", "b", "enter")
         await until(pilot, lambda: len(provider.requests) == 1)
         assert provider.requests[0]["messages"][-1]["content"] == f"a {pasted} b"

@@ -53,8 +53,7 @@ class ApprovalsScreen(Dialog[None]):
     def _fill(self, highlighted: int) -> None:
         self._shown = self._approvals()
         options = self.query_one(OptionList)
-        show_rows(options, [_option(each) for each in self._shown], NOTHING)
-        options.highlighted = min(highlighted, len(self._shown) - 1) if self._shown else None
+        show_rows(options, [_option(each) for each in self._shown], NOTHING, highlighted)
         self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
 
     async def action_revoke(self) -> None:
@@ -62,9 +61,6 @@ class ApprovalsScreen(Dialog[None]):
         if at is not None and at < len(self._shown):
             await self._revoke(self._shown[at])
             self._fill(at)
-
-    def action_close(self) -> None:
-        self.answer(None)
 
 
 def _option(approval: "StandingApproval") -> Option:

@@ -59,8 +59,7 @@ class BackgroundCommandsScreen(Dialog[None]):
         options = self.query_one(OptionList)
         highlighted = options.highlighted or 0
         self._shown = self._commands.background()
-        show_rows(options, [Option(_line(each)) for each in self._shown], NOTHING)
-        options.highlighted = min(highlighted, len(self._shown) - 1) if self._shown else None
+        show_rows(options, [Option(_line(each)) for each in self._shown], NOTHING, highlighted)
         self.query_one(VerticalScroll).display = bool(self._shown)
         self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
         self._show_output()
@@ -81,9 +80,6 @@ class BackgroundCommandsScreen(Dialog[None]):
         if at is not None and at < len(self._shown) and self._shown[at].running:
             await self._commands.end(self._shown[at].id)
             self._look()
-
-    def action_close(self) -> None:
-        self.answer(None)
 
 
 def _line(command: "BackgroundCommand") -> Text:

@@ -73,8 +73,7 @@ class BoardScreen(Dialog[None]):
     def _fill(self, at: int = 0) -> None:
         options, entries = self.query_one(OptionList), self._board.entries
         new = {entry.id for entry in self._board.latest.added}
-        show_rows(options, [Option(_row(entry, new=entry.id in new)) for entry in entries], EMPTY)
-        options.highlighted = min(at, len(entries) - 1) if entries else None
+        show_rows(options, [Option(_row(entry, new=entry.id in new)) for entry in entries], EMPTY, at)
         self.query_one(KeyHints).show(*(KEYS if entries else EMPTY_KEYS))
 
     @property
@@ -111,9 +110,6 @@ class BoardScreen(Dialog[None]):
             self.notify(trouble, severity="error", markup=False)
         self._board = await self._editor.read()
         self._fill(self.query_one(OptionList).highlighted or 0)
-
-    def action_close(self) -> None:
-        self.answer(None)
 
 
 def _row(entry: BoardEntry, *, new: bool) -> Table:

@@ -40,7 +40,8 @@ class ChatHost(Protocol):
     def call_back(self, words: str) -> None:
         """Tell whoever looks elsewhere; nothing while somebody looks here."""
 
-    def draft_changed(self, text: str) -> None: ...
+    def draft_changed(self) -> None:
+        """Something else is being written."""
 
     def load_older(self) -> None:
         """Show what comes before the first block that is loaded."""

@@ -69,10 +69,10 @@ class ChatRequests(SteadyScreen, Screen[None]):
         self.feed.note(event.why, "error")
 
     @on(Prompt.Edited)
-    def _edited(self, event: Prompt.Edited) -> None:
+    def _edited(self) -> None:
         if self._late is not None:
             self._late.follow(self.prompt)
-        self._host.draft_changed(event.text)
+        self._host.draft_changed()
 
     @on(Prompt.SentNothing)
     def _sent_nothing(self) -> None:

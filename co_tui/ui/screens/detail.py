@@ -40,9 +40,6 @@ class TextScreen(Dialog[None]):
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
 
-    def action_close(self) -> None:
-        self.answer(None)
-
 
 class EventScreen(TextScreen):
     """What happened in words, and below it everything the log says of it."""

@@ -56,8 +56,14 @@ class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
             self._answered = True
             self.dismiss()
 
+    def action_close(self) -> None:
+        """The user goes back."""
+        self.withdraw()
 
-def show_rows(options: OptionList, rows: Sequence[Option], nothing: str) -> None:
-    """These, or where there are none a sentence about that, whole."""
+
+def show_rows(options: OptionList, rows: Sequence[Option], nothing: str, at: int | None = None) -> None:
+    """These, or where there are none a sentence about that, whole; `at` names the one to highlight, else the last."""
     options.set_class(not rows, "-telling")
     options.set_options(rows or [Option(Text(nothing), disabled=True)])
+    if at is not None:
+        options.highlighted = min(at, len(rows) - 1) if rows else None

@@ -85,8 +85,7 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
         self._choices = found
         options = self.query_one(OptionList)
         rows = [Option(Text(one_line(each, LINE_CHARS), no_wrap=True)) for each in found]
-        show_rows(options, rows, self._told_nothing)
-        options.highlighted = 0 if found else None
+        show_rows(options, rows, self._told_nothing, at=0)
         count = f"the newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else f"{len(found)}"
         self.query_one(Vertical).border_subtitle = f"{count} {self._where}, newest first" if found else self._where
 

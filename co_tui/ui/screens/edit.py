@@ -18,7 +18,7 @@ class EditScreen(Dialog[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s,f10", "accept", "Accept", priority=True),
-        Binding("escape", "cancel", "Back", priority=True),
+        Binding("escape", "close", "Back", priority=True),
     ]
 
     def __init__(self, title: str, text: str, *, refusal: str = "back") -> None:
@@ -36,6 +36,3 @@ class EditScreen(Dialog[str | None]):
 
     def action_accept(self) -> None:
         self.answer(self.query_one(TextArea).text)
-
-    def action_cancel(self) -> None:
-        self.answer(None)

@@ -21,7 +21,7 @@ class ExportScreen(Dialog[str]):
         Binding("m", "say('markdown')"),
         Binding("h", "say('html')"),
         Binding("j", "say('jsonl')"),
-        Binding("escape", "cancel"),
+        Binding("escape", "close"),
     ]
 
     def compose(self) -> ComposeResult:
@@ -33,6 +33,3 @@ class ExportScreen(Dialog[str]):
 
     def action_say(self, form: str) -> None:
         self.answer(form)
-
-    def action_cancel(self) -> None:
-        self.withdraw()

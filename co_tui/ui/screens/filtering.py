@@ -59,7 +59,7 @@ class FilteringDialog(Dialog[T], Generic[T]):
 class ChoosingDialog(FilteringDialog[T | None], Generic[T]):
     """Answers with what the chosen line stands for, or with None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,6 +83,3 @@ class ChoosingDialog(FilteringDialog[T | None], Generic[T]):
         """Nothing where a line was filtered away right behind the key or the click."""
         if place is not None and place < len(self._choices):
             self.answer(self._choices[place])
-
-    def action_cancel(self) -> None:
-        self.answer(None)

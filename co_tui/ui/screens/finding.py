@@ -49,12 +49,12 @@ class Finding:
 
     async def _count(self, text: str) -> None:
         """First what is there, then what had to be loaded."""
+        search = self._transcript.search
         await self._count_loaded(text)
         self._tell(done=not text)
-        if text:
+        if text and search.needle == in_small_letters(text):
             await self._host.load_back_to(0)
             await self._count_loaded(text)
-        search = self._transcript.search
         if search.needle == in_small_letters(text):
             if search.match is None and search.total:  # only what was loaded just now has it
                 self._transcript.find(text)

@@ -10,14 +10,13 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from co_tui.actions import COMMANDS, KEYS, PLACES, Place
-from co_tui.ui.keys.command_table import told_key
+from co_tui.ui.keys.command_table import NO_CHOICE, told_key
 from co_tui.ui.keys.keys_in_force import KeyInForce
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.sections import Section, Sections
 
-NO_CHOICE: Final[Mapping[str, str]] = {}
 _TYPED: Final = (
     ("enter", "Send"),
     ("@", "Name a file: it goes with the prompt"),
@@ -119,6 +118,3 @@ class HelpScreen(Dialog[None]):
     def action_to(self, end: int) -> None:
         shown = self.query_one(Sections)
         shown.scroll_to(y=end * shown.max_scroll_y, animate=False)
-
-    def action_close(self) -> None:
-        self.answer(None)

@@ -100,6 +100,3 @@ class ImageScreen(Dialog[None]):
         self._place = (self._place + step) % len(self._images)
         self._shown = replace(self._images[self._place])
         self._show()
-
-    def action_close(self) -> None:
-        self.answer(None)

@@ -53,6 +53,3 @@ class LinksScreen(Dialog[None]):
 
     def action_copy(self) -> None:
         copy(self.app, self._chosen, "the address")
-
-    def action_close(self) -> None:
-        self.answer(None)

@@ -131,9 +131,6 @@ class MemoryScreen(FilteringDialog[str]):
     def _say(self, words: str) -> None:
         self.notify(words, markup=False, timeout=4)
 
-    def action_close(self) -> None:
-        self.withdraw()
-
 
 def _searched(entry: MemoryEntry) -> str:
     """In small letters once, so that a key typed costs no more than a look."""

@@ -86,9 +86,6 @@ class PagerScreen(Dialog[None]):
         self.query_one(KeyHints).show(*READING)
         self._look_for("")
 
-    def action_close(self) -> None:
-        self.answer(None)
-
     # Searching
 
     async def action_find(self) -> None:

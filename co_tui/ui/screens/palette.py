@@ -43,7 +43,7 @@ def found_commands(typed: str) -> Sequence[Command]:
 class PaletteScreen(ChoosingDialog[str]):
     """Answers with the name of a command."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "cancel", "Back", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "close", "Back", priority=True)]
 
     def __init__(self, chosen: Mapping[str, str]) -> None:
         """`chosen` are the keys that the user chose."""
@@ -66,8 +66,7 @@ class PaletteScreen(ChoosingDialog[str]):
         typed, options = self.query_one(Input).value, self.query_one(OptionList)
         before, found = options.highlighted or 0, found_commands(typed)
         self._choices = [command.name for command in found]
-        show_rows(options, [Option(self._line(command)) for command in found], NO_MATCH)
-        options.highlighted = (0 if typed else min(before, len(found) - 1)) if found else None
+        show_rows(options, [Option(self._line(command)) for command in found], NO_MATCH, 0 if typed else before)
 
     def _line(self, command: Command) -> Content:
         room = max(30, self.query_one(OptionList).scrollable_content_region.width)

@@ -9,13 +9,13 @@ from co_tui.events import Fact
 from co_tui.ui.activity import FRAME_S, Activity
 from co_tui.ui.keys.command_table import WayTo
 from co_tui.ui.motion import stands_still
+from co_tui.ui.widgets.key_hints import KEY_STYLE
 from co_tui.ui.widgets.prompt import Prompt
 
 BORDER, BORDER_CELLS = "─", 6
 """What the border is drawn with, and how many cells of it no title takes: corners, a dash each, and spaces."""
 LEAST_BORDER = 3
 """Of it between two texts, so that they are seen as two."""
-KEY_STYLE = "bold $footer-key-foreground"
 ASKING = "◔ waiting for your answer"
 
 
@@ -95,7 +95,7 @@ class PromptStatus:
         running = self._busy and not self._compacting
         room = self._prompt.outer_size.width - BORDER_CELLS
         line, hints = self._line(room) if running else Content(""), self._hints(running=running)
-        above = beside(line, hints, room) if running else None
+        above = at_both_ends(line, hints, room) if running else None
         self._prompt.border_title = above if above is not None else line
         self._prompt.border_subtitle = Content("") if above is not None else hints
 
@@ -124,7 +124,7 @@ def _key(key: str, does: str) -> Content:
     return Content.assemble((key, KEY_STYLE), (f" {does}", "$muted"))
 
 
-def beside(left: Content, right: Content, width: int) -> Content | None:
+def at_both_ends(left: Content, right: Content, width: int) -> Content | None:
     """Two texts at both ends of a border; None when there is no room for both."""
     gap = width - left.cell_length - right.cell_length - 2
     return Content.assemble(left, f" {BORDER * gap} ", right) if gap >= LEAST_BORDER else None

@@ -38,7 +38,7 @@ class ConfirmScreen(Dialog[bool]):
 class AskScreen(Dialog[str]):
     """Asks for a line of text; Esc gives none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
     def __init__(self, title: str, present: str = "") -> None:
         super().__init__()
@@ -53,6 +53,3 @@ class AskScreen(Dialog[str]):
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:
         self.answer(event.value)
-
-    def action_cancel(self) -> None:
-        self.withdraw()

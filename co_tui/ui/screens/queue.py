@@ -64,8 +64,7 @@ class QueueScreen(Dialog[int | None]):
     def _fill(self, highlighted: int) -> None:
         self._shown = self._session.waiting
         options = self.query_one(OptionList)
-        show_rows(options, [_option(n, prompt) for n, prompt in enumerate(self._shown, 1)], NOTHING)
-        options.highlighted = min(highlighted, len(self._shown) - 1) if self._shown else None
+        show_rows(options, [_option(n, prompt) for n, prompt in enumerate(self._shown, 1)], NOTHING, highlighted)
         self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
 
     @property
@@ -90,9 +89,6 @@ class QueueScreen(Dialog[int | None]):
         if (chosen := self._chosen) is not None:
             self._session.move_waiting(chosen.number, step)
             self._fill(max(0, (self.query_one(OptionList).highlighted or 0) + step))
-
-    def action_close(self) -> None:
-        self.answer(None)
 
 
 def _option(number: int, prompt: "WaitingPrompt") -> Option:

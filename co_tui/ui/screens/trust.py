@@ -85,9 +85,6 @@ class FileScreen(Dialog[None]):
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
 
-    def action_close(self) -> None:
-        self.answer(None)
-
 
 def _shown(file: Path) -> str:
     try:

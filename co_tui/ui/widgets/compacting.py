@@ -10,6 +10,7 @@ from co_tui.events.triggers import words_for
 from co_tui.ui.activity import FRAME_S, spinner
 from co_tui.ui.formatting import elapsed
 from co_tui.ui.motion import stands_still
+from co_tui.ui.widgets.key_hints import KEY_STYLE
 
 TITLE = "Compacting conversation history"
 LONGEST_BESIDE = len(f"⠋ {TITLE}   10 min 10 s ·   esc cancel")
@@ -56,7 +57,7 @@ class CompactingIndicator(Widget):
         """The reason stands on the border where it has no room beside the rest."""
         took = max(0.0, time.monotonic() - self._began)
         what = f"{spinner(took, still=stands_still(self))} {TITLE}   {elapsed(took)}"
-        hint = Content.assemble(("esc", "bold $footer-key-foreground"), " cancel")
+        hint = Content.assemble(("esc", KEY_STYLE), " cancel")
         room = self.size.width - hint.cell_length - 2
         whole = f"{what} · {self._reason}"
         left = Content(what if self.border_title else whole).truncate(max(0, room), ellipsis=True)

@@ -7,6 +7,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
+from co_tui.ui.widgets.key_hints import KEY_STYLE
+
 KEYS = "enter ↑ earlier · ↓ later · esc closes"
 BETWEEN = " · "
 PLACEHOLDER = "Search in this conversation"
@@ -16,7 +18,7 @@ def keys_told(keys: str) -> Content:
     """Each key stands out from what it does, which is one word."""
     told = [each.rpartition(" ") for each in keys.split(BETWEEN)]
     return Content.styled(BETWEEN, "$muted").join(
-        Content.assemble((key, "bold $footer-key-foreground"), (f" {does}", "$muted")) for key, _, does in told
+        Content.assemble((key, KEY_STYLE), (f" {does}", "$muted")) for key, _, does in told
     )
 
 

@@ -53,10 +53,6 @@ class Prompt(SteadyTextArea):
     class Edited(Message):
         """The text changed; completions may apply."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     class Commanded(Message):
         """A command was chosen from the list of completions."""
 
@@ -210,7 +206,7 @@ class Prompt(SteadyTextArea):
                 self.offer.dismiss()
             case _:
                 self._take(chosen, finally_so=key == "enter")
-        self.post_message(self.Edited(self.whole))
+        self.post_message(self.Edited())
         return True
 
     def _take(self, chosen: Choice, *, finally_so: bool) -> None:
@@ -325,4 +321,4 @@ class Prompt(SteadyTextArea):
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self.post_message(self.Edited(self.whole))
+        self.post_message(self.Edited())
