@@ -41,6 +41,9 @@ def told_call(tool: str, arguments: str) -> str:
             told = f"{len(_objects(values.get('items')))} steps"  # the plan has a line of its own
         case "ask_user_question":
             told = "  ".join(str(each.get("question", "")) for each in _objects(values.get("questions")))
+        case "delegate_task":
+            to, task = str(values.get("agent_name", "")), str(values.get("task", ""))
+            told = task if to in ("", "self") else f"{to}  {task}"
         case "search_files" | "find_files":
             told = "  ".join(str(values[name]) for name in ("pattern", "path") if values.get(name))
         case _:

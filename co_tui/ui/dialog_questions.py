@@ -135,8 +135,7 @@ class DialogQuestions:
     async def _read(self, title: str, text: str) -> None:
         from co_tui.ui.screens.detail import TextScreen
 
-        shown = Content("\n").join(coloured(inert(text).split("\n"))) if is_diff(text) else text
-        await self._answer_of(TextScreen(title, shown))
+        await self._answer_of(TextScreen(title, _whole_diff(inert(text)) if is_diff(text) else text))
 
     async def _answer_of(self, screen: "Dialog[T]") -> T | None:
         """What a dialog was answered with; it is withdrawn when nobody waits for it any more."""
@@ -152,6 +151,12 @@ class DialogQuestions:
         finally:
             if not answer.done() or answer.cancelled():
                 self._app.call_later(screen.withdraw)
+
+
+def _whole_diff(text: str) -> Content:
+    """With the two lines that name its files."""
+    lines = text.split("\n")
+    return Content("\n").join([*(Content.styled(line, "bold") for line in lines[:2]), *coloured(lines[2:])])
 
 
 def _approval_keys(question: ApprovalQuestion) -> dict[str, str]:

@@ -8,7 +8,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from co_tui.ui.contrast import MARK_CONTRAST, readable
-from co_tui.ui.widgets.look import Palette
+from co_tui.ui.widgets.text_colours import Palette
 
 TEXT_COLOURS: Final = ("primary", "secondary", "accent", "warning", "error", "success", "footer-key-foreground")
 CHOSEN_SHARE: Final = 0.15
@@ -152,6 +152,6 @@ def palette_of(theme: Theme) -> Palette:
         compaction=colour("accent"),
         warning=colour("warning"),
         error=colour("error"),
+        background=colour("background"),
         surface=colour("surface"),
-        code_theme="monokai" if theme.dark else "xcode",
     )

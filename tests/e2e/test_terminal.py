@@ -65,7 +65,7 @@ def terminal(co_tui: Command) -> Iterator[Terminal]:
 
 def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.start()
-    terminal.wait("Embedded model SmolLM2", "Write a message", "f1 Help")
+    terminal.wait("Embedded model SmolLM2", "Write a message", "f1 help")
     terminal.type("Is Paris a capital? One word only: yes or no.")
     terminal.press("Enter")
     terminal.wait("Is Paris a capital? One word only: yes or no.", "co-tui ", " of 8.2k", gone="esc stop")
@@ -95,7 +95,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.type("capital")
     terminal.wait("Is Paris a capital", gone="Is snow cold")
     terminal.press("Enter")
-    terminal.wait("Is water wet? One word only: yes or no.", "f1 Help")
+    terminal.wait("Is water wet? One word only: yes or no.", "f1 help")
     terminal.leave()
 
     listed = co_tui("sessions", "--json").objects

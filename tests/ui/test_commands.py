@@ -213,12 +213,12 @@ async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home
     provider.script = [Reply(text="slow words " * 10, delay_s=0.05)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.pause()
-        assert "esc Stop" not in screen_text(app) and "esc Back" not in screen_text(app)
+        assert "esc stop" not in screen_text(app) and "esc back" not in screen_text(app)
         app.send("talk")
-        await until(pilot, lambda: "esc Stop" in screen_text(app))
+        await until(pilot, lambda: "esc stop" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
-        await until(pilot, lambda: "esc Stop" not in screen_text(app))
+        await until(pilot, lambda: "esc stop" not in screen_text(app))
         await pilot.press("tab")
         assert not app.chat.prompt.has_focus
         await pilot.press("escape")

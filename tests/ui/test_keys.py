@@ -59,8 +59,8 @@ async def test_another_key_does_it_and_is_told_everywhere(home: Path, provider: 
         await pilot.press("a", "alt+n", "b")
         assert app.screen is app.chat and app.chat.prompt.text == "a\nb"
         footer = screen_text(app).splitlines()[-1]
-        assert "Sessions" not in footer and "alt+n Newline" in footer
-        words = {word for row in (*COMMANDS, *KEYS) for word in (row.label, row.key) if word} | {"more"}
+        assert "sessions" not in footer and "alt+n newline" in footer
+        words = {word.lower() for row in (*COMMANDS, *KEYS) for word in (row.label, row.key) if word} | {"more"}
         for width in range(60, 120, 7):
             await pilot.resize_terminal(width, 20)
             footer = screen_text(app).splitlines()[-1]

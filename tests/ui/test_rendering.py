@@ -1,6 +1,7 @@
 """What is said, as lines: how wide, with which signs, and where links go. No app is needed for it."""
 
 import pytest
+from rich.style import Style
 
 from co_tui.inert import inert
 from co_tui.ui.themes import DARK, palette_of
@@ -112,12 +113,44 @@ def test_addresses_are_found_without_the_sentence_around_them() -> None:
     assert addresses_in(inert("\x1b]8;;http://d.example\x1b\\words")) == ["http://d.example"], "nor a sign for Escape"
 
 
-def test_changes_of_files_carry_their_signs_and_colours() -> None:
+def test_changes_of_files_carry_their_signs_and_stand_on_grounds_of_their_own() -> None:
     diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n-old\n+new"
     laid = Laid(Block("tool", "{}", tool_name="shell", result=diff), LOOK, 60)
     styles = {laid.text_of(n).strip(): [segment.style for segment in laid.line(n)][-1] for n in range(laid.height)}
-    assert styles["+new"].color == LOOK.me.color and styles["-old"].color == LOOK.error.color
-    assert styles["same"] != styles["+new"]
+    assert styles["+new"].bgcolor == LOOK.came.bgcolor and styles["-old"].bgcolor == LOOK.went.bgcolor
+    assert LOOK.came.bgcolor != LOOK.went.bgcolor and styles["same"] is None
+    lengths = {laid.line(n).cell_length for n in range(laid.height) if laid.text_of(n).strip() in ("+new", "-old")}
+    assert lengths == {60}, "to the end of the line"
+
+
+@pytest.mark.parametrize(
+    ("status", "width", "shown"),
+    [
+        ("exit 1 · 2.1 s", 60, [("exit 1 · 2.1 s", LOOK.error)]),
+        ("exit 0 · 2.1 s", 60, [("exit 0 · 2.1 s", LOOK.muted)]),
+        ("refused", 60, [("refused", LOOK.warning)]),
+        ("+3 −2", 60, [("+3", LOOK.reply), (" −2", LOOK.error)]),
+        ("done · 9 calls · 41k · $0.02 · 38 s", 60, [("done · 38 s", LOOK.muted)]),
+        ("done · 9 calls · 41k · $0.02 · 38 s", 90, [("done · 9 calls · 41k · $0.02 · 38 s", LOOK.muted)]),
+    ],
+)
+def test_how_a_call_ended_stands_out_when_it_went_wrong_and_leaves_room_for_what_it_was_about(
+    status: str, width: int, shown: list[tuple[str, Style]]
+) -> None:
+    block = Block("tool", '{"command": "find callers of open_store"}', folded=True, tool_name="run_command")
+    block.status = status
+    laid = Laid(block, LOOK, width)
+    title = laid.height - 1
+    assert "find callers of open_store" in laid.text_of(title)
+    assert [(each.text, each.style) for each in list(laid.line(title))[-len(shown) :]] == shown
+
+
+def test_of_an_error_the_way_out_is_not_in_the_colour_of_what_went_wrong() -> None:
+    laid = Laid(Block("error", "No answer from x.example: refused. F9 tries again."), LOOK, 80)
+    last = laid.line(laid.height - 1)
+    colours = {segment.text: segment.style.color for segment in last if segment.style}
+    assert colours["No answer from x.example: refused."] == LOOK.error.color
+    assert colours[" F9 tries again."] == LOOK.text.color
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ async def test_settings_are_found_changed_in_place_and_taken_back(home: Path, pr
             app.post_message(Key(key, "/" if key == "slash" else key))
         await until(pilot, lambda: "max_retries" in screen_text(app) and "base_url" not in screen_text(app))
         assert app.screen.query_one("#filter", Input).value == "retries"
-        assert "enter To the list" in screen_text(app).splitlines()[-1]
+        assert "enter to the list" in screen_text(app).splitlines()[-1]
         await pilot.press("down", "enter")
         await pilot.press("backspace")
         await type_text(pilot, "99\n")
@@ -90,16 +90,16 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await pilot.press("right", "right", "right")
         await until(pilot, lambda: "policy" in screen_text(app) and "context  ← 2 of 5" in screen_text(app))
         assert "(unused)" in screen_text(app) or "balanced" in screen_text(app)
-        await click_on(app, pilot, "esc Back")
+        await click_on(app, pilot, "esc back")
         await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/settings silent\n")
         await until(pilot, lambda: "request_timeout_s" in screen_text(app) and "max_retries" not in screen_text(app))
-        await click_on(app, pilot, "enter Change")
+        await click_on(app, pilot, "enter change")
         await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "300")
-        assert "enter Keep" in screen_text(app).splitlines()[-1]
+        assert "enter keep" in screen_text(app).splitlines()[-1]
         await pilot.press("enter")
         await until(pilot, lambda: "stays as it is" in said(app) and "request_timeout_s" not in written(home))
-        await click_on(app, pilot, "enter Change")
+        await click_on(app, pilot, "enter change")
         await until(pilot, lambda: isinstance(app.focused, Input))
         await click_on(app, pilot, "f1 help")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")

@@ -20,6 +20,10 @@ INDENT = "  "
 PINNED = "◉ pinned  "
 TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
 KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
+BETWEEN_FIGURES = " · "
+_WENT_WRONG = re.compile(r"exit -?0*[1-9]\d*")
+_CHANGED = re.compile(r"(\+[\d,]+)( −[\d,]+)?")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 MAX_RESULT_CHARS = 20_000
 """An opened tool result, or a prompt, shows this much; the log keeps all of it."""
 PROMPT_LINES_LEFT = 30
@@ -82,16 +86,34 @@ def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
 def _title(block: Block, name: str, look: Look, width: int) -> Strip:
     """One line: what it is, what it is about, and how it ended."""
     pin = PINNED if block.pinned and not block.first_of_reply else ""
-    room = max(8, width - cell_len(name) - cell_len(pin + block.status) - 8)
+    room = width - cell_len(name) - cell_len(pin) - 6
     gist = Text(block.gist if block.folded else "", overflow="ellipsis", no_wrap=True)
-    gist.truncate(room, overflow="ellipsis")
+    status = _shortened(block.status, room - gist.cell_len)
+    gist.truncate(max(8, room - cell_len(status)), overflow="ellipsis")
     sign = "▣ " if block.is_drawn_image else "▸ " if block.folded else "▾ "
     left = Text.assemble((sign, look.muted), (name, Style(bold=True)), "  ", (gist.plain, look.muted))
-    gap = max(2, width - left.cell_len - cell_len(pin + block.status))
-    style = look.error if block.status == "failed" else look.muted
-    title = Text.assemble(left, " " * gap, (pin, look.you), (block.status, style))
+    gap = max(2, width - left.cell_len - cell_len(pin + status))
+    title = Text.assemble(left, " " * gap, (pin, look.you), _ended(status, look))
     title.truncate(width, overflow="ellipsis")
     return look.lines(title, width)[0]
+
+
+def _shortened(status: str, room: int) -> str:
+    """How it ended and how long that took; the figures between them only where there is room."""
+    items = status.split(BETWEEN_FIGURES)
+    while len(items) > 2 and cell_len(BETWEEN_FIGURES.join(items)) > room:
+        del items[-2]
+    return BETWEEN_FIGURES.join(items)
+
+
+def _ended(status: str, look: Look) -> Text:
+    """What went wrong stands out from what went as usual."""
+    end = status.partition(BETWEEN_FIGURES)[0]
+    if end == "failed" or _WENT_WRONG.fullmatch(end):
+        return Text(status, look.error)
+    if changed := _CHANGED.fullmatch(status):
+        return Text.assemble((changed[1], look.reply), (changed[2] or "", look.error))
+    return Text(status, look.warning if end in ("refused", "stopped") else look.muted)
 
 
 def _thought(block: Block, look: Look, width: int) -> list[Strip]:
@@ -158,7 +180,12 @@ def _welcome(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _error(block: Block, look: Look, width: int) -> list[Strip]:
-    return _hanging(Segment("✗ ", look.error), _clipped(block.text, look, prose_width(width) - 2, look.error))
+    """What went wrong in its colour; what to do about it as any other words."""
+    shown, room = block.text[:MAX_RESULT_CHARS].expandtabs(4), prose_width(width) - 2
+    told = Text(shown, look.text, overflow="fold")
+    end = _SENTENCE_END.search(shown)
+    told.stylize(look.error, 0, end.start() if end else None)
+    return _hanging(Segment("✗ ", look.error), [*look.lines(told, room), *_left_out(len(block.text), look, room)])
 
 
 def _hanging(sign: Segment, lines: list[Strip]) -> list[Strip]:

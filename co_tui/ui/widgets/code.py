@@ -1,4 +1,4 @@
-"""Code blocks: highlighted by Pygments, wrapped hard, on a surface of their own."""
+"""Code blocks: read by Pygments, in the colours of the theme, wrapped hard, on a surface of their own."""
 
 from functools import lru_cache
 from typing import Any
@@ -7,19 +7,21 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 from rich.segment import Segment
 from rich.style import Style
-from rich.syntax import Syntax, SyntaxTheme
 from textual.strip import Strip
+
+from co_tui.ui.widgets.code_colours import colour_of
+from co_tui.ui.widgets.text_colours import Palette
 
 TAB_SPACES = 4
 
 
-def highlighted(text: str, language: str, narrow: int, width: int, theme: str, background: str) -> list[Strip]:
+def highlighted(text: str, language: str, narrow: int, width: int, palette: Palette) -> list[Strip]:
     """The code as lines of `narrow` to `width` cells; longer lines go on below, nothing is cut off."""
-    base = Style.parse(f"on {background}")
+    base = Style.parse(f"on {palette.surface}")
     margin = Segment(" ", base)
     inner = max(1, width - 2)
     lines: list[Strip] = []
-    for segments in _token_lines(text.rstrip("\n"), language, theme, base):
+    for segments in _token_lines(text.rstrip("\n"), language, palette, base):
         whole = Strip(segments)
         cuts = [*range(inner, whole.cell_length, inner), whole.cell_length]
         for part in whole.divide(cuts) if segments else [Strip.blank(narrow - 2, base)]:
@@ -27,11 +29,10 @@ def highlighted(text: str, language: str, narrow: int, width: int, theme: str, b
     return lines
 
 
-def _token_lines(text: str, language: str, theme: str, base: Style) -> list[list[Segment]]:
-    styles = _styles(theme)
+def _token_lines(text: str, language: str, palette: Palette, base: Style) -> list[list[Segment]]:
     lines: list[list[Segment]] = [[]]
     for token, value in _lexer(language).get_tokens(text):
-        style = base + Style(color=styles.get_style_for_token(token).color)
+        style = base + Style(color=colour_of(token, palette))
         first, *others = value.split("\n")
         if first:
             lines[-1].append(Segment(first, style))
@@ -49,8 +50,3 @@ def _lexer(language: str) -> Any:
         return get_lexer_by_name(language or "text", **options)
     except ClassNotFound:
         return get_lexer_by_name("text", **options)
-
-
-@lru_cache(maxsize=4)
-def _styles(theme: str) -> SyntaxTheme:
-    return Syntax.get_theme(theme)

@@ -60,8 +60,8 @@ class KeyLine(Widget):
         return self._item(bound, words) if bound is not None else Text()
 
     def _item(self, binding: Binding, label: str, *, enabled: bool = True) -> Text:
-        """A click presses the key: whose action it is, is found as for a key."""
-        key = self.app.get_key_display(binding)
+        """In small letters, as beside every key; a click presses it: whose action it is, is found as for a key."""
+        key, label = self.app.get_key_display(binding), f"{label[:1].lower()}{label[1:]}"
         if not enabled:
             return Text(f"{key} {label}", self.get_component_rich_style("key-line--dim", partial=True))
         text = Text.assemble((key, self.get_component_rich_style("key-line--key", partial=True)), f" {label}")

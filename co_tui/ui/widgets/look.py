@@ -2,8 +2,8 @@
 
 import io
 from functools import cached_property
-from typing import NamedTuple
 
+from rich.color import Color as RichColor
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.style import Style
 from rich.text import Text
@@ -11,29 +11,20 @@ from rich.theme import Theme
 from textual.color import Color
 from textual.strip import Strip
 
+from co_tui.ui.widgets.text_colours import Palette
+
 PROSE_COLUMNS = 100
 """Longer lines are hard to read; code, tables and what tools say may be wider."""
 
 MARKED_SHARE = 0.1
 """Of the accent in the background of what is marked: seen, and everything on it can be read."""
 
+CHANGED_SHARE = 0.16
+"""Of green and red in the background of lines that came and went."""
+
 
 def prose_width(width: int) -> int:
     return min(width, PROSE_COLUMNS)
-
-
-class Palette(NamedTuple):
-    """The colours of a theme, as the transcript uses them."""
-
-    text: str
-    muted: str
-    accent: str
-    reply: str
-    compaction: str
-    warning: str
-    error: str
-    surface: str
-    code_theme: str
 
 
 class Look:
@@ -46,13 +37,16 @@ class Look:
         self.draws_images = draws_images and rich
         self.muted = Style.parse(palette.muted)
         self.you = Style.parse(f"bold {palette.accent}")
+        self.reply = Style.parse(palette.reply)
         self.me = Style.parse(f"bold {palette.reply}")
         self.compaction = Style.parse(f"bold {palette.compaction}")
         self.text = Style.parse(palette.text)
         self.error = Style.parse(palette.error)
         self.warning = Style.parse(palette.warning)
-        tint = Color.parse(palette.surface).blend(Color.parse(palette.accent), MARKED_SHARE)
-        self.marked = Style(bgcolor=tint.rich_color)
+        self.gone = Style.parse(f"bold {palette.error}")
+        self.marked = Style(bgcolor=_tint(palette.surface, palette.accent, MARKED_SHARE))
+        self.came = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.reply, CHANGED_SHARE))
+        self.went = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.error, CHANGED_SHARE))
         self.found = Style.parse(f"not bold not underline {palette.surface} on {palette.warning}")
         self.looked_at = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
 
@@ -105,10 +99,14 @@ class Look:
         from co_tui.ui.widgets.code import highlighted
 
         narrow = prose_width(width)
-        return highlighted(text, language, narrow, width, self.palette.code_theme, self.palette.surface)
+        return highlighted(text, language, narrow, width, self.palette)
 
     def plain(self, text: str, width: int, style: Style | None = None) -> list[Strip]:
         return self.lines(Text(text.expandtabs(4), style=style or "", overflow="fold"), width)
+
+
+def _tint(ground: str, colour: str, share: float) -> RichColor:
+    return Color.parse(ground).blend(Color.parse(colour), share).rich_color
 
 
 def _trimmed(lines: list[Strip]) -> list[Strip]:

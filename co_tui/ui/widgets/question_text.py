@@ -1,6 +1,6 @@
 """What a question shows in the room it has: a change by its lines, keys never broken in two. Knows no screen."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -9,7 +9,11 @@ from textual.content import Content
 GAP = "   "
 """Between two keys."""
 MORE = "… "
-_COLOURS = {"+": "$success", "-": "$error", "@": "$muted"}
+WHERE = "$muted"
+"""Of what is said of a command after it: where it runs."""
+_SIGNS = {"+": "bold $success", "-": "bold $error"}
+_GROUNDS = {"+": "$foreground on $success 16%", "-": "$foreground on $error 16%", "@": "$muted"}
+WAYS_OUT = ("n", "esc")
 
 
 class ShownText(NamedTuple):
@@ -30,8 +34,15 @@ def changes(diff: str) -> list[str]:
 
 
 def coloured(lines: Iterable[str]) -> list[Content]:
-    """What comes and what goes in colours, which the theme decides."""
-    return [Content.styled(line, _COLOURS.get(line[:1], "")) for line in lines]
+    """What comes and what goes on grounds of their own, whose colours the theme decides."""
+    return [_coloured(line) for line in lines]
+
+
+def _coloured(line: str) -> Content:
+    ground = _GROUNDS.get(line[:1], "")
+    if (sign := _SIGNS.get(line[:1])) is None:
+        return Content.styled(line, ground)
+    return Content.assemble((line[0], f"{sign} on {ground.partition(' on ')[2]}"), (line[1:], ground))
 
 
 def beginning(text: str, width: int, rows: int) -> ShownText:
@@ -43,13 +54,16 @@ def beginning(text: str, width: int, rows: int) -> ShownText:
 
 
 def _beginning_and_last(text: str, width: int, rows: int) -> ShownText:
-    """A last line that stands apart is seen, too: where a command runs, whatever the command is."""
-    lines = [Content(line) for line in text.split("\n") if line.strip()]
-    shown = _cut(lines, width, rows)
+    """A last line that stands apart is seen, too: where a command runs, whatever the command is, which stands out."""
     before, _, last = text.rpartition("\n\n")
-    if shown.whole or not before.strip() or "\n" in last:
+    stands_apart = bool(before.strip()) and "\n" not in last
+    lines = [Content(line) for line in text.split("\n") if line.strip()]
+    if stands_apart:
+        lines = [*(line.stylize("bold") for line in lines[:-1]), lines[-1].stylize(WHERE)]
+    shown = _cut(lines, width, rows)
+    if shown.whole or not stands_apart:
         return shown
-    apart = Content(last[-width * rows :])
+    apart = Content.styled(last[-width * rows :], WHERE)
     kept = apart.wrap(width)
     if len(kept) > rows - 2:
         first, *others = apart.wrap(width - cell_len(MORE))[2 - rows :]
@@ -65,18 +79,30 @@ def _cut(lines: Sequence[Content], width: int, rows: int) -> ShownText:
         if len(wrapped) > room or len(line) > width * rows:
             left = len(lines) - n
             more = Content.styled(f"… {left:,} more line{'s' if left > 1 else ''}", "$muted")
-            return ShownText([*shown, *wrapped[: rows - len(shown) - 1], more], whole=False)
-        shown += wrapped
+            return ShownText([*shown, *_filled(line, wrapped[: rows - len(shown) - 1], width), more], whole=False)
+        shown += _filled(line, wrapped, width)
     return ShownText(shown, whole=True)
 
 
+def _filled(line: Content, rows: Iterable[Content], width: int) -> Iterator[Content]:
+    """The ground of a line that changes goes on to the end of the row."""
+    has_ground = any(" on " in str(span.style) for span in line.spans)
+    return (row.extend_right(max(0, width - row.cell_length)) if has_ground else row for row in rows)
+
+
 def key_rows(answers: Mapping[str, str], width: int) -> list[Content]:
-    """The keys with their labels; a row ends between two of them."""
+    """The keys with their labels; a row ends between two of them, best before the first that means no."""
+    first_no = next((key for key in WAYS_OUT if key in answers), "")
+    as_they_fit, apart = _key_rows(answers, width), _key_rows(answers, width, first_no)
+    return apart if 1 < len(as_they_fit) == len(apart) else as_they_fit
+
+
+def _key_rows(answers: Mapping[str, str], width: int, begins_row: str = "") -> list[Content]:
     rows: list[list[Content]] = []
     room = 0
     for key, label in answers.items():
         needed = cell_len(f"{key} {label}")
-        if not rows or needed + len(GAP) > room:
+        if not rows or needed + len(GAP) > room or key == begins_row:
             rows.append([])
             room = width + len(GAP)
         rows[-1].append(Content.assemble((key, "bold $primary"), f" {label}"))

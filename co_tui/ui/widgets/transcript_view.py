@@ -18,6 +18,8 @@ STREAM_INTERVAL_S = 0.05
 """The open block is drawn again at most so often."""
 MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1
+LEAST_ROWS = 5
+"""With fewer there is no room for a border."""
 LINES_ABOVE = 2
 """What is brought into view stands so far below the top."""
 
@@ -211,6 +213,7 @@ class TranscriptView(ScrollView):
         return self._layout.window(self._top, self.scrollable_content_region.height)
 
     def on_resize(self, event: events.Resize) -> None:
+        self.set_class(self.outer_size.height < LEAST_ROWS, "-squeezed")
         self._settle()
 
     def action_scroll_end(self) -> None:
