@@ -35,6 +35,7 @@ from co_tui.ui.screens.chat_requests import MOST_EDITED_CHARS
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import call_back
 from co_tui.ui.terminal.clipboard import copy
+from co_tui.ui.terminal.least_size import drawable
 from co_tui.ui.themes import own_variables
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ class CoTui(App[None]):
         self.last_typed_at = 0.0
         self._asked_to_quit_at = self._warned_of_loss_at = 0.0
         self._on_hold = KeysOnHold(
-            lambda: self.screen.is_mounted, self._deal_with, lambda giving: self.run_worker(giving, group="keys")
+            lambda: not self.screen_stack or self.screen.is_mounted,
+            self._deal_with,
+            lambda giving: self.run_worker(giving, group="keys"),
         )
 
     @property
@@ -109,7 +112,7 @@ class CoTui(App[None]):
                 self._note_typing(event)
             if self._early is not None or self._on_hold.takes(event):
                 return
-        await self._deal_with(event)
+        await self._deal_with(drawable(event) if isinstance(event, events.Resize) else event)
 
     def _note_typing(self, event: events.Key | events.Paste) -> None:
         """Whoever types is writing a prompt."""

@@ -68,9 +68,7 @@ async def test_screens_close_once_and_only_themselves(home: Path, provider: Prov
         # Keys for the palette, and for the one after it, before either is whole.
         for key in ("ctrl+p", "down", "pagedown", "escape") * 3 + ("ctrl+p", "l", "e", "n", "s"):
             app.post_message(events.Key(key, key if len(key) == 1 else None))
-        await until(
-            pilot, lambda: isinstance(app.screen, PaletteScreen) and app.screen.query_one(Input).value == "lens"
-        )
+        await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "lens")
 
         # A line of its list is clicked that is gone by now.
         commands = app.screen.query_one(OptionList)
@@ -78,6 +76,21 @@ async def test_screens_close_once_and_only_themselves(home: Path, provider: Prov
         commands.post_message(click)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
+
+        # What is to be done after the next drawing finds the screen closed.
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, PaletteScreen) and app.screen.is_mounted)
+        palette = app.screen
+        palette.dismiss()
+        await palette.query("*").remove()
+        palette._callbacks.append((palette._fill, palette))
+        await palette._invoke_and_clear_callbacks()
+        await until(pilot, lambda: app.screen is app.chat)
+
+        # A terminal without room for anything.
+        for size in ((1, 1), (3, 40), (100, 2), (0, 0), (120, 40)):
+            await pilot.resize_terminal(*size)
+        assert app.size == (120, 40)
 
         # An animation that another one ended is missed in silence; what else fails in one is not.
         app._animator._animations[(1, "ended")] = Failing(KeyError((1, "ended")))

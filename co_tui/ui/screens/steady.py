@@ -1,9 +1,13 @@
 """Screens that keys and clicks in one burst do not break."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.await_complete import AwaitComplete
+from textual.css.query import NoMatches
+from textual.message import Message
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -14,7 +18,7 @@ else:
 
 
 class SteadyScreen(AnyScreen):
-    """Closes nothing but itself, and takes no click on what is just going away.
+    """Closes nothing but itself, takes no click on what is just going away, and goes away in peace.
 
     The library would close whatever stands on top, or fail when nothing is left that could be closed.
     """
@@ -38,6 +42,23 @@ class SteadyScreen(AnyScreen):
         if self._closes_later:
             self._closes_later = False
             self.dismiss(self._result)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        with self._forgiving_once_gone():
+            await super()._dispatch_message(message)
+
+    async def _invoke_and_clear_callbacks(self) -> None:
+        with self._forgiving_once_gone():
+            await super()._invoke_and_clear_callbacks()
+
+    @contextmanager
+    def _forgiving_once_gone(self) -> Iterator[None]:
+        """What was still on its way to a screen that is closed may miss the parts of it that are gone."""
+        try:
+            yield
+        except NoMatches:
+            if self in self.app.screen_stack:
+                raise
 
     def _forward_event(self, event: events.Event) -> None:
         if not (isinstance(event, events.MouseDown) and self._is_leaving_at(event.x, event.y)):
