@@ -61,7 +61,7 @@ KINDS = [pipe, device, loop, folder, endless]
 @pytest.mark.parametrize("make", KINDS)
 def test_a_settings_file_of_another_kind_is_named_and_not_waited_for(paths: Paths, project: Path, make) -> None:
     make(project / PROJECT_FILE)
-    (problem,) = loaded_quickly(paths, project).problems
+    (problem,) = loaded_quickly(paths, project).folder_problems
     assert problem.startswith(f"{project / PROJECT_FILE} cannot be read: ") and problem.endswith(".")
 
 
@@ -136,7 +136,7 @@ def test_learnt_numbers_that_are_nested_without_end_are_done_without(project: Pa
 )
 def test_what_no_person_writes_is_a_sentence(paths: Paths, project: Path, text: str, words: str) -> None:
     (project / PROJECT_FILE).write_text(text)
-    (problem,) = loaded_quickly(paths, project).problems
+    (problem,) = loaded_quickly(paths, project).folder_problems
     assert words in problem and str(project / PROJECT_FILE) in problem and len(problem) < 400
 
 

@@ -91,7 +91,7 @@ def test_a_trusted_folder_is_still_held_to_what_is_allowed(paths: Paths, project
     assert wish is not None
     Trust(paths.trust_file).remember(wish, trusted=True)
     found = loaded(paths, project)
-    assert "max_retries = 1000000000" in found.problems[0] and found.settings.max_retries == 4
+    assert "max_retries = 1000000000" in found.folder_problems[0] and found.settings.max_retries == 4
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"/": 5}', '{"/": {"digest": 1}}', "\xff"])

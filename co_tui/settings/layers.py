@@ -4,7 +4,7 @@ Strongest first: command line, environment, the project's `.co-tui.toml`, the us
 the policy, the defaults. Nothing here reads the process environment by itself: `cli` hands it in.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +27,8 @@ BOTH: Final = " and "
 AGENTS_CHARS: Final = 200
 MOST_WARNINGS: Final = 5
 """Of one file: one with thousands of odd keys is told of in a few lines."""
+LEFT_OUT: Final = "It is left out."
+"""What becomes of a value of the folder that cannot be used."""
 
 
 class Origin(NamedTuple):
@@ -44,7 +46,9 @@ class Loaded(Record):
     problems: tuple[str, ...]
     """Values that cannot be used; the next layer's value stands in for them."""
     warnings: tuple[str, ...]
-    """What is ignored: keys nobody knows, and what a folder may not set."""
+    """What is ignored: keys nobody knows, what a folder may not set, and what is wrong in its file."""
+    folder_problems: tuple[str, ...] = ()
+    """The last of these: whatever came with a folder keeps nothing from starting."""
     withheld: Wish | None = None
     """What the project wants and does not get, because its folder is not trusted."""
     agents: AgentFiles = AgentFiles()
@@ -55,28 +59,44 @@ def load(
     *, paths: Paths, cwd: Path, environ: Mapping[str, str], command_line: Mapping[str, object] | None = None
 ) -> Loaded:
     """Read every layer and merge them."""
-    merge = _Merge()
     given = {key: value for key, value in (command_line or {}).items() if value is not None}
-    merge.layer(COMMAND_LINE, given)
-    merge.layer("the environment", _from_environment(environ), name=lambda key: ENVIRONMENT_PREFIX + key.upper())
-    withheld = merge.project(cwd, Trust(paths.trust_file))
-    if paths.config_file.exists():
-        merge.layer(str(paths.config_file), merge.table(paths.config_file))
-    merge.policy(paths)
-    merge.narrow()
-    defaults = Settings()
-    origins = {name: merge.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
-    values: dict[str, Any] = {key: origin.value for key, origin in origins.items()}
-    settings = Settings(**values)
+    faults: dict[str, str] = {}
+    merge = _merged(paths, cwd, environ, given, faults)
+    while found := merge.folder_faults():
+        # Without them: what they stood before counts again.
+        faults |= found
+        merge = _merged(paths, cwd, environ, given, faults)
     agents = merge.agents.before(read_agents(paths.agents))
+    folder_problems = _few([*merge.folder_problems, *dict.fromkeys(faults.values())])
     return Loaded(
-        settings=settings,
-        origins=origins,
-        problems=(*merge.problems, *contradictions(settings)),
-        warnings=(*merge.warnings, *agents.problems),
-        withheld=withheld,
+        settings=merge.settings,
+        origins=merge.origins,
+        problems=(*merge.problems, *contradictions(merge.settings)),
+        warnings=(*merge.warnings, *folder_problems, *agents.problems),
+        folder_problems=folder_problems,
+        withheld=merge.withheld,
         agents=agents,
     )
+
+
+def _merged(
+    paths: Paths, cwd: Path, environ: Mapping[str, str], given: Mapping[str, object], faults: Collection[str]
+) -> "_Merge":
+    merge = _Merge()
+    merge.layer(COMMAND_LINE, given)
+    merge.layer("the environment", _from_environment(environ), name=lambda key: ENVIRONMENT_PREFIX + key.upper())
+    merge.project(cwd, Trust(paths.trust_file), without=faults)
+    if paths.config_file.exists():
+        merge.layer(str(paths.config_file), merge.table(paths.config_file, merge.problems))
+    merge.policy(paths)
+    merge.narrow()
+    return merge
+
+
+def _few(problems: Sequence[str]) -> tuple[str, ...]:
+    """Each in a line, and of many how many more there are."""
+    more = len(problems) - MOST_WARNINGS
+    return (*problems[:MOST_WARNINGS], *([f"{more:,} more of its values cannot be used."] if more > 0 else []))
 
 
 def project_wish(folder: Path) -> Wish | None:
@@ -121,11 +141,40 @@ class _Merge:
         self.found: dict[str, Origin] = {}
         self.problems: list[str] = []
         self.warnings: list[str] = []
+        self.folder_problems: list[str] = []
+        self.withheld: Wish | None = None
         self.agents = AgentFiles()
+        self._folder_file = ""
+        self._bad_policy = ""
         self._narrowing: dict[str, Origin] = {}
         """What the project's file says where it may only take away."""
 
+    @property
+    def origins(self) -> dict[str, Origin]:
+        defaults = Settings()
+        return {name: self.found.get(name, Origin(getattr(defaults, name), "default")) for name in rules()}
+
+    @property
+    def settings(self) -> Settings:
+        values: dict[str, Any] = {key: origin.value for key, origin in self.origins.items()}
+        return Settings(**values)
+
+    def folder_faults(self) -> dict[str, str]:
+        """Values of the folder's file with which nothing could begin, each with a sentence: a policy that is not
+        there, and what contradicts other values."""
+        if not self._folder_file:
+            return {}
+        if self._bad_policy:
+            return {"policy": f"{self._bad_policy} {LEFT_OUT}"}
+        own = [key for key, origin in self.origins.items() if origin.source == self._folder_file]
+        faults: dict[str, str] = {}
+        for sentence in contradictions(self.settings):
+            named = [key for key in own if key in sentence.split()] or [key for key in own if key == "policy"]
+            faults |= dict.fromkeys(named, f"{self._folder_file}: {sentence} {LEFT_OUT}")
+        return faults
+
     def layer(self, source: str, values: Mapping[str, object], *, name: Callable[[str], str] = lambda key: key) -> None:
+        is_folder = source == self._folder_file
         unknown = [key for key in values if key not in rules()]
         self.warnings += [f"{source}: {unknown_key(key)}" for key in unknown[:MOST_WARNINGS]]
         if len(unknown) > MOST_WARNINGS:
@@ -136,26 +185,28 @@ class _Merge:
                     found = Origin(check(key, values[key], named=name(key), source=source), source)
                     self.found[key] = _combined(key, self.found.get(key), found)
                 except SettingsError as error:
-                    self.problems.append(str(error))
+                    (self.folder_problems if is_folder else self.problems).append(
+                        f"{error} {LEFT_OUT}" if is_folder else str(error)
+                    )
 
-    def project(self, cwd: Path, trust: Trust) -> Wish | None:
-        """The layer of the folder itself; returns what it wants and does not get."""
+    def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
+        """The layer of the folder itself, without some of its values."""
         file, agents = find_upwards(PROJECT_FILE, cwd), read_project_agents(project_folder(cwd))
-        table = self.table(file) if file is not None else {}
+        table = self.table(file, self.folder_problems) if file is not None else {}
         wish = _wish(cwd, table, agents)
-        withheld = wish if wish.wanted and not trust.has(wish) else None
-        if withheld is not None:
-            self.warnings += told_withheld(withheld)
-            table = {key: value for key, value in table.items() if key not in withheld.wanted}
+        if wish.wanted and not trust.has(wish):
+            self.withheld = wish
+            self.warnings += told_withheld(wish)
+            table = {key: value for key, value in table.items() if key not in wish.wanted}
         else:
             self.agents = agents
         if file is None:
-            return withheld
-        self.layer(str(file), table)
+            return
+        self._folder_file = str(file)
+        self.layer(str(file), {key: value for key, value in table.items() if key not in without})
         for key in ("tools", "command_sandbox"):
             if (wanted := self.found.get(key)) is not None and wanted.source == str(file):
                 self._narrowing[key] = self.found.pop(key)
-        return withheld
 
     def narrow(self) -> None:
         """A project's file may leave out tools that weaker layers have and ask for a stricter sandbox, and never give
@@ -170,23 +221,27 @@ class _Merge:
         name = self.found.get("policy", Origin(Settings().policy, "default"))
         file = policy_file(str(name.value), paths)
         if file is None:
-            self.problems.append(
+            told = (
                 f"policy = {shown(name.value)} ({name.source}) is not allowed: one of {', '.join(policy_names(paths))}."
             )
+            if name.source == self._folder_file:
+                self._bad_policy = told
+            else:
+                self.problems.append(told)
             self.found.pop("policy", None)
             file = policy_file(Settings().policy, paths)
         if file is not None:
-            numbers = self.table(file).get("settings", {})
+            numbers = self.table(file, self.problems).get("settings", {})
             if isinstance(numbers, Mapping):
                 self.layer(f"policy {file.stem}", numbers)
             else:
                 self.problems.append(f"{file} is no policy: `settings` must be a table.")
 
-    def table(self, file: Path) -> dict[str, Any]:
+    def table(self, file: Path, problems: list[str]) -> dict[str, Any]:
         try:
             return read_table(file)
         except SettingsError as error:
-            self.problems.append(str(error))
+            problems.append(str(error))
             return {}
 
 

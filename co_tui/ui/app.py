@@ -193,7 +193,7 @@ class CoTui(App[None]):
             from co_tui.ui.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
-        for problem in (*loaded.problems, *loaded.agents.problems):
+        for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems):
             self.chat.feed.note(problem, "error")
 
     def load_engine(self) -> None:

@@ -54,6 +54,6 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Wi
         return
     loaded = launch.reloaded()
     await controller.settings.renew(loaded)
-    for problem in loaded.problems:
+    for problem in (*loaded.problems, *loaded.folder_problems):
         chat.feed.note(problem, "error")
     chat.feed.note("Trusted. It holds for sessions that begin from now on; theme and telemetry from the next start.")

@@ -13,6 +13,7 @@ import pytest
 
 from co_tui import cli
 from co_tui.events import SessionStart
+from co_tui.paths import locate
 from co_tui.store.sqlite.writer import Writer
 from tests.support.command import Command
 from tests.support.here import Here
@@ -163,8 +164,47 @@ def test_a_pipe_in_the_folder_keeps_nobody_waiting(here: Here) -> None:
     os.mkfifo(here.cwd / ".git" / "HEAD")
     began = time.process_time()
     done = here("sessions")
-    assert done.code == 2 and "not an ordinary file" in done.err and time.process_time() - began < 5
+    assert done.code == 0 and "not an ordinary file" in done.err and time.process_time() - began < 5
     assert here("config").code == 0 and "not an ordinary file" in here("doctor").err
+
+
+ODD = ("policy", "summary_share", "few_turns", "context_window", "summary_fallback", "keep_recent_share", "compaction")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('policy = "theirs"', "policy = 'theirs' ({file}) is not allowed: one of balanced, "),
+        ("policy = 5", "policy = 5 ({file}) is not allowed"),
+        ("context_window = -1", "context_window = -1 ({file}) is not allowed"),
+        (
+            "background_compaction_threshold = 0.9\nbuffer_exhaustion_threshold = 0.2",
+            "{file}: background_compaction_threshold = 0.9 and buffer_exhaustion_threshold = 0.2 contradict each other",
+        ),
+        ("run_compression_low = 0.99", "{file}: run_compression_low = 0.99 and run_compression_high"),
+        ("policy = [", "{file} cannot be read"),
+        ("\n".join(f"{key} = []" for key in ODD), "2 more of its values cannot be used."),
+    ],
+)
+def test_a_broken_file_of_the_folder_is_told_of_and_keeps_nothing_from_starting(
+    here: Here, text: str, told: str
+) -> None:
+    own = locate(os.environ).config_file
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('policy = "cowagent"\ntool_output_trim_chars = 77\n')
+    file = here.cwd / ".co-tui.toml"
+    file.write_text(f"max_history_messages = 33\n{text}\n")
+    done = here("sessions")
+    assert done.code == 0 and told.format(file=file) in done.err and done.err.count("contradict") <= 1
+    values = here("config").out
+    assert "cowagent" in values and " 77 " in values, "yours counts where the folder's does not"
+    assert (" 33 " in values) is ("cannot be read" not in done.err), "and so does the rest of the folder's"
+
+
+def test_a_bad_value_of_the_users_own_is_still_refused(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_TUI_POLICY", "theirs")
+    refused = here("sessions")
+    assert refused.code == 2 and "policy = 'theirs' (the environment) is not allowed" in refused.err
 
 
 def test_a_full_disk_is_not_called_the_output(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

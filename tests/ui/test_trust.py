@@ -24,11 +24,12 @@ def launched(home: Path, provider: Provider | None = None) -> Launch:
 
 
 async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, folder: Path, provider: Provider) -> None:
-    (folder / ".co-tui.toml").write_text(f'base_url = "{provider.url}"\nmax_retries = 7\n')
+    (folder / ".co-tui.toml").write_text(f'base_url = "{provider.url}"\nmax_retries = 7\npolicy = "theirs"\n')
     launch = launch_for(home, environ={"CO_TUI_MODEL": "openai-chat:scripted", "OPENAI_API_KEY": "sk-test"})
     async with running(launch) as (app, pilot):
         assert app.launch.settings.base_url == "" and app.launch.settings.max_retries == 4
         shown = screen_text(app)
+        assert "policy = 'theirs'" in transcript_text(app) and app.launch.settings.policy == "balanced"
         assert (
             "has its own settings" in shown and "send the conversation to" in shown and "t trust this folder" in shown
         )
