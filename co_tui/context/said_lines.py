@@ -23,9 +23,13 @@ LINE_CHARS: Final = 240
 NAME_CHARS: Final = 60
 NO_HEADING: Final = "› "
 """Before a line that looks like a heading of ours."""
-USER: Final = "the user said"
-MODEL: Final = "you said"
+USER: Final = "user"
+MODEL: Final = "assistant"
+"""Roles, and never "you": who reads a summary may be the model, the user, or a model that brings it up to date."""
+USER_RAN: Final = "user ran"
+CALLED: Final = " called with"
 SUMMARY_SAID: Final = "an earlier summary said"
+_OF_BEFORE: Final = {"you said": MODEL, "the user said": USER, "the user ran": USER_RAN}
 
 
 class Place(NamedTuple):
@@ -57,8 +61,14 @@ class Excerpt(NamedTuple):
         """None for what is no excerpt."""
         match value:
             case [int(message), int(part), int(line), str(by), str(text)]:
-                return cls(Place(message, part, line), by, text)
+                return cls(Place(message, part, line), _named_now(by), text)
         return None
+
+
+def _named_now(by: str) -> str:
+    """Who said it, as summaries of today name it; those of before spoke to the model."""
+    called = by.removeprefix("you called ")
+    return _OF_BEFORE.get(by, by) if called == by else f"{called}{CALLED}"
 
 
 class Said(NamedTuple):
@@ -76,7 +86,7 @@ def said_in(message: ModelMessage) -> Iterator[Said]:
             if isinstance(part, TextPart):
                 yield Said(MODEL, part.content, True)
             elif isinstance(part, ToolCallPart):
-                yield Said(f"you called {_name(part.tool_name)}", arguments_text(part), True)
+                yield Said(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True)
         return
     metadata = message.metadata or {}
     if STANDS_FOR not in metadata:
@@ -86,7 +96,7 @@ def said_in(message: ModelMessage) -> Iterator[Said]:
 def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[Said]:
     for part in message.parts:
         if isinstance(part, UserPromptPart) and is_command:
-            yield Said("the user ran", prompt_text(part.content), False)
+            yield Said(USER_RAN, prompt_text(part.content), False)
         elif isinstance(part, UserPromptPart):
             yield Said(USER, typed_text(part.content), False)
             yield from (

@@ -164,10 +164,10 @@ def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str
 
 def test_each_line_of_a_summary_stays_one() -> None:
     told = InertMarkdown(
-        "## Word for word\n\n[you said]\nthe first line\n    the second, which was indented\n- an item", LOOK
+        "## Word for word\n\n[assistant]\nthe first line\n    the second, which was indented\n- an item", LOOK
     )
     lines = ["".join(segment.text for segment in line).strip() for line in told._at(80)._final + told._at(80)._tail]
-    assert lines[2:5] == ["[you said]", "the first line", "the second, which was indented"] and "item" in lines[-1]
+    assert lines[2:5] == ["[assistant]", "the first line", "the second, which was indented"] and "item" in lines[-1]
 
 
 def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:
