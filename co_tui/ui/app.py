@@ -23,18 +23,18 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui.appearance import Appearance, look_of, style_sheets
-from co_tui.ui.controller import UNSAVED, SessionController
+from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
+from co_tui.ui.leaving import Leaving
 from co_tui.ui.motion import SteadyAnimator, hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.screens.chat_requests import MOST_EDITED_CHARS
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import call_back
-from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.terminal.least_size import drawable
 from co_tui.ui.themes import own_variables
 
@@ -50,8 +50,6 @@ FIRST_KEYS_S = 0.03
 
 MOST_IN_FIELD_CHARS = 2_000
 """Of a paste into a line that is searched with, or a name."""
-QUIT_AGAIN_S = 3.0
-"""A second Ctrl+C within this time quits."""
 
 
 class CoTui(App[None]):
@@ -85,7 +83,7 @@ class CoTui(App[None]):
         if typed_ahead:
             self._take_in(typed_ahead)
         self.last_typed_at = 0.0
-        self._asked_to_quit_at = self._warned_of_loss_at = 0.0
+        self._leaving = Leaving(self, self.chat, self.controller)
         self._on_hold = KeysOnHold(
             lambda: not self.screen_stack or self.screen.is_mounted,
             self._deal_with,
@@ -119,7 +117,7 @@ class CoTui(App[None]):
         if self._early is not None:
             self._early.append(event)
         if not isinstance(event, events.Key) or event.key != "ctrl+c":
-            self._asked_to_quit_at = 0.0
+            self._leaving.stay()
         if isinstance(event, events.Paste) or event.is_printable:
             self.last_typed_at = time.monotonic()
 
@@ -285,20 +283,14 @@ class CoTui(App[None]):
     # Leaving
 
     async def action_quit(self) -> None:
-        """Leave; a running turn is stopped and kept as far as it came. What leaving would lose is told first."""
-        asked_before = time.monotonic() - self._warned_of_loss_at < QUIT_AGAIN_S
-        if self.controller.has_unsaved and not asked_before:
-            self._warned_of_loss_at = time.monotonic()
-            self.notify(f"{UNSAVED} Quitting again loses it.", severity="error", timeout=QUIT_AGAIN_S)
-            return
-        await self._quit(0)
+        await self._leaving.quit()
 
     def _asked_to_leave(self) -> None:
         """By a signal: the same, and the exit code says so."""
         if self._early is not None:  # nothing is there yet that could be left in order
             self.exit(return_code=EXIT_CODE)
         else:
-            self.run_worker(self._quit(EXIT_CODE), group="leaving")
+            self.run_worker(self._leaving.leave(EXIT_CODE), group="leaving")
 
     def _handle_exception(self, error: Exception) -> None:
         if self._exit:
@@ -325,46 +317,16 @@ class CoTui(App[None]):
     def _fatal_error(self) -> None:
         """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""
         error = self._exception
-        words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._told_kept}"
+        words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.told_kept}"
         told = [words, self.controller.way_back_now, "CO_TUI_DEBUG=1 shows where it happened."]
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
             told = traceback.format_exception(error)
         self._exit_renderables.append(Text("\n".join(filter(None, told))))
         self._close_messages_no_wait()
 
-    async def _quit(self, code: int) -> None:
-        if await self.controller.close():
-            words = [*filter(None, (self.controller.parting_words, self.controller.way_back))]
-            failed = bool(self.controller.parting_words)
-            self.exit(message="\n".join(words) or None, return_code=1 if failed else code)
-
-    @property
-    def _told_kept(self) -> str:
-        if self.launch.private:
-            return "Nothing is kept: this window is private."
-        return UNSAVED if self.controller.has_unsaved else "What was said is kept."
-
     def action_copy_or_leave(self) -> None:
         """After the letters that were typed before it, which are on their way to the prompt."""
-        self.chat.prompt.call_later(self._copy_or_leave)
-
-    async def _copy_or_leave(self) -> None:
-        """Copy what is selected; else clear what is being written; else stop the turn; else leave, when asked twice."""
-        now = time.monotonic()
-        asked_before = now - self._asked_to_quit_at < QUIT_AGAIN_S
-        self._asked_to_quit_at = 0.0
-        if selected := self.screen.get_selected_text() or self.chat.prompt.selected_text:
-            copy(self, selected, "selection")
-        elif self.screen is self.chat and self.chat.prompt.text:
-            self.chat.prompt.clear_draft()
-            self.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=3)
-        elif self.controller.busy:
-            self.controller.interrupt()
-        elif asked_before or self.controller.has_unsaved:  # of which quitting warns by itself
-            await self.action_quit()
-        else:
-            self._asked_to_quit_at = now
-            self.notify(f"Ctrl+C again quits. {self._told_kept}", timeout=QUIT_AGAIN_S)
+        self.chat.prompt.call_later(self._leaving.copy_or_leave)
 
     # Looks
 
