@@ -89,7 +89,7 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await pilot.press("escape")
         await pilot.press("right", "right", "right")
         await until(pilot, lambda: "policy" in screen_text(app) and "context  ← 2 of 5" in screen_text(app))
-        assert "(unused)" in screen_text(app) or "balanced" in screen_text(app)
+        assert "balanced" in screen_text(app) and "Which policy" in screen_text(app)
         await click_on(app, pilot, "esc back")
         await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/settings silent\n")

@@ -21,10 +21,11 @@ from co_tui.events import (
     ToolActivity,
     ToolOutput,
 )
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens.earlier_prompts import EarlierPromptsScreen
 from co_tui.ui.screens.links import LinksScreen
+from co_tui.ui.screens.messages import ChooseMessageScreen, row_of
 from co_tui.ui.screens.pager import PagerScreen
 from co_tui.ui.transcript_feed import QUEUED, WaitingShown
 from tests.support.screen import launch_for, screen_text, until
@@ -176,6 +177,22 @@ class Shown:
         self.app.push_screen(EarlierPromptsScreen(store, ""))
         await until(self.pilot, lambda: SEEN in screen_text(self.app))
 
+    async def messages(self) -> None:
+        asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": HOSTILE}]}
+        rows = [row_of(Entry((1, 0), 1, asked, "2026-01-01T12:00:00Z"))]
+        self.app.push_screen(ChooseMessageScreen("Pin a message", rows, "pin"))
+        await until(self.pilot, lambda: SEEN in screen_text(self.app))
+
+    async def policies(self) -> None:
+        folder = self.app.launch.paths.policies
+        folder.mkdir(parents=True)
+        (folder / f"{HOSTILE.replace('/', '').replace(chr(0), '')[:40]}.toml").touch()
+        self.app.run_command("settings", "policy")
+        await until(self.pilot, lambda: "Which policy" in screen_text(self.app))
+        check(self.app, "what is allowed")
+        await self.pilot.press("enter")
+        await until(self.pilot, lambda: "[b]sly[b]" in screen_text(self.app))
+
     async def notice(self) -> None:
         await self.user()
         self.app.chat.transcript.focus()
@@ -187,7 +204,8 @@ PLACES: tuple[Callable[[Shown], Awaitable[None]], ...] = (
     Shown.opened_arguments, Shown.result, Shown.output, Shown.change, Shown.plan, Shown.error,
     Shown.compaction, Shown.delegation, Shown.own_command, Shown.waiting, Shown.title, Shown.command, Shown.file_names,
     Shown.pasted, Shown.draft,
-    Shown.finding, Shown.pager, Shown.links, Shown.earlier_prompts, Shown.notice,
+    Shown.finding, Shown.pager, Shown.links, Shown.earlier_prompts, Shown.messages,
+    Shown.policies, Shown.notice,
 )  # fmt: skip
 LINKS_OF_OURS = {"https://a.example/%EF%BF%BD]8;;", "https://a.example/␛]8;;", "https://a.example/%E2%90%9B%5D8;;"}
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from co_tui.inert import inert
 from co_tui.paths import Paths
 from co_tui.settings import Loaded, SettingGroup, Settings, about, policy_names, rules, told
 from co_tui.settings.values import needs_trust
@@ -19,6 +20,7 @@ class SettingRow(NamedTuple):
     source: str
     sentence: str
     allowed: str
+    """In words, already inert."""
     choices: Sequence[str]
     """The words it can be; empty where a text is written."""
     unused: str
@@ -52,7 +54,7 @@ def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> lis
             default=told(getattr(defaults, name)),
             source=_told_source(origin.source, paths),
             sentence=sentence,
-            allowed=f"one of {', '.join(choices)}" if name == "policy" else rule.allowed,
+            allowed=inert(f"one of {', '.join(choices)}") if name == "policy" else rule.allowed,
             choices=tuple(choices),
             unused=unused.get(name, ""),
         )

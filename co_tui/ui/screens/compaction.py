@@ -96,8 +96,8 @@ class CompactionScreen(Dialog[DetailWish | None]):
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
-        show_messages(self.query_one("#replaced-list", LineList), self._shown, NOTHING_LEFT)
-        show_messages(self.query_one("#kept-list", LineList), self._kept, NOTHING_KEPT)
+        show_messages(self.query_one("#replaced-list", LineList), self._shown, NOTHING_LEFT, chosen=0)
+        show_messages(self.query_one("#kept-list", LineList), self._kept, NOTHING_KEPT, chosen=0)
         self.query_one("#summary VerticalScroll").focus()
         self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
@@ -131,8 +131,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
         words, found = event.value.lower().split(), self.query_one("#replaced-list", LineList)
         pairs = zip(self._replaced, self._small_texts, strict=True)
         self._shown = [row for row, text in pairs if all(word in text for word in words)]
-        show_messages(found, self._shown, NO_MATCH)
-        found.chosen = 0
+        show_messages(found, self._shown, NO_MATCH, chosen=0)
 
     @cached_property
     def _small_texts(self) -> list[str]:

@@ -71,9 +71,10 @@ def line_of(row: Row) -> Text:
     return line.append(row.text)
 
 
-def show_messages(lines: LineList, rows: Sequence[Row], nothing: str) -> None:
+def show_messages(lines: LineList, rows: Sequence[Row], nothing: str, chosen: int) -> None:
     """One line each, made when it is seen: a session may have very many."""
     lines.show(len(rows), lambda place, _: line_of(rows[place]), lambda place: rows[place].ref, nothing)
+    lines.chosen = chosen
 
 
 class ChooseMessageScreen(ChoosingDialog[Ref]):
@@ -103,5 +104,4 @@ class ChooseMessageScreen(ChoosingDialog[Ref]):
         words, lines = wanted.lower().split(), self.query_one(LineList)
         found = [row for row, small in self._rows if all(word in small for word in words)]
         self._choices = [row.ref for row in found]
-        show_messages(lines, found, "No message has these words.")
-        lines.chosen = len(found) - 1  # the newest is the likeliest
+        show_messages(lines, found, "No message has these words.", chosen=len(found) - 1)  # the newest is the likeliest

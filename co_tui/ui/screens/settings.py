@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from co_tui.inert import one_line
+from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.choices.setting_rows import SettingRow
 from co_tui.ui.screens.steady import SteadyScreen
@@ -164,7 +164,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
 
     def _say(self, sentence: str, *, bad: bool = False) -> None:
         said = self.query_one("#said", Static)
-        said.update(Text(f"{'✗ ' if bad else ''}{sentence}"))
+        said.update(Text(inert(f"{'✗ ' if bad else ''}{sentence}")))
         said.set_class(bad, "-bad")
 
     @on(OptionList.OptionHighlighted, "#groups")
@@ -326,7 +326,7 @@ def _about(row: SettingRow, *, whole: bool) -> Text:
         told.append(f"{one_line(row.value, 300)}\n", "bold")
     told.append(row.sentence)
     if row.unused:
-        told.append(f"\n{row.unused[0].upper()}{row.unused[1:]}.", "bold")
+        told.append(f"\n{row.unused[0].upper()}{inert(row.unused[1:])}.", "bold")
     origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
     told.append(f"\n{'This is the default.' if row.source == 'default' else origin}", "dim")
     listed = f"one of {len(row.choices)} words, which enter lists"
