@@ -89,11 +89,14 @@ class Joined(_FrozenSequence[T]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        border = len(self._beginning)
         if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                return [self[place] for place in range(start, stop, step)]
+            return [*self._beginning[start:stop], *self._end[max(0, start - border) : max(0, stop - border)]]
         if index < 0:
             index += len(self)
-        border = len(self._beginning)
         return self._beginning[index] if index < border else self._end[index - border]
 
     def __len__(self) -> int:

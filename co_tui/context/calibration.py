@@ -32,6 +32,10 @@ SMALL_TOKENS = 1_000
 """Below this the factor says nothing: a hidden system prompt may be many times a short conversation."""
 
 
+PRIOR_DIGITS, CONSTANT_DIGITS = 4, 1
+"""As exact as it is kept: whoever goes on from that counts as before."""
+
+
 class Point(NamedTuple):
     """A request as we estimated it, and what its provider counted for that part of it."""
 
@@ -90,7 +94,8 @@ class Calibration(NamedTuple):
         if fixed != self.fixed:
             # What was constant is another now; only the ratio goes on.
             line, weight = self.line(), min(SOUND_SPAN_TOKENS, self.way_tokens)
-            return Calibration(line.slope, True, weight, line.overhead, self.margin).heard(report, fixed)
+            prior, constant = round(line.slope, PRIOR_DIGITS), round(line.overhead, CONSTANT_DIGITS)
+            return Calibration(prior, True, weight, constant, self.margin).heard(report, fixed)
         lowest, farthest = self.lowest, self.farthest
         if report.estimate < lowest.estimate:
             lowest = report
@@ -152,7 +157,11 @@ class Calibration(NamedTuple):
         """What the next process needs to go on from here; empty when there is nothing."""
         if self.lowest is None or self.farthest is None or self.last is None:
             return {}
-        prior = {"prior": [round(self.prior, 4), self.weight_tokens, round(self.constant, 1)]} if self.known else {}
+        prior = (
+            {"prior": [round(self.prior, PRIOR_DIGITS), self.weight_tokens, round(self.constant, CONSTANT_DIGITS)]}
+            if self.known
+            else {}
+        )
         points = {"lowest": list(self.lowest), "farthest": list(self.farthest), "last": list(self.last)}
         return {**points, "fixed": self.fixed, "grown": self.grown, **prior}
 
@@ -162,7 +171,8 @@ class Calibration(NamedTuple):
         fixed, prior = stored.get("fixed"), _prior(stored.get("prior"))
         if lowest is None or farthest is None or last is None or not isinstance(fixed, int):
             return self
-        learnt = self
+        # As it was there: what was learnt elsewhere since then would count otherwise.
+        learnt = self._replace(prior=1.0, known=False)
         if prior is not None:
             learnt = self._replace(prior=prior[0], known=True, weight_tokens=int(prior[1]), constant=prior[2])
         grown = stored.get("grown") is True

@@ -82,7 +82,7 @@ class Meter:
         """By the request's own estimate and its reported length: a report is of its own request and no other."""
         self._last: Report | None = None
         self._sent_growth: _Growth | None = None
-        self._missed = (0.0, 0.0)
+        self._missed = (0, 0)
         """By how much replies came back otherwise than their provider, and than we, had counted them."""
         self._sent_scaffold = Scaffold()
 
@@ -106,9 +106,8 @@ class Meter:
         """What another process needs to go on counting from here."""
         learnt: dict[str, Any] = dict(self._calibration.as_json())
         if learnt and self._last is not None:
-            missed = [round(each) for each in self._missed]
             sent = self._sent_scaffold
-            learnt |= {"report": list(self._last), "missed": missed, "tools": sent.tools_tokens}
+            learnt |= {"report": list(self._last), "missed": list(self._missed), "tools": sent.tools_tokens}
             learnt |= {"tool_names": [*sent.tool_names], "instructions": sent.instructions_tokens}
         return learnt
 
@@ -220,7 +219,11 @@ class Meter:
         report, reply, added = growth.report, growth.reply, growth.added
         back = input_tokens - report.input_tokens - slope * added.estimate - added.exact
         missed = (abs(back - report.output_tokens), abs(back - slope * reply.estimate - reply.exact))
-        self._missed = (FORGETTING * self._missed[0] + missed[0], FORGETTING * self._missed[1] + missed[1])
+        # In whole numbers, as they are kept: whoever goes on from there judges as before.
+        self._missed = (
+            round(FORGETTING * self._missed[0] + missed[0]),
+            round(FORGETTING * self._missed[1] + missed[1]),
+        )
 
     @property
     def _outputs_hold(self) -> bool:

@@ -24,6 +24,8 @@ MOST_LEFT_SHARE = 0.5
 """Of the window: a compaction leaves no more behind."""
 LEAST_NOTE_TOKENS = 80
 """With less room than this, nothing is recollected."""
+FIXED_PART_SHARE = 0.85
+"""Of the window: when what no compaction can touch takes this much, compacting does not help."""
 USER_WORDS_SHARE = 0.4
 """Of what a compaction may leave behind: as much as this for the user's own words."""
 
@@ -64,13 +66,21 @@ class Prepared(NamedTuple):
 class Governor:
     """One for each conversation, model and policy. Counts and remembers; changes nothing of what it is given."""
 
-    def __init__(self, policy: Policy, window: Window, *, keep: Keep | None = None, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        window: Window,
+        *,
+        keep: Keep | None = None,
+        meter: Meter | None = None,
+        resisting: range = range(0),
+    ) -> None:
         self.policy = policy
         self.meter = meter or Meter()
         self._window = window
         self._stages = Stages(policy, keep)
         self._clipped: dict[int, Memo] = {}
-        self._resist = range(0)
+        self.resisting = resisting
         """No automatic compaction while the history is so long: the last one was not worth it, or not wanted."""
 
     @property
@@ -164,14 +174,21 @@ class Governor:
 
     def decide(self, measured: Measured) -> Plan | None:
         """What the policy wants summarised now."""
-        return decide(self.situation(measured)) if len(measured.live) not in self._resist else None
+        return decide(self.situation(measured)) if len(measured.live) not in self.resisting else None
 
     def situation(self, measured: Measured) -> Situation:
         return Situation(measured.live, measured.reading, self.policy, self.meter.tokens, measured.pinned)
 
+    def is_fixed(self, measured: Measured) -> bool:
+        """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
+        reading = measured.reading
+        pinned = sum(self.meter.tokens(measured.live[index]) for index in measured.pinned)
+        fixed = reading.system_tokens + reading.tool_definition_tokens + pinned
+        return fixed >= FIXED_PART_SHARE * reading.window.tokens
+
     def resist(self, messages: int) -> None:
         """Leave a conversation of that length alone until something was added to it, or it was cut."""
-        self._resist = range(messages, messages + self.policy.min_compaction_messages + 1)
+        self.resisting = range(messages, messages + self.policy.min_compaction_messages + 1)
 
     # What comes back
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from co_tui.context.policy import policy_of
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, CommandContext, put, put_json, table
 from co_tui.session.state.context_report import context_report
@@ -21,13 +22,19 @@ def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 
 def _measured(context: CommandContext, state: SessionState) -> SessionState:
-    """What came since the last measurement, as in an imported or killed session, is measured as a request would be."""
-    if state.usage_holds or not state.history:
+    """What came since the last measurement, as in an imported or killed session, is measured as a request would be; so
+    is what the policy changes when the session is opened again."""
+    restores = policy_of(context.loaded.settings).restores_texts_only
+    if not state.history or (state.usage_holds and not restores):
         return state
-    from co_tui.headless.lens import stored_lens
+    from co_tui.headless.lens import stored_source_of
+    from co_tui.session.lens.look import look
 
-    reading = stored_lens(context, state).reading
-    return state.but(usage=reading.as_fact(is_initial=state.usage is None, model=state.model))
+    source = stored_source_of(context, state)
+    if source.state.usage_holds:
+        return state
+    reading = look(source).reading
+    return source.state.but(usage=reading.as_fact(is_initial=state.usage is None, model=state.model))
 
 
 def _print(figures: dict[str, Any]) -> None:

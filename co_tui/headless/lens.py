@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from co_tui.headless.listing import load_state
 from co_tui.headless.output import DONE, CommandContext, json_line, put, put_json, say
 from co_tui.inert import one_line
-from co_tui.session.lens.look import look
+from co_tui.session.lens.look import LensSource, look
 from co_tui.session.lens.messages import Fate, Kind, LeftMessage, Lens
 from co_tui.session.lens.stored import StoredRequests
 from co_tui.session.state.session_state import SessionState
@@ -35,7 +35,12 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 def stored_lens(context: CommandContext, state: SessionState) -> Lens:
     """The next request under the settings, as the log tells it, and all that ever left: the same whoever looked."""
-    return look(StoredRequests(context.paths, context.store).source(state, context.loaded.settings))
+    return look(stored_source_of(context, state))
+
+
+def stored_source_of(context: CommandContext, state: SessionState) -> LensSource:
+    """What that is made from."""
+    return StoredRequests(context.paths, context.store).source(state, context.loaded.settings)
 
 
 def _print(lens: Lens) -> None:

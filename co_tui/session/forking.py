@@ -6,6 +6,7 @@ from typing import Any
 from co_tui.events import SessionFork, SessionRename
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.environment import Environment, new_session_id
+from co_tui.session.history.sent_beside import SentBeside
 from co_tui.session.recorder import Recorder
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
@@ -24,7 +25,10 @@ async def fork_session(
     await asyncio.wrap_future(writing.append(target, [renamed]))
     forked = await environment.stored_state(target)
     keeping = Keeping(Recorder(target, writing, forked), environment.checkpoints(source), None)
-    await keeping.carry(environment.paths.session(target), forked)
+    folder = environment.paths.session(target)
+    await keeping.carry(folder, forked)
+    if not environment.private:
+        await SentBeside(environment.paths.session(source)).carry(folder)
     return target
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from co_tui.context.policy import Policy
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Pin, Ref, Rewind
 from co_tui.events.messages import prompt_of
 from co_tui.session.compaction.keeping import Keeping
@@ -26,11 +27,8 @@ class HistoryEditor:
 
     async def restore(self, history: GovernedHistory) -> None:
         """Begin with as much as the policy restores."""
-        policy, state = history.policy, history.state
-        if policy.restores_texts_only and not state.pending:  # a call that waits would be left behind
-            turns = max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6)
-            if (fact := history_edits.restored(state, turns)) is not None:
-                await _record(history, fact)
+        if (fact := restoring(history.state, history.policy)) is not None:
+            await _record(history, fact)
 
     async def clear(self, history: GovernedHistory) -> None:
         await self._settle("the context was cleared")
@@ -68,6 +66,13 @@ class HistoryEditor:
         history_edits.edited(history.state, seq, text)
         await self._settle("a summary was edited")
         await _record(history, await history.with_figures(history_edits.edited(history.state, seq, text)))
+
+
+def restoring(state: SessionState, policy: Policy) -> Clear | None:
+    """What becomes of the history when the session is opened again; None when it stays as it is (S4)."""
+    if not policy.restores_texts_only or state.pending:  # a call that waits would be left behind
+        return None
+    return history_edits.restored(state, max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6))
 
 
 async def _record(history: GovernedHistory, fact: CompactionComplete | CompactionUndone | Rewind | Clear | Pin) -> None:

@@ -13,8 +13,9 @@ from co_tui.agent.failures import Asked
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.sandbox import Sandbox, told_sandbox
+from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.agent.toolkit import Toolkit
-from co_tui.context.count import Window
+from co_tui.context.count import Scaffold, Window
 from co_tui.context.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
@@ -40,11 +41,11 @@ from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.memory_search import MemorySearch
-from co_tui.session.tools.own_tools import OwnTools
+from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
 from co_tui.session.tools.recall import Recall
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
-from co_tui.session.tools.working_tools import WorkingTools
+from co_tui.session.tools.working_tools import WorkingTools, given_in
 from co_tui.settings import Settings
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.store.daily_memory import DailyMemory
@@ -88,7 +89,7 @@ class RuntimeFactory:
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
         history.keep_foreseen = self.sent_beside.keep
         if model_handle.takes_tools:
-            history.foresee = partial(self._tools.foreseen, history, memory=settings.memory_search == "on")
+            history.foresee = partial(self._tools.foreseen, history, self._memory_use(settings))
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
         return Runtime(
             model_handle=model_handle,
@@ -102,6 +103,18 @@ class RuntimeFactory:
             kept_approvals=environment.kept_approvals,
             first_backoff_s=environment.first_backoff_s,
         )
+
+    def beside(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> Scaffold | None:
+        """What goes with the requests of a runtime, after what went with those of another in a window of so many
+        tokens; None when that cannot be told before the first."""
+        if not runtime.model_handle.takes_tools:
+            return Scaffold(instructions=runtime.instructions, was_sent=True)
+        chosen = runtime.settings.tools if self._environment.works_in_folder else ()
+        before, now = (given_in(each, chosen) for each in (window_tokens, runtime.history.governor.window.tokens))
+        had_others = any(name not in OWN_TOOLS for name in sent.tool_names)
+        has_others = bool(now or self._environment.toolsets)
+        goes_on = before == now and had_others == has_others and sent.instructions.startswith(runtime.instructions)
+        return sent if goes_on and sent.is_whole else None
 
     def new_recovery(self, runtime: Runtime) -> Recovery:
         """The steps that are left to try in a turn whose request is refused as too long."""
@@ -141,10 +154,10 @@ class RuntimeFactory:
         return None, runtime.history.governor.window
 
     def _toolkit(self, history: GovernedHistory, works: WorkingTools | None, settings: Settings) -> Toolkit:
-        environment, memory = self._environment, settings.memory_search == "on"
+        environment, memory = self._environment, self._memory_use(settings)
 
         def own() -> Sequence[AbstractToolset[Any]]:
-            return self._tools.beside(environment.toolsets, history, works=bool(works), memory=memory)
+            return self._tools.beside(environment.toolsets, history, memory=memory, works=bool(works))
 
         if not works:
             return Toolkit(own, environment.capabilities, environment.asks_first)
@@ -154,6 +167,10 @@ class RuntimeFactory:
 
         delegates = self._roster.read if works.delegates else None
         return Toolkit(own, (*environment.capabilities, *works.capabilities()), asks_first, works.what, delegates)
+
+    def _memory_use(self, settings: Settings) -> MemoryUse:
+        use = memory_use(settings)
+        return use._replace(written=Remembered.OFF) if self._environment.private else use
 
     def _working_tools(self, settings: Settings, window: Window) -> WorkingTools | None:
         environment = self._environment

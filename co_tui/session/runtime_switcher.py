@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from co_tui.agent.models import ModelHandle
-from co_tui.context.count import Window
+from co_tui.context.count import Scaffold, Window
 from co_tui.events import CompactionComplete, ModelChange, PolicyChange
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused
@@ -51,7 +51,7 @@ class RuntimeSwitcher:
         try:
             window = await self._environment.window(model_handle)
             # In the tokens of the model it shall go on with.
-            measured = await self._factory.make(model_handle, self.runtime.settings, window).history.measure()
+            measured = await self._made_for(model_handle, window).history.measure()
             if self._is_too_long(measured.reading.most_tokens, window):
                 if compacting is None:
                     raise WindowTooSmall(model_handle.name, measured.reading.most_tokens, window.tokens)
@@ -62,12 +62,25 @@ class RuntimeSwitcher:
         await self._compactor.discard("another model answers from now on")
         before = self.runtime
         self.learn()
-        self.runtime = self._factory.make(model_handle, before.settings, window)
+        self.runtime = self._made_for(model_handle, window)
         self._retired.append(before.model_handle)
         if not self._is_busy():
             await self.close_retired()
         await self.record_model_change(before.model_handle.name, before.history.governor.window.tokens)
         await self.runtime.history.report_now()
+
+    def _made_for(self, model_handle: ModelHandle, window: Window) -> Runtime:
+        """A runtime that goes on with what goes with every request now, as far as that stays the same."""
+        before = self.runtime.history
+        made = self._factory.make(model_handle, self.runtime.settings, window)
+        self.go_on_with(made, before.scaffold, before.governor.window.tokens)
+        return made
+
+    def go_on_with(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> None:
+        """Let a runtime know what went with the requests before it, in a window of so many tokens."""
+        scaffold = self._factory.beside(runtime, sent, window_tokens)
+        if scaffold is not None:
+            runtime.history.scaffold = scaffold
 
     def _is_too_long(self, tokens: int, window: Window) -> bool:
         history = self.runtime.history

@@ -111,9 +111,11 @@ class Session:
             # A long one takes a while to parse.
             await asyncio.to_thread(session._factory.parsed.messages, state.history)
             sent_beside = await asyncio.to_thread(session._factory.sent_beside.read)
+            before = state.usage.token_limit if state.usage else None
             if sent_beside is not None and model_handle.name == state.model:
                 session.history.scaffold = sent_beside
-            before = state.usage.token_limit if state.usage else None
+            elif sent_beside is not None:
+                session._switcher.go_on_with(session._runtime, sent_beside, before or window.tokens)
             place = session._place() | ({"model": state.model} if state.model else {})
             await session._recorder.record(SessionResume(**place))
             await session._switcher.record_model_change(state.model, before)

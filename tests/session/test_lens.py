@@ -112,7 +112,7 @@ async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy
     environment = environment_for(home, ScriptedModel(Asked().script, window=60_000), tools=tools)
     environment.settings = LOADED[policy]
     session = await Session.start(environment, "scripted")
-    await said(session, *(f"Tell me about src/module_{n}.py " * 40 for n in range(6)))
+    await said(session, *(f"Tell me about src/module_{n}.py " * 120 for n in range(6)))
     before = session.state.usage
     done = await session.compact()
     agrees(session, lens_of(session))

@@ -1,6 +1,7 @@
 """The one moment in which a compaction happens: the history rewritten by one event, its checkpoint written first."""
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -20,6 +21,8 @@ from co_tui.session.state.carried_on import carried_on
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
 from co_tui.store.errors import StoreError
+
+NOT_SMALLER: Final = "it would not have made the context smaller"
 
 
 class _NotWorthIt(Exception):
@@ -48,11 +51,11 @@ class Applier:
         history, summary = job.on.history, job.summary
         measured = await history.measure()
         done = self._replacement(job, measured)
-        # Before it happens, so that nothing has left the context that is not remembered yet.
         trimmed = history.policy.rule is CompactionRule.TURNS
+        pre = measured.reading.current_tokens
+        post = await _tokens_after(history, measured, done)
+        # Before it happens, so that nothing has left the context that is not remembered yet.
         await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
-        after = await history.measure_as(done.applied(measured.live))
-        pre, post = measured.reading.current_tokens, after.reading.current_tokens
         usage = history.usage
         fact = _rewrite(history, measured, done).but(
             note=summary.note,
@@ -87,7 +90,7 @@ class Applier:
         digest = job.summary.digest if text else None
         done = governor.replace(measured, plan, digest, extras=carried_on(state, agent))
         if not done.replaced or governor.freed(measured, done) <= 0:
-            raise _NotWorthIt("it would not have made the context smaller")
+            raise _NotWorthIt(NOT_SMALLER)
         if job.trigger.must_free and not governor.frees_enough(measured, done):
             raise _NotWorthIt("it would have freed less than a tenth of the conversation")
         return done
@@ -113,6 +116,16 @@ class Applier:
             "" if fact.success or fact.cancelled else "compaction_failed",
         )
         return fact
+
+
+async def _tokens_after(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
+    """What the context takes then, with the tools that come for what is no longer in it. Raises `_NotWorthIt`."""
+    pins = [measured.live[index] for index in measured.pinned]
+    leaving = {history.entries[index].ref for index in replaced_in_history(measured, done)}
+    after = await history.measure_as(done.applied(measured.live), pins, leaving=leaving)
+    if after.reading.current_tokens >= measured.reading.current_tokens:
+        raise _NotWorthIt(NOT_SMALLER)
+    return after.reading.current_tokens
 
 
 def _rewrite(history: GovernedHistory, measured: Measured, done: Replacement) -> CompactionComplete:

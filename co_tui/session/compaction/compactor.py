@@ -22,7 +22,7 @@ from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.background import Background, Move, Stage, Wanted
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
 from co_tui.session.compaction.prepare import Stopped, prepare
-from co_tui.session.compaction.scope import cut_up_to, is_fixed, wished_cut
+from co_tui.session.compaction.scope import cut_up_to, wished_cut
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.questions import Questions, Unattended
 from co_tui.session.to_the_end import to_the_end
@@ -99,7 +99,7 @@ class Compactor:
         """One pass before a request; False when it may go out as it was measured."""
         history = on.history
         plan = self._wanted(history, measured)
-        if is_fixed(history.governor, measured):
+        if history.governor.is_fixed(measured):
             await self._tell_fixed(history, measured)
             plan = plan if plan and plan.texts_only else None
         urgency = _urgency(plan)
@@ -132,7 +132,7 @@ class Compactor:
             return
         measured = await on.history.measure()
         plan = self._wanted(on.history, measured, turn_ended=True)
-        if plan is None or plan.texts_only or is_fixed(on.history.governor, measured):
+        if plan is None or plan.texts_only or on.history.governor.is_fixed(measured):
             return
         if plan.cut.trigger is Trigger.WINDOW:
             return  # the window of messages slides at the request, by its own count

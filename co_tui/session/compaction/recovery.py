@@ -122,7 +122,9 @@ class Recovery:
         await self._keeping.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])
-        after = await history.measure_as(kept)
+        pins = [message for message, index in zip(kept, places, strict=True) if index in measured.pinned]
+        leaving = {entry.ref for entry in entries}
+        after = await history.measure_as(kept, pins, leaving=leaving)
         pre, post = before.current_tokens, after.reading.current_tokens
         fact = CompactionComplete(
             success=True,

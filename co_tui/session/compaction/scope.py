@@ -11,9 +11,6 @@ from co_tui.events import Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.state.session_state import Entry
 
-FIXED_PART_SHARE = 0.85
-"""Of the window: when what no compaction can touch takes this much, compacting does not help."""
-
 
 def wished_cut(governor: Governor, measured: Measured, trigger: Trigger) -> Cut | None:
     """What goes on demand: all but the last turn where the policy keeps a tail, else all that was answered."""
@@ -36,11 +33,3 @@ def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, up
     place = next((n for n, entry in enumerate(entries) if entry.ref == upto), len(entries))
     end = next((n for n, origin in enumerate(measured.origins) if origin == place), len(measured.live))
     return cuts.whole_cut(measured.live, trigger, upto=end, pinned=measured.pinned)
-
-
-def is_fixed(governor: Governor, measured: Measured) -> bool:
-    """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
-    reading = measured.reading
-    pinned = sum(governor.meter.tokens(measured.live[index]) for index in measured.pinned)
-    fixed = reading.system_tokens + reading.tool_definition_tokens + pinned
-    return fixed >= FIXED_PART_SHARE * reading.window.tokens

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -24,6 +25,7 @@ from co_tui.session.history.next_request import (
     NextRequest,
     RequestSource,
     held_of,
+    measured_now,
     next_request,
     note_in,
     request_source,
@@ -31,7 +33,7 @@ from co_tui.session.history.next_request import (
 from co_tui.session.history.said_before import SaidBefore
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
-from co_tui.session.state.session_state import Delegation, Entry, SessionState
+from co_tui.session.state.session_state import Delegation, Entry, SessionState, characters_in
 
 T = TypeVar("T")
 
@@ -49,10 +51,10 @@ class CountTokens(Protocol):
 
 
 class Foresee(Protocol):
-    """What goes with the next turn under a policy, after what went with the last; `rewritten` when by then something
+    """What goes with the next turn under a policy, after what went with the last; `leaving_chars` when by then so much
     has left the history."""
 
-    def __call__(self, sent: Scaffold, /, policy: Policy, *, rewritten: bool) -> Scaffold: ...
+    def __call__(self, sent: Scaffold, /, *, policy: Policy, leaving_chars: int) -> Scaffold: ...
 
 
 class KeepForeseen(Protocol):
@@ -83,7 +85,7 @@ class GovernedHistory:
         """Whom the model is asked of, for words about failures."""
         self.in_turn = False
         """Whether a turn is under way: then the history is rewritten only between two requests."""
-        self.foresee: Foresee = lambda sent, policy, rewritten: sent
+        self.foresee: Foresee = lambda sent, policy, leaving_chars: sent
         self.keep_foreseen: KeepForeseen | None = None
         self.parsed = parsed
         """The messages of the log, as the library has them."""
@@ -142,9 +144,13 @@ class GovernedHistory:
         """The log's own history after repair and tool outputs; the first time counts every message."""
         async with self._measuring:
             of = self._requested_of()
-            return await self._beside(
-                self.governor.measure, of.messages, self.next_scaffold, of.entries.lineage, of.pinned, of.note
+            return await self._measured(
+                of.messages, self.next_scaffold, lineage=of.entries.lineage, pinned=of.pinned, note=of.note
             )
+
+    async def _measured(self, messages: Sequence[ModelMessage], scaffold: Scaffold, **more: Any) -> Measured:
+        measuring = partial(measured_now, awaits_prompt=self.awaits_prompt, **more)
+        return await self._beside(measuring, self.governor, messages, scaffold)
 
     async def next_request(self) -> NextRequest:
         """What would be sent now. Nothing is told of it, and nothing changes by it."""
@@ -157,11 +163,11 @@ class GovernedHistory:
         """What will go with the next request, as far as it can be told before it."""
         return self.foreseen()
 
-    def foreseen(self, policy: Policy | None = None, *, rewritten: bool = False) -> Scaffold:
-        """The same under another policy, or once something has left the history; a turn keeps the tools it has."""
+    def foreseen(self, policy: Policy | None = None, *, leaving_chars: int = 0) -> Scaffold:
+        """The same under another policy, or once more has left the history; a turn keeps the tools it has."""
         if not self.awaits_prompt:
             return self.scaffold
-        return self.foresee(self.scaffold, policy=policy or self.policy, rewritten=rewritten)
+        return self.foresee(self.scaffold, policy=policy or self.policy, leaving_chars=leaving_chars)
 
     @property
     def awaits_prompt(self) -> bool:
@@ -212,10 +218,16 @@ class GovernedHistory:
         """What excerpts can be taken from when these messages leave the history."""
         return await self._beside(self._said_before.sources, self.state, self.entries, gone, self.agent)
 
-    async def measure_as(self, messages: Sequence[ModelMessage]) -> Measured:
-        """What another history would take, once it is rewritten so."""
+    async def measure_as(
+        self, messages: Sequence[ModelMessage], pins: Collection[ModelMessage] = (), *, leaving: Collection[Ref] = ()
+    ) -> Measured:
+        """What another history would take, with these of it pinned, once it is rewritten so that some messages of this
+        one have left it."""
+        kept = {id(message) for message in pins}
+        pinned = [place for place, message in enumerate(messages) if id(message) in kept]
+        leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
         async with self._measuring:
-            return await self._beside(self.governor.measure, messages, self.foreseen(rewritten=True))
+            return await self._measured(messages, self.foreseen(leaving_chars=leaving_chars), pinned=pinned)
 
     async def fit(self, measured: Measured) -> Prepared:
         """The request to send: what does not fit is left out, and that and the usage are told."""
@@ -286,7 +298,12 @@ class GovernedHistory:
         gone = [n for n, entry in enumerate(self.entries) if entry.ref in fact.replaced]
         kept = [message for n, message in enumerate(self.messages) if n not in gone]
         put = read_messages(fact.replacement)
-        after = await self.measure_as([*kept[: gone[0]], *put, *kept[gone[0] :]] if gone else kept)
+        pins = [
+            message for entry, message in zip(self.entries, self.messages, strict=True) if entry.ref in self.state.pins
+        ]
+        after = await self.measure_as(
+            [*kept[: gone[0]], *put, *kept[gone[0] :]] if gone else kept, pins, leaving=fact.replaced
+        )
         tokens = after.reading.current_tokens
         return fact.but(pre_tokens=before, post_tokens=tokens, tokens_removed=before - tokens)
 

@@ -77,16 +77,50 @@ def ref_of(entries: Sequence[Entry], origin: int | None) -> Ref | None:
     return entries[origin].ref if origin is not None and origin < len(entries) else None
 
 
+def measured_now(
+    governor: Governor,
+    messages: Sequence[ModelMessage],
+    scaffold: Scaffold,
+    *,
+    awaits_prompt: bool,
+    lineage: object = None,
+    pinned: Collection[int] = (),
+    note: Note | None = None,
+) -> Measured:
+    """A history as it stands before the next request: while a prompt is still to come, all that was said is of an
+    earlier turn already, and as long as the gauge says."""
+    if not awaits_prompt:
+        return governor.measure(messages, scaffold, lineage, pinned, note)
+    measured = governor.measure(_with_prompt(messages), scaffold, lineage, pinned, note)
+    said = measured.request[:-1]
+    reading = _read(governor, said, scaffold, same=len(said))
+    return measured._replace(live=measured.live[:-1], origins=measured.origins[:-1], request=said, reading=reading)
+
+
 def next_request(
     governor: Governor, of: RequestSource, scaffold: Scaffold, awaits_prompt: bool, told: Reading | None = None
 ) -> NextRequest:
     """What does not fit is left out, unless a compaction comes first. `told` is how long it is, when that is known."""
-    history = Joined(AppendOnly(of.messages), (NEXT_PROMPT,)) if awaits_prompt else of.messages
+    history = _with_prompt(of.messages) if awaits_prompt else of.messages
     measured = governor.measure(history, scaffold, of.entries.lineage, of.pinned, of.note)
-    due = governor.decide(measured._replace(reading=told or measured.reading))
+    due = _due(governor, measured._replace(reading=told or measured.reading))
     held = held_of(of.kept, of.entries, measured)
     prepared = governor.fitted(measured, scaffold, held, shortens=due is None or not due.waits)
     messages = prepared.messages[:-1] if awaits_prompt else prepared.messages
-    answered = bool(messages) and isinstance(messages[-1], ModelResponse)  # in its provider's words, as it was told
-    reading = told or governor.meter.read(messages, scaffold, governor.window, as_reported=answered)
-    return NextRequest(measured, prepared, reading, messages, due)
+    return NextRequest(measured, prepared, told or _read(governor, messages, scaffold), messages, due)
+
+
+def _with_prompt(messages: Sequence[ModelMessage]) -> Joined[ModelMessage]:
+    return Joined(messages if isinstance(messages, AppendOnly) else AppendOnly(messages), (NEXT_PROMPT,))
+
+
+def _read(governor: Governor, messages: Sequence[ModelMessage], scaffold: Scaffold, same: int = 0) -> Reading:
+    """What was answered last, in its provider's words, as it was told."""
+    answered = bool(messages) and isinstance(messages[-1], ModelResponse)
+    return governor.meter.read(messages, scaffold, governor.window, same=same, as_reported=answered)
+
+
+def _due(governor: Governor, measured: Measured) -> Plan | None:
+    """What the policy wants, as far as that is of use."""
+    due = governor.decide(measured)
+    return due if due is None or due.texts_only or not governor.is_fixed(measured) else None

@@ -32,6 +32,11 @@ class SentBeside:
             await asyncio.to_thread(write_atomically, self._file, text)
             self._kept = text
 
+    async def carry(self, folder: Path) -> None:
+        """Give it to a fork, whose own folder that is: its next request has the same beside it."""
+        if (kept := await asyncio.to_thread(self.read)) is not None:
+            await SentBeside(folder).keep(kept)
+
     def read(self) -> Scaffold | None:
         """None when nothing was sent yet, or what is there cannot be read."""
         if self._file is None:

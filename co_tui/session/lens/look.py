@@ -41,6 +41,8 @@ class LensSource(NamedTuple):
     """Whether somebody has to say something before it; otherwise a turn is under way."""
     is_own: bool = True
     """Whether the policy is the one that governs the session."""
+    resisting: range = range(0)
+    """Histories so long are not compacted by themselves: that was not worth it, or not wanted."""
 
 
 def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = True) -> LensSource:
@@ -55,6 +57,7 @@ def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = Tr
         history.foreseen(policy_of(settings)),
         history.awaits_prompt,
         is_own,
+        history.governor.resisting if is_own else range(0),
     )
 
 
@@ -94,7 +97,13 @@ def _window(state: SessionState, settings: Settings, recorded: Callable[[str], i
 
 def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
     """The next request. What left the context since a look is listed, too; without one, all that ever left."""
-    governor = Governor(source.policy, source.window, keep=partial(archived, source.parsed), meter=source.meter)
+    governor = Governor(
+        source.policy,
+        source.window,
+        keep=partial(archived, source.parsed),
+        meter=source.meter,
+        resisting=source.resisting,
+    )
     state = source.state
     recollection = state.recollection if source.policy.recollection_share else None
     note = note_in(state.history, recollection) if recollection is not None else None
@@ -186,7 +195,7 @@ def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessag
     ]
     counted = zip(rows, system[len(given) :], rest, strict=True)
     return [
-        *(each for each in beside if each.tokens),
+        *(each for each in beside if each.tokens or each.given),
         *(row._replace(tokens=own + other, system_tokens=own) for row, own, other in counted),
     ]
 

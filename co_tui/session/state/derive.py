@@ -50,6 +50,7 @@ from co_tui.session.state.session_state import (
     HeldOut,
     Rewritten,
     SessionState,
+    characters_in,
     replacement_entries,
     seq_of,
 )
@@ -220,7 +221,9 @@ def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete
 
 
 def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
-    kept = Rewritten(event, before=state.history, after=history)
+    standing = {entry.ref for entry in history}
+    left_chars = characters_in(entry for entry in state.history if entry.ref not in standing)
+    kept = Rewritten(event, before=state.history, after=history, left_chars=left_chars)
     state = _unmeasured(state)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 

@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 from co_tui.agent.approvals import AllowedCalls
 from co_tui.append_only import AppendOnly
 from co_tui.events import ApprovalRequested, BoardShown, CompactionComplete, Event, Json, Recollection, Ref, UsageInfo
+from co_tui.events.messages import pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 
@@ -34,6 +35,8 @@ class Rewritten(NamedTuple):
     event: Event
     before: AppendOnly[Entry]
     after: AppendOnly[Entry]
+    left_chars: int = 0
+    """How long all that was that left the history by it."""
 
     @property
     def seq(self) -> int:
@@ -138,6 +141,11 @@ class SessionState(Record):
         return len(turns)
 
     @property
+    def left_chars(self) -> int:
+        """How long that was that left the history at once, of what was not taken back the longest."""
+        return max((each.left_chars for each in self.rewrites), default=0)
+
+    @property
     def total_cost(self) -> float | None:
         """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
         return self.cost + self.summary_cost or None
@@ -160,6 +168,11 @@ class SessionState(Record):
             entries = replacement_entries(self.compactions[place])
             return entries[ref[1]] if ref[1] < len(entries) else None
         return None
+
+
+def characters_in(entries: Iterable[Entry]) -> int:
+    """How long the texts of messages are."""
+    return sum(len(text) for entry in entries for _, text, _ in pieces(entry.message))
 
 
 def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:

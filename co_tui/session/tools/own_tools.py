@@ -2,29 +2,110 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from types import MethodType
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai import Tool
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.context.count import Scaffold, estimate_tools
-from co_tui.context.policy import Policy
+from co_tui.context.policy import CompactionRule, Policy
 from co_tui.session.compaction.compactor import Compactor
+from co_tui.session.compaction.keeping import Remembered
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.memory_search import MemorySearch
 from co_tui.session.tools.recall import Recall
+from co_tui.settings import Settings
 
-SMALLEST_WINDOW_FOR_TOOLS = 8_000
+SMALLEST_WINDOW_FOR_TOOLS: Final = 8_000
 """Below this the definitions of our own tools would take more than they give."""
 
 
+LEAST_LEFT_CHARS: Final = 16_000
+"""A third of what leaves at once is freed at least: that has to be several times what definitions of tools take."""
+
+
+class MemoryUse(NamedTuple):
+    """What the settings say about the daily memory."""
+
+    is_searched: bool
+    written: Remembered
+
+    def is_offered(self, policy: Policy, has_anything: bool) -> bool:
+        trims = policy.rule is CompactionRule.TURNS
+        return self.is_searched and (has_anything or self.written.includes(trimmed=trims))
+
+
+def memory_use(settings: Settings) -> MemoryUse:
+    return MemoryUse(settings.memory_search == "on", Remembered(settings.daily_memory))
+
+
+class Offer(NamedTuple):
+    """What decides which of our tools a turn gets: each definition goes with every request, so that they are offered
+    only where they can be of use."""
+
+    policy: Policy
+    window_tokens: int
+    left_chars: int
+    """How long that was that left the context at once: what comes with it must not take what that frees."""
+    has_memory: bool
+    """Whether there is, or will be, a daily memory that may be searched: one that a policy writes can be searched from
+    the beginning, so that no compaction brings a tool that takes what it frees."""
+
+    def names(self, *, beside_others: bool) -> list[str]:
+        """Beside other tools, `recall` is there from the beginning: coming with a compaction it could take what that
+        frees. Alone, it comes with one that frees several times as much."""
+        names = []
+        if self.policy.archive_over_chars:
+            names.append("read_artifact")
+        if self.window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
+            if beside_others or self.left_chars >= LEAST_LEFT_CHARS:
+                names.append("recall")
+            if self.has_memory:
+                names.append("search_memory")
+            if beside_others or names:
+                names.append("request_compaction")
+        return names
+
+
+def foreseen(sent: Scaffold, offer: Offer) -> Scaffold:
+    """What goes with the next turn after what went with the last: of our tools, those that are offered then."""
+    if not sent.was_sent:
+        return sent
+    names = sent.tool_names
+    others = [name for name in names if name not in OWN_TOOLS]
+    ours = offer.names(beside_others=bool(others))
+    if set(ours) == set(names) - set(others):
+        return sent
+    if sent.tools or not names:
+        kept = [tool for tool in sent.tools if tool.name not in OWN_TOOLS]
+        return replace(sent, tools=[*kept, *_definitions_of(ours)])
+    before, after = (estimate_tools(_definitions_of(each)) for each in (names, ours))
+    estimate = max(0, sent.tools_estimate - before + after)
+    return replace(sent, tools_estimate=estimate, names=[*others, *ours])
+
+
+def _definitions_of(names: Collection[str]) -> list[ToolDefinition]:
+    return [definition for name, definition in _definitions().items() if name in names]
+
+
+@cache
+def _definitions() -> dict[str, ToolDefinition]:
+    """Of all our tools, whoever has them."""
+    nobody = object()
+    methods = (Archive.read_artifact, Recall.recall, MemorySearch.search_memory, OwnTools.request_compaction)
+    tools = [Tool[Any](MethodType(method, nobody)) for method in methods]
+    return {tool.name: tool.tool_def for tool in tools}
+
+
 class OwnTools:
-    """Offered only where they can be of use: each definition goes with every request."""
+    """Those of one session."""
 
     def __init__(
         self,
@@ -45,55 +126,25 @@ class OwnTools:
         others: Sequence[AbstractToolset[Any]],
         history: GovernedHistory,
         *,
+        memory: MemoryUse,
         works: bool = False,
-        memory: bool = False,
     ) -> Sequence[AbstractToolset[Any]]:
-        """The other tools, and ours; `works` when there are some of the working directory, too, `memory` when the
-        daily memory may be searched."""
-        has_left = bool(self._state().rewrites)
-        window = history.governor.window.tokens
-        ours = self._offered(history.policy, window, has_left, beside_others=bool(others) or works, memory=memory)
+        """The other tools, and ours; `works` when there are some of the working directory, too."""
+        names = self._offer(history, history.policy, memory).names(beside_others=bool(others) or works)
+        ours = [tool for name, tool in self._all.items() if name in names]
         return (*others, FunctionToolset(ours)) if ours else others
 
     def foreseen(
-        self, history: GovernedHistory, sent: Scaffold, *, policy: Policy, rewritten: bool, memory: bool = False
+        self, history: GovernedHistory, memory: MemoryUse, sent: Scaffold, *, policy: Policy, leaving_chars: int
     ) -> Scaffold:
-        """What goes with the next turn under a policy, after what went with the last: of our tools, those that are
-        offered then. `rewritten` when by then something has left the history."""
-        if not sent.was_sent:
-            return sent
-        names, window = sent.tool_names, history.governor.window.tokens
-        others = [name for name in names if name not in OWN_TOOLS]
-        has_left = rewritten or bool(self._state().rewrites)
-        ours = self._offered(policy, window, has_left, beside_others=bool(others), memory=memory)
-        if {tool.name for tool in ours} == set(names) - set(others):
-            return sent
-        if sent.tools or not names:
-            kept = [tool for tool in sent.tools if tool.name not in OWN_TOOLS]
-            return replace(sent, tools=[*kept, *(tool.tool_def for tool in ours)])
-        before, after = (estimate_tools([tool.tool_def for tool in each]) for each in (self._all_in(names), ours))
-        estimate = max(0, sent.tools_estimate - before + after)
-        return replace(sent, tools_estimate=estimate, names=[*others, *(tool.name for tool in ours)])
+        """What goes with the next turn under a policy, after what went with the last; `leaving_chars` when by then so
+        much has left the history."""
+        offer = self._offer(history, policy, memory)
+        return foreseen(sent, offer._replace(left_chars=max(offer.left_chars, leaving_chars)))
 
-    def _offered(
-        self, policy: Policy, window_tokens: int, has_left: bool, *, beside_others: bool, memory: bool
-    ) -> list[Tool[Any]]:
-        """`has_left` when there is something that is no longer in the context. Beside other tools,
-        `recall` is there from the beginning: coming with a compaction it could take what that frees."""
-        names = []
-        if policy.archive_over_chars:
-            names.append("read_artifact")
-        if window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
-            if has_left or beside_others:
-                names.append("recall")
-            if memory and self._memory.has_anything:
-                names.append("search_memory")
-            if beside_others or names:
-                names.append("request_compaction")
-        return self._all_in(names)
-
-    def _all_in(self, names: Collection[str]) -> list[Tool[Any]]:
-        return [tool for name, tool in self._all.items() if name in names]
+    def _offer(self, history: GovernedHistory, policy: Policy, memory: MemoryUse) -> Offer:
+        window, left_chars = history.governor.window.tokens, self._state().left_chars
+        return Offer(policy, window, left_chars, memory.is_offered(policy, self._memory.has_anything))
 
     @cached_property
     def _all(self) -> dict[str, Tool[Any]]:
@@ -101,11 +152,11 @@ class OwnTools:
             Tool(self._archive.read_artifact),
             Tool(self._recall.recall),
             Tool(self._memory.search_memory),
-            Tool(self._request_compaction, name="request_compaction"),
+            Tool(self.request_compaction),
         ]
         return {tool.name: tool for tool in tools}
 
-    async def _request_compaction(self, focus: str = "") -> str:
+    async def request_compaction(self, focus: str = "") -> str:
         """Ask for the earlier conversation to be summarised, when much of it no longer matters for the task.
 
         Args:

@@ -72,7 +72,7 @@ class WorkingTools:
         self._user_skills = user_skills
         self._mcp = mcp
         self._read_only = read_only
-        self._has = _given(settings.tools, window_tokens)
+        self._has = given_in(window_tokens, settings.tools)
         self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
@@ -149,7 +149,8 @@ class WorkingTools:
         return [_FolderInstructions(filenames=files, home_dir=above)]
 
 
-def _given(chosen: Sequence[str], window_tokens: int) -> tuple[str, ...]:
+def given_in(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
+    """What of the tools that were chosen a window has room for."""
     if window_tokens < SMALLEST_WINDOW_TOKENS:
         return ()
     if window_tokens < ROOMY_WINDOW_TOKENS:
