@@ -1,7 +1,8 @@
 """What waits for its turn in a session: one thing is done after the other, in order."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
@@ -55,6 +56,8 @@ class WorkQueue:
         """What became part of the work that is being done, and ends with it."""
         self.working = False
         """Whether something was taken from what waits and is not done yet."""
+        self._stills = 0
+        """How many want that nothing begins."""
 
     @property
     def busy(self) -> bool:
@@ -72,13 +75,15 @@ class WorkQueue:
     @property
     def _next(self) -> _Item | None:
         """What the worker is about to take up."""
-        if self._worker is None or self.working:
-            return None
+        return None if self._worker is None or self.working else self._first
+
+    @property
+    def _first(self) -> _Item | None:
         return next((item for item in self._items if not item.held), None)
 
     @property
     def is_about_to_begin(self) -> bool:
-        return not self.working and any(not item.held for item in self._items)
+        return not self.working and self._first is not None
 
     async def do(self, work: Work, prompt: str = "", steering: Any = None) -> Any:
         """Wait for the turn of this work, and for its end. Whoever waits may go away; the work goes on.
@@ -150,6 +155,16 @@ class WorkQueue:
             self._changed()
         return [item.prompt for item in items if item.prompt]
 
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Nothing begins meanwhile; what is asked for is done afterwards."""
+        self._stills += 1
+        try:
+            yield
+        finally:
+            self._stills -= 1
+            self._start()
+
     async def wait(self) -> None:
         """Until what is being done is done."""
         if self._worker is not None:
@@ -168,12 +183,12 @@ class WorkQueue:
         return next((item for item in self._items if item.number == number), None)
 
     def _start(self) -> None:
-        if self._worker is None and self.is_about_to_begin:
+        if self._worker is None and not self._stills and self.is_about_to_begin:
             self._worker = asyncio.create_task(self._work(), name=self._name)
 
     async def _work(self) -> None:
         try:
-            while (item := next((each for each in self._items if not each.held), None)) is not None:
+            while not self._stills and (item := self._first) is not None:
                 self._items.remove(item)
                 self.working = True
                 if item.prompt:

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from pydantic_ai.messages import ModelRequest
 
+from co_tui.events import CompactionComplete, Ref
 from co_tui.session.board.board_update import BoardUpdate, UpdatedBoard
 from co_tui.session.board.session_board import SessionBoard
 from co_tui.session.environment import Environment
@@ -90,13 +91,34 @@ class RunningWork:
         finally:
             self.turn = None
             runtime.history.in_turn = False
-        if runtime is self._runtime:
-            await self._factory.compactor.after_turn(runtime.compactable)
-            await self._relief.after_turn(runtime)
-            self.title.after_turn(runtime)
+        await self._after_turn(runtime)
         if not self._leaving:  # then that it was interrupted is the last to be told
             await self._runtime.history.report_next()
         return outcome
+
+    async def _after_turn(self, runtime: Runtime) -> None:
+        if runtime is not self._runtime:
+            await self._follow(runtime)
+        elif not self._leaving:
+            await self._factory.compactor.after_turn(runtime.compactable)
+            await self._relief.after_turn(runtime)
+            self.title.after_turn(runtime)
+
+    async def _follow(self, before: Runtime) -> None:
+        """A turn ended under what governs no longer: what it began beside it goes, what it sent is known from now on,
+        and how long that is under what governs now."""
+        await self._factory.compactor.discard("another model or policy governs from now on")
+        history = before.history
+        self._switcher.go_on_with(self._runtime, history.scaffold, history.governor.window.tokens)
+        if not self._leaving and self._recorder.state.usage is not None:
+            await self._runtime.history.report_now()
+
+    async def compact(self, focus: str, upto: Ref | None) -> CompactionComplete:
+        runtime = self._runtime
+        done = await self._factory.compactor.compact(runtime.compactable, focus=focus, upto=upto)
+        if runtime is not self._runtime:  # another model or policy governs by now, and counts otherwise
+            await self._runtime.history.report_now()
+        return done
 
     async def go_on(self) -> Outcome | None:
         # A prompt that waits already is no answer, and is said instead.

@@ -1,7 +1,8 @@
 """A conversation: prompts in, events out. Knows nothing of any screen."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -63,7 +64,9 @@ class Session:
         self._work = RunningWork(environment, recorder, self._factory, self._switcher, self._queue)
         self._compactor = self._factory.compactor
         state_at = partial(environment.stored_state, recorder.session_id)
-        self._editor = HistoryEditor(self._factory.keeping, self._settle_history, state_at)
+        self._rewriting = asyncio.Lock()
+        """Held while the history is rewritten by hand, or what governs it is changed."""
+        self._editor = HistoryEditor(lambda: self.history, self._factory.keeping, self._settled_history, state_at)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
 
@@ -119,7 +122,7 @@ class Session:
             place = session._place() | ({"model": state.model} if state.model else {})
             await session._recorder.record(SessionResume(**place))
             await session._switcher.record_model_change(state.model, before)
-            await session._editor.restore(session._runtime.history)
+            await session._editor.restore()
             if session._is_measured_otherwise(state):
                 await session._runtime.history.report_now()
         except BaseException:
@@ -258,11 +261,7 @@ class Session:
         """Make the conversation smaller now, or when the running turn ends. Raises `CompactionRefused`."""
         if self._compactor.running:
             raise CompactionRefused("A compaction is already under way.")
-
-        def work() -> Awaitable[CompactionComplete]:
-            return self._compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
-
-        done: CompactionComplete = await self._work.in_order(work)
+        done: CompactionComplete = await self._work.in_order(partial(self._work.compact, focus, upto))
         return done
 
     async def update_board(self) -> UpdatedBoard | None:
@@ -285,35 +284,39 @@ class Session:
 
     async def clear(self) -> None:
         """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
-        await self._editor.clear(self._runtime.history)
+        await self._editor.clear()
 
     async def undo(self, seq: int | None = None) -> Event:
         """Take back the latest compaction, clearing or rewind; what was said since then stays.
 
         Returns the event that was undone. Raises `NothingToUndo`.
         """
-        return await self._editor.undo(self._runtime.history, seq)
+        return await self._editor.undo(seq)
 
     async def rewind(self, turn: int) -> str:
         """Let the model see the conversation as it was before that turn; returns the turn's prompt.
 
         Raises `NothingToUndo` when there is no such turn.
         """
-        return await self._editor.rewind(self._runtime.history, turn)
+        return await self._editor.rewind(turn)
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
         """Let every stage keep these messages, or no longer. One that a compaction replaced comes back in."""
-        await self._editor.pin(self._runtime.history, refs, pinned)
+        await self._editor.pin(refs, pinned)
 
     async def edit_summary(self, seq: int, text: str) -> None:
         """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
-        await self._editor.edit_summary(self._runtime.history, seq, text)
+        await self._editor.edit_summary(seq, text)
 
-    async def _settle_history(self, reason: str) -> None:
-        """Nothing may be under way while the history is rewritten."""
-        await self._stop_turns()
-        await self._recorder.record()  # what could not be saved before
-        await self._compactor.discard(reason)
+    @asynccontextmanager
+    async def _settled_history(self, reason: str) -> AsyncIterator[None]:
+        """Nothing is under way while the history is rewritten, and nothing begins."""
+        async with self._rewriting:
+            with self._queue.still():
+                await self._stop_turns()
+                await self._recorder.record()  # what could not be saved before
+                await self._compactor.discard(reason)
+                yield
 
     async def keep_first(self, pinned: bool = True) -> None:
         """Let the session stand first in every list, or no longer."""
@@ -333,11 +336,13 @@ class Session:
 
     async def switch_policy(self, settings: Settings) -> None:
         """Let another policy govern the context from the next request on."""
-        await self._switcher.switch_policy(settings)
+        async with self._rewriting:
+            await self._switcher.switch_policy(settings)
 
     async def apply_settings(self, settings: Settings) -> None:
         """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
-        await self._switcher.apply_settings(settings)
+        async with self._rewriting:
+            await self._switcher.apply_settings(settings)
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for a compaction beside the conversation, so long at most; then it is discarded."""

@@ -137,12 +137,12 @@ async def test_the_compaction_of_a_short_talk_brings_no_tool_that_takes_what_it_
         done = await session.compact()
         assert done.success and done.tokens_removed > 0 and session.state.left_chars < LEAST_LEFT_CHARS
         await talk(session, 1)
-        names = [tool["function"]["name"] for tool in provider.requests[-1].get("tools", ())]
-        assert "search_memory" in names and "recall" not in names
+        assert "tools" not in provider.requests[-1]
         await talk(session, 20)
         assert (await session.compact()).success and session.state.left_chars >= LEAST_LEFT_CHARS
         await talk(session, 1)
-        assert "recall" in [tool["function"]["name"] for tool in provider.requests[-1]["tools"]]
+        names = {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}
+        assert names == {"recall", "search_memory", "request_compaction"}
 
 
 async def test_what_frees_nothing_by_the_figures_that_are_shown_is_not_done(home: Path, provider: Provider) -> None:
@@ -155,16 +155,29 @@ async def test_what_frees_nothing_by_the_figures_that_are_shown_is_not_done(home
         assert done.success or (done.error and list(session.state.history) == history)
 
 
-def test_a_memory_that_a_policy_writes_can_be_searched_from_the_beginning() -> None:
-    balanced, copilot, cowagent = (policy_of(LOADED[name]) for name in ("balanced", "copilot", "cowagent"))
-    trimming, all_of_them = (MemoryUse(True, written) for written in (Remembered.TRIMMING, Remembered.COMPACTIONS))
-    assert trimming.is_offered(cowagent, False) and not trimming.is_offered(copilot, False)
-    assert trimming.is_offered(copilot, True) and all_of_them.is_offered(balanced, False)
-    assert not MemoryUse(False, Remembered.COMPACTIONS).is_offered(balanced, True)
-    assert Offer(balanced, 60_000, 0, True).names(beside_others=False) == ["search_memory", "request_compaction"]
-    assert Offer(balanced, 60_000, LEAST_LEFT_CHARS, False).names(beside_others=False)[0] == "recall"
-    assert Offer(balanced, 60_000, 0, False).names(beside_others=False) == []
-    assert Offer(balanced, 4_000, LEAST_LEFT_CHARS, True).names(beside_others=True) == []
+ALL, TRIMMED = (MemoryUse(True, written) for written in (Remembered.COMPACTIONS, Remembered.TRIMMING))
+MUCH = LEAST_LEFT_CHARS
+
+
+@pytest.mark.parametrize(
+    ("policy", "window", "left", "memory", "exists", "beside_others", "offered"),
+    [
+        ("balanced", 60_000, 0, ALL, False, True, "recall search_memory request_compaction"),
+        ("balanced", 60_000, 0, ALL, True, False, ""),
+        ("balanced", 60_000, MUCH, ALL, True, False, "recall search_memory request_compaction"),
+        ("balanced", 60_000, MUCH - 1, ALL, True, False, ""),
+        ("copilot", 60_000, 0, TRIMMED, False, True, "recall request_compaction"),
+        ("copilot", 60_000, 0, TRIMMED, True, False, "search_memory request_compaction"),
+        ("cowagent", 60_000, 0, TRIMMED, False, True, "recall search_memory request_compaction"),
+        ("cowagent", 60_000, 0, MemoryUse(False, Remembered.TRIMMING), True, True, "recall request_compaction"),
+        ("inkeep", 4_000, MUCH, TRIMMED, True, True, "read_artifact"),
+    ],
+)
+def test_what_is_offered_comes_from_the_beginning_or_where_much_is_freed(
+    policy: str, window: int, left: int, memory: MemoryUse, exists: bool, beside_others: bool, offered: str
+) -> None:
+    offer = Offer(policy_of(LOADED[policy]), window, left, memory, exists)
+    assert offer.names(beside_others=beside_others) == offered.split()
 
 
 async def test_instructions_are_shown_also_where_a_provider_says_that_they_cost_nothing(

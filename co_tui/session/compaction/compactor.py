@@ -142,6 +142,7 @@ class Compactor:
         """Wait for what runs beside the conversation; whether that made the history smaller."""
         before = history.version
         await self._applied()
+        await self._discard_stale(history)
         if self._background.stage is Stage.READY:
             await self._apply_ready(history)
         elif self._task is not None:
@@ -174,7 +175,8 @@ class Compactor:
             self._task.cancel("stopped")
 
     async def discard(self, reason: str) -> None:
-        """Throw away what runs beside the conversation or is ready: the history it was made for goes."""
+        """Throw away what runs beside the conversation, is ready or asked for: the history it was made for goes."""
+        self._requested = None
         if self._task is not None:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
@@ -186,6 +188,7 @@ class Compactor:
         """Wait for what runs beside the conversation, then apply it; after the time given, discard it."""
         if self._task is not None:
             await asyncio.wait([self._task], timeout=timeout_s)
+        await self._discard_stale(history)
         if self._background.stage is Stage.RUNNING:
             await self.discard(f"it took longer than {timeout_s:.0f} s")
         elif self._background.stage is Stage.READY:

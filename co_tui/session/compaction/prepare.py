@@ -7,6 +7,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job
 from co_tui.session.compaction.summaries import OFFLINE, Summary, request_for
 from co_tui.session.questions import CompactionQuestion, Questions, SummaryQuestion
+from co_tui.session.to_the_end import to_the_end
 
 BACKGROUND_CHARS = 2_000
 """How much of its system prompt the summariser is told."""
@@ -56,16 +57,16 @@ async def _start(job: Job) -> None:
     place = {"session_id": history.session_id, "model": history.model}
     job.span = telemetry.start(job.trigger, {**place, **breakdown})
     job.started = True
-    await history.recorder.record(
-        CompactionStart(
-            trigger=job.trigger,
-            focus=job.focus,
-            messages=len(job.refs),
-            blocks=job.blocks,
-            agent=history.agent,
-            **breakdown,
-        )
+    start = CompactionStart(
+        trigger=job.trigger,
+        focus=job.focus,
+        messages=len(job.refs),
+        blocks=job.blocks,
+        agent=history.agent,
+        **breakdown,
     )
+    # To the end, also when it is stopped right now: its end is logged, too.
+    await to_the_end(history.recorder.record(start))
 
 
 async def _run_hooks(job: Job) -> None:

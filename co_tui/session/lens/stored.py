@@ -52,8 +52,8 @@ class StoredRequests:
         sent, state = source.scaffold, source.state
         if not sent.tool_names and state.model.partition(":")[0] in MAY_TAKE_NO_TOOLS:
             return source
-        has_memory = memory_use(settings).is_offered(source.policy, DailyMemory(self._paths.memory).exists)
-        offer = Offer(source.policy, source.window.tokens, state.left_chars, has_memory)
+        has_memory = DailyMemory(self._paths.memory).exists
+        offer = Offer(source.policy, source.window.tokens, state.left_chars, memory_use(settings), has_memory)
         return source._replace(scaffold=foreseen(sent, offer))
 
     def _is_open(self, state: SessionState) -> bool:

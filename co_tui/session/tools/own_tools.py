@@ -37,9 +37,9 @@ class MemoryUse(NamedTuple):
     is_searched: bool
     written: Remembered
 
-    def is_offered(self, policy: Policy, has_anything: bool) -> bool:
-        trims = policy.rule is CompactionRule.TURNS
-        return self.is_searched and (has_anything or self.written.includes(trimmed=trims))
+    def is_written(self, policy: Policy) -> bool:
+        """Whether the compactions of a policy go there."""
+        return self.written.includes(trimmed=policy.rule is CompactionRule.TURNS)
 
 
 def memory_use(settings: Settings) -> MemoryUse:
@@ -48,30 +48,39 @@ def memory_use(settings: Settings) -> MemoryUse:
 
 class Offer(NamedTuple):
     """What decides which of our tools a turn gets: each definition goes with every request, so that they are offered
-    only where they can be of use."""
+    only where they can be of use. None may come with a compaction and take what that frees: beside other tools they are
+    there from the beginning, alone they come with one that frees several times as much."""
 
     policy: Policy
     window_tokens: int
     left_chars: int
-    """How long that was that left the context at once: what comes with it must not take what that frees."""
+    """How long that was that left the context at once."""
+    memory: MemoryUse
     has_memory: bool
-    """Whether there is, or will be, a daily memory that may be searched: one that a policy writes can be searched from
-    the beginning, so that no compaction brings a tool that takes what it frees."""
+    """Whether there is a daily memory."""
 
     def names(self, *, beside_others: bool) -> list[str]:
-        """Beside other tools, `recall` is there from the beginning: coming with a compaction it could take what that
-        frees. Alone, it comes with one that frees several times as much."""
         names = []
         if self.policy.archive_over_chars:
             names.append("read_artifact")
         if self.window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
-            if beside_others or self.left_chars >= LEAST_LEFT_CHARS:
+            if beside_others or self._has_much_left:
                 names.append("recall")
-            if self.has_memory:
+            if self.memory.is_searched and self._searches_memory(beside_others):
                 names.append("search_memory")
             if beside_others or names:
                 names.append("request_compaction")
         return names
+
+    @property
+    def _has_much_left(self) -> bool:
+        return self.left_chars >= LEAST_LEFT_CHARS
+
+    def _searches_memory(self, beside_others: bool) -> bool:
+        """One that compactions write is there for those who have other tools, or much to find again."""
+        if self.memory.is_written(self.policy):
+            return beside_others or self._has_much_left
+        return self.has_memory
 
 
 def foreseen(sent: Scaffold, offer: Offer) -> Scaffold:
@@ -143,8 +152,8 @@ class OwnTools:
         return foreseen(sent, offer._replace(left_chars=max(offer.left_chars, leaving_chars)))
 
     def _offer(self, history: GovernedHistory, policy: Policy, memory: MemoryUse) -> Offer:
-        window, left_chars = history.governor.window.tokens, self._state().left_chars
-        return Offer(policy, window, left_chars, memory.is_offered(policy, self._memory.has_anything))
+        window = history.governor.window.tokens
+        return Offer(policy, window, self._state().left_chars, memory, self._memory.has_anything)
 
     @cached_property
     def _all(self) -> dict[str, Tool[Any]]:
