@@ -13,7 +13,8 @@ from co_tui.session.state.session_state import SessionState
 
 LEAST_RESTORED_TURNS = 3
 Settled = Callable[[str], AbstractAsyncContextManager[None]]
-"""Stops whatever works on the history, for a reason that is told: nothing is under way while it is rewritten."""
+"""Stops whatever works on the history, for a reason that is told: nothing is under way while it is rewritten. Without
+a reason, it goes on: nothing else is changed by hand meanwhile."""
 StateAt = Callable[[int], Awaitable[SessionState]]
 """The state of the session at a seq."""
 
@@ -64,11 +65,9 @@ class HistoryEditor:
         return prompt_of(first.message) or ""
 
     async def pin(self, refs: Sequence[Ref], pinned: bool) -> None:
-        fact = history_edits.pinned(self._state, refs, pinned)
-        if not fact.history:
-            await self._record(fact)
-            return
-        async with self._settled("a message was brought back"):
+        """One that is in the history already disturbs nothing."""
+        comes_back = bool(history_edits.pinned(self._state, refs, pinned).history)
+        async with self._settled("a message was brought back" if comes_back else ""):
             await self._record(history_edits.pinned(self._state, refs, pinned))
 
     async def edit_summary(self, seq: int, text: str) -> None:

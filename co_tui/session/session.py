@@ -310,8 +310,11 @@ class Session:
 
     @asynccontextmanager
     async def _settled_history(self, reason: str) -> AsyncIterator[None]:
-        """Nothing is under way while the history is rewritten, and nothing begins."""
+        """Nothing is under way while the history is rewritten for a reason, and nothing begins."""
         async with self._rewriting:
+            if not reason:
+                yield
+                return
             with self._queue.still():
                 await self._stop_turns()
                 await self._recorder.record()  # what could not be saved before
