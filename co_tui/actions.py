@@ -174,6 +174,13 @@ KEYS: Final = (
     KeyAction("to_the_end", "anywhere", "ctrl+end", "end", "Go to its end, and follow it", takes_precedence=True),
     KeyAction("earlier_turn", "anywhere", "alt+up", "turn(-1)", "Go to the turn before", takes_precedence=True),
     KeyAction("later_turn", "anywhere", "alt+down", "turn(1)", "Go to the turn after", takes_precedence=True),
+    KeyAction(
+        "suspend",
+        "anywhere",
+        "ctrl+z",
+        "app.suspend_process",
+        "Go to the shell, whose fg brings co-tui back; in the prompt, take back what was typed",
+    ),
     KeyAction("mark_up", "chat", "up,k", "mark(-1)", "Mark the message before"),
     KeyAction("mark_down", "chat", "down,j", "mark(1)", "Mark the next message"),
     KeyAction("select_up", "chat", "shift+up", "mark(-1, True)", "Mark the message before as well"),

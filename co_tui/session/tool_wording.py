@@ -34,6 +34,11 @@ def told_call(tool: str, arguments: str) -> str:
     values = arguments_of(arguments)
     if not values:
         return one_line(arguments, GIST_CHARS) if arguments != "{}" else ""
+    return gist_of_call(tool, values)
+
+
+def gist_of_call(tool: str, values: Mapping[str, Any]) -> str:
+    """The same for arguments that were read already."""
     match tool:
         case "run_command" | "start_command":
             told = values.get("command")

@@ -49,6 +49,8 @@ class Loaded(Record):
     """What is ignored: keys nobody knows, what a folder may not set, and what is wrong in its file."""
     folder_problems: tuple[str, ...] = ()
     """The last of these: whatever came with a folder keeps nothing from starting."""
+    unknown: tuple[str, ...] = ()
+    """Of the warnings, those about keys nobody knows."""
     withheld: Wish | None = None
     """What the project wants and does not get, because its folder is not trusted."""
     agents: AgentFiles = AgentFiles()
@@ -72,7 +74,8 @@ def load(
         settings=merge.settings,
         origins=merge.origins,
         problems=(*merge.problems, *contradictions(merge.settings)),
-        warnings=(*merge.warnings, *folder_problems, *agents.problems),
+        warnings=(*merge.unknown, *merge.warnings, *folder_problems, *agents.problems),
+        unknown=tuple(merge.unknown),
         folder_problems=folder_problems,
         withheld=merge.withheld,
         agents=agents,
@@ -140,6 +143,7 @@ class _Merge:
     def __init__(self) -> None:
         self.found: dict[str, Origin] = {}
         self.problems: list[str] = []
+        self.unknown: list[str] = []
         self.warnings: list[str] = []
         self.folder_problems: list[str] = []
         self.withheld: Wish | None = None
@@ -176,9 +180,9 @@ class _Merge:
     def layer(self, source: str, values: Mapping[str, object], *, name: Callable[[str], str] = lambda key: key) -> None:
         is_folder = source == self._folder_file
         unknown = [key for key in values if key not in rules()]
-        self.warnings += [f"{source}: {unknown_key(key)}" for key in unknown[:MOST_WARNINGS]]
+        self.unknown += [f"{source}: {unknown_key(key, name)}" for key in unknown[:MOST_WARNINGS]]
         if len(unknown) > MOST_WARNINGS:
-            self.warnings.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more keys are no settings.")
+            self.unknown.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more keys are no settings.")
         for key in rules():
             if key in values:
                 try:

@@ -1,6 +1,6 @@
 """Every setting: its default, what it accepts and what it is for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Final
@@ -201,7 +201,8 @@ def _refused(key: str, told: str, allowed: str, source: str) -> str:
     return f"{key} = {told}{where} is not allowed: it must be {allowed}."
 
 
-def unknown_key(key: str) -> str:
+def unknown_key(key: str, named: Callable[[str], str] = str) -> str:
+    """`named` is what a setting is called where it stands."""
     close = get_close_matches(key, rules(), n=1)
-    hint = f"; did you mean {close[0]}?" if close else ". `co-tui config` lists them."
-    return f"There is no setting {one_line(repr(key), 80)}{hint}"
+    hint = f"; did you mean {named(close[0])}?" if close else ". `co-tui config` lists them."
+    return f"There is no setting {one_line(repr(named(key)), 80)}{hint}"

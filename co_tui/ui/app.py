@@ -35,6 +35,7 @@ from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.screens.chat_requests import MOST_EDITED_CHARS
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import call_back
+from co_tui.ui.terminal.job_control import is_job
 from co_tui.ui.terminal.least_size import drawable
 from co_tui.ui.themes import own_variables
 
@@ -58,6 +59,8 @@ class CoTui(App[None]):
     TITLE = "co-tui"
     ENABLE_COMMAND_PALETTE = False  # ours looks like every other list
     _has_theme = False
+    terminal_before: list[Any] | None = None
+    """How the shell had the terminal set: so others get it."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
         Binding("ctrl+p", "command_palette", show=False, priority=True),
@@ -164,6 +167,7 @@ class CoTui(App[None]):
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
 
     def chat_mounted(self) -> None:
         """The screen is there: show what is stored, paint, and only then bring the rest and load the engine."""
@@ -193,6 +197,8 @@ class CoTui(App[None]):
             ask_for_trust(self, self.chat, self.controller)
         for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems):
             self.chat.feed.note(problem, "error")
+        for ignored in loaded.unknown:
+            self.chat.feed.note(ignored)
 
     def load_engine(self) -> None:
         self.controller.load_engine()
@@ -281,6 +287,13 @@ class CoTui(App[None]):
         return await open_address(self, address, self.launch.environ)
 
     # Leaving
+
+    def action_suspend_process(self) -> None:
+        """Back to the shell, where there is one that can bring this back."""
+        if is_job():
+            super().action_suspend_process()
+        else:
+            self.notify("There is no shell here that could bring co-tui back.", timeout=4)
 
     async def action_quit(self) -> None:
         await self._leaving.quit()

@@ -11,15 +11,16 @@ def start(launch: Launch) -> int:
     from co_tui.ui.terminal.known_terminals import KnownTerminals
 
     exit_on_signals()
-    with unbuffered() as typed_before:
+    with unbuffered() as before:
         ask_for_background()  # it is answered while the libraries load
         from co_tui.ui.app import CoTui
 
-        typed = typed_before + typed_by_now()
+        typed = before.typed + typed_by_now()
         dark = has_dark_background(typed, launch.environ.get("COLORFGBG", ""))
         if dark is None:
             dark = KnownTerminals(launch.paths, launch.environ).is_dark()
         app = CoTui(launch, dark=dark is not False, typed_ahead=typed)
+        app.terminal_before = before.attributes
         search_rarely()
         app.run()
     return app.return_code or 0

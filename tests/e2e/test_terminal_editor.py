@@ -1,4 +1,4 @@
-"""The prompt in an editor of one's own, in a real terminal, while an answer goes on coming."""
+"""The screen given to others and taken back, in a real terminal: to an editor of one's own, and to the shell."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +12,8 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.terminal, needs_tmux]
 
+SHELL = "shell>"
+"""What the shell says when it waits for a command."""
 EDITOR = """#!/bin/sh
 trap '' INT QUIT
 echo "THE EDITOR HAS THE SCREEN"
@@ -35,6 +37,8 @@ def terminal(served: Command, provider: Provider, tmp_path: Path) -> Iterator[Te
 def test_an_editor_has_the_screen_to_itself_and_gives_it_back(
     terminal: Terminal, served: Command, provider: Provider, tmp_path: Path
 ) -> None:
+    terminal.type(f"PS1='{SHELL} '")
+    terminal.press("Enter")
     terminal.start()
     terminal.wait("Write a message")
     terminal.press("C-g")
@@ -53,5 +57,15 @@ def test_an_editor_has_the_screen_to_itself_and_gives_it_back(
     (served.cwd / "go").touch()
     seen = terminal.wait("written elsewhere", "at last", gone="THE EDITOR")
     assert "a draft" not in seen and seen.count("╭─ Chat") == 1
+    terminal.press("Tab")
+    terminal.wait("c copy")
+    terminal.press("C-z")
+    terminal.wait("Stopped", SHELL, gone="╭─ Chat")
+    terminal.type("fg")
+    terminal.press("Enter")
+    terminal.wait("╭─ Chat", "written elsewhere", gone="Stopped")
+    terminal.type(" and read here")
+    seen = terminal.wait("written elsewhere and read here")
+    assert seen.count("╭─ Chat") == 1
     terminal.leave()
     terminal.wait("goes on with")

@@ -56,6 +56,12 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
     ("fact", "words"),
     [
         (ApprovalRequested(call_id="c", tool="shell", what="git push"), "asks to run shell\ngit push"),
+        (
+            ApprovalRequested(
+                call_id="c", tool="write_file", arguments={"path": "a.py", "content": "x"}, what="--- new"
+            ),
+            "asks to run write_file\na.py",
+        ),
         (ApprovalDecided(call_id="c", approved=True, by="user"), "allowed\nonce, by user"),
         (ApprovalDecided(call_id="c", approved=True, scope="session"), "allowed\nfor this session"),
         (ApprovalDecided(call_id="c", approved=True, scope="pattern", pattern="git *"), "allowed\nalways: git *"),

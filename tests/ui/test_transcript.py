@@ -185,6 +185,18 @@ async def test_searching_goes_up_wraps_and_marks() -> None:
         assert not transcript.find("haystack")
 
 
+async def test_what_was_found_stays_in_view_however_the_terminal_is_resized() -> None:
+    long = " ".join(f"word{n}" for n in range(400))
+    async with shell([*talk(8), Block("reply", long), *talk(2)], size=(80, 20)) as (_, transcript, pilot):
+        assert transcript.find("word250") and transcript.find("word250")
+        for size in ((30, 10), (120, 40), (60, 8), (80, 20)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: any("word250" in line for line in lines(transcript)))
+            row = next(n for n, line in enumerate(lines(transcript)) if "word250" in line)
+            looked_at = [each for each in transcript.render_line(row) if each.text == "word250"]
+            assert all(each.style and each.style.bgcolor == LOOK.looked_at.bgcolor for each in looked_at) and looked_at
+
+
 @settings(max_examples=drawn(60))
 @given(
     st.lists(st.text("abA ", max_size=12), max_size=6),

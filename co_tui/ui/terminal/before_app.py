@@ -6,7 +6,7 @@ import re
 import select
 import sys
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 COLOUR_REPLY: Final = r"\x1b\]11;([^\x07\x1b]{0,100})(?:\x07|\x1b\\)"
@@ -16,15 +16,22 @@ _HEX: Final = r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})"
 _LIGHT_ANSI: Final = ("7", "15")
 
 
+class Before(NamedTuple):
+    """What came from the terminal, and how the shell had it set."""
+
+    typed: str = ""
+    attributes: list[Any] | None = None
+
+
 @contextlib.contextmanager
-def unbuffered() -> Iterator[str]:
+def unbuffered() -> Iterator[Before]:
     """Take keys as they come, without echo, from now on; the terminal is as it was when this ends.
 
-    Gives what was typed before: switching with a flush, as `tty` does, would drop it.
+    What was typed before is not lost: switching with a flush, as `tty` does, would drop it.
     """
     before = _attributes()
     if before is None:
-        yield ""
+        yield Before()
         return
     import termios
 
@@ -36,7 +43,7 @@ def unbuffered() -> Iterator[str]:
     # A line's end was Enter, which the terminal translated while it still did so.
     typed = _pending(terminal).replace(b"\n", b"\r").decode(errors="ignore")
     try:
-        yield typed
+        yield Before(typed, before)
     finally:
         with contextlib.suppress(termios.error):  # the terminal may be gone
             termios.tcsetattr(terminal, termios.TCSANOW, before)

@@ -2,8 +2,10 @@
 
 import codecs
 import contextlib
+import os
 import queue
 import re
+import signal
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -18,6 +20,7 @@ from textual.message import Message
 
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
 from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.job_control import is_job
 from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.terminal.plain_signs import use_plain_signs
 
@@ -136,6 +139,8 @@ class QuietDriver(linux_driver.LinuxDriver):
         super().__init__(app, **options)
         self._deaf = False
         self._parser: QuietParser | None = getattr(app, "key_parser", None)
+        self._terminal_before: list[Any] | None = getattr(app, "terminal_before", None)
+        """What the library would take for the shell's settings was changed before; from the next start on it is not."""
         use_plain_signs(cast(TextIO, self._file))
         self._file = cast(Any, _Forgiving(cast(TextIO, self._file)))
 
@@ -152,9 +157,26 @@ class QuietDriver(linux_driver.LinuxDriver):
         if not self._deaf and self._writer_thread is not None:
             super().write(with_sure_columns(data))
 
+    def _sigtstp_application(self, *_: Any) -> None:
+        """Stop, with whoever started this as its job, such as `uv run`: the shell waits for that."""
+        if not is_job():
+            return  # nobody could bring it back, so the system itself would not stop it either
+        if self._auto_restart:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        os.killpg(0, signal.SIGSTOP)
+
+    def _sigcont_application(self, *_: Any) -> None:
+        """Go on. Whoever was stopped without being asked has not left the screen yet, and begins anew all the same."""
+        if self._auto_restart and not self._must_signal_resume:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        super()._sigcont_application()
+
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the library gives it no types
         self.write(FOLLOW_COLOURS)
+        self.attrs_before, self._terminal_before = self._terminal_before or self.attrs_before, None
 
     def stop_application_mode(self) -> None:
         self.write(LEAVE_COLOURS)

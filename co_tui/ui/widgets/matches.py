@@ -27,9 +27,9 @@ class Search:
         self.needle = ""
         """In small letters; empty while nothing is searched for."""
         self.match: Match | None = None
-        self.line: LinePlace | None = None
-        """Where the match that is looked at stands."""
-        self.nth_in_line = 0
+        self._line = 0
+        """Of its block, where the match that is looked at stands."""
+        self._nth_in_line = 0
         self._counts: dict[Block, int] = {}
 
     def set_needle(self, text: str) -> None:
@@ -38,7 +38,7 @@ class Search:
             # Whoever types on looks only where the letters so far were found.
             is_longer = bool(self.needle) and self.needle in needle
             without = {block: 0 for block, count in self._counts.items() if not count} if is_longer else {}
-            self.needle, self.match, self.line, self._counts = needle, None, None, without
+            self.needle, self.match, self._counts = needle, None, without
 
     def count(self, blocks: Iterable[Block]) -> None:
         """Look through more blocks."""
@@ -79,16 +79,28 @@ class Search:
         """
         found = self._next(layout, start, step)
         if found is None:
-            self.match = self.line = None
+            self.match = None
             return None
         index, nth = found
         block = layout.blocks[index]
         if block.folded:
             block.folded = False
             layout.refresh(block)
-        line, self.nth_in_line = self._line_of(layout, index, nth)
-        self.match, self.line = Match(block, nth), LinePlace(index, line)
-        return self.line
+        self.match = Match(block, nth)
+        return self.place(layout)
+
+    def place(self, layout: TranscriptLayout) -> LinePlace | None:
+        """Where the match that is looked at stands, as it is laid out now; None without one."""
+        index = layout.index_of(self.match.block) if self.match is not None else None
+        if self.match is None or index is None:
+            return None
+        self._line, self._nth_in_line = self._line_of(layout, index, self.match.nth)
+        return LinePlace(index, self._line)
+
+    def nth_looked_at(self, block: Block, line: int) -> int | None:
+        """The how manieth match of a line is looked at; None when none of them is."""
+        is_here = self.match is not None and self.match.block is block and line == self._line
+        return self._nth_in_line if is_here else None
 
     def _next(self, layout: TranscriptLayout, start: LinePlace, step: int) -> tuple[int, int] | None:
         index = layout.index_of(self.match.block) if self.match is not None else None

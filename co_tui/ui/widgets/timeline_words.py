@@ -40,6 +40,7 @@ from co_tui.events import (
 from co_tui.events.messages import prompt_of
 from co_tui.events.triggers import words_for
 from co_tui.inert import one_line
+from co_tui.session.tool_wording import gist_of_call
 from co_tui.ui.formatting import counted, money, tokens
 
 LINE_CHARS = 60
@@ -121,7 +122,8 @@ def words_of(fact: Fact) -> str:
         case Pin():
             return f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
         case ApprovalRequested():
-            return f"asks to run {one_line(fact.tool, 40)}\n{_line(fact.what)}"
+            about = gist_of_call(fact.tool, fact.arguments) or fact.what  # a diff says little in one line
+            return f"asks to run {one_line(fact.tool, 40)}\n{_line(about)}"
         case ApprovalDecided():
             return f"allowed\n{_allowed(fact)}" if fact.approved else f"refused\n{_by(fact)}"
         case ApprovalRevoked():

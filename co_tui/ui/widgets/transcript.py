@@ -122,7 +122,8 @@ class Transcript(TranscriptView, can_focus=True):
             # Under what is there: code keeps its own surface.
             strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=look.marked))
         if self._search.needle:
-            here = (self._search.nth_in_line, look.looked_at) if place == self._search.line else None
+            nth = self._search.nth_looked_at(block, place.line)
+            here = (nth, look.looked_at) if nth is not None else None
             strip = marked(strip, self._search.needle, look.found, here)
         if (selection := self.text_selection) is not None:
             style = self.screen.get_component_rich_style("screen--selection")
@@ -337,3 +338,12 @@ class Transcript(TranscriptView, can_focus=True):
         if found is not None and found not in seen[1:-1]:
             self.show_block(*found)
         return found is not None
+
+    def _resized(self) -> None:
+        """Lines break elsewhere: the match that is looked at stays in view, if it was."""
+        before = self._search.place(self._layout)
+        was_seen = before in self._layout.window(self._top, self._settled_size.height)
+        super()._resized()
+        found = self._search.place(self._layout)
+        if was_seen and found is not None and found not in self.in_view():
+            self.show_block(*found)

@@ -214,6 +214,9 @@ class TranscriptView(ScrollView):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(self.outer_size.height < LEAST_ROWS, "-squeezed")
+        self._resized()
+
+    def _resized(self) -> None:
         self._settle()
 
     def action_scroll_end(self) -> None:
