@@ -124,7 +124,7 @@ async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, c
         await until(pilot, lambda: app.chat.query(KeyLine))
         await until(pilot, lambda: "more" in screen_text(app).splitlines()[-1])
         items = screen_text(app).splitlines()[-1].strip().split("  ")
-        known = {"Newline", "Stop", "more", *(command.label for command in COMMANDS)}
+        known = {"newline", "stop", "more", *(command.label.lower() for command in COMMANDS)}
         assert {item.split()[-1] for item in items if item.strip()} <= known
         assert items[-1].strip() == "^p more"
 
