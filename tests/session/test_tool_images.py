@@ -12,6 +12,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import FunctionModel
 
 from co_tui.agent.guarded import GuardedModel
+from co_tui.agent.portable_history import portable
 from co_tui.context.as_text import in_parts
 from co_tui.context.count import estimate_message
 from co_tui.context.offline_summary import summarise_offline
@@ -65,6 +66,9 @@ async def test_a_file_that_is_an_image_is_seen_or_told_of(tmp_path: Path, home: 
         lens = lens_of(session)
         assert sum(row.tokens for row in lens.messages) == lens.reading.current_tokens
         assert all(len(row.text) < 10_000 for row in lens.messages if row.message is not None)
+        await session.clear()
+        left = {each.text.split()[0]: each.tokens for each in lens_of(session).left if "photo.png" in each.text}
+        assert 400 < max(left.values()) < 2_000 if sees else max(left.values()) < 100
     finally:
         await session.close()
     facts = [event.fact async for event in heard]
@@ -89,6 +93,16 @@ def test_a_long_text_is_cut_short_and_the_image_beside_it_stays(tmp_path: Path) 
     assert 400 < estimate_message(returned("seen", image)) < 2_000
     for text in (*in_parts([returned("seen", image)], 5_000), summarise_offline([message], 500).text):
         assert "iVBOR" not in text
+
+
+def test_who_takes_no_images_gets_words_for_those_of_before(tmp_path: Path) -> None:
+    image = BinaryContent(photograph(tmp_path / "photo.png"), media_type="image/png")
+    said = [ModelRequest(parts=[UserPromptPart(["what is this?", image])])]
+    blind, seeing = (FunctionModel(Blind().answer, profile={"supports_image_input": sees}) for sees in (False, True))
+    assert portable(said, seeing) == said
+    told = f"[an image (image/png, {len(image.data):,} bytes), not sent: this model does not take it]"
+    assert _contents(portable(said, blind)[0]) == ["what is this?", told]
+    assert estimate_message(said[0], "embedded") < 50 < 400 < estimate_message(said[0], "openai")
 
 
 class Blind:

@@ -7,7 +7,7 @@ from typing import Final
 from co_tui.events import Event
 from co_tui.exchange.exporters.happenings import Happening
 from co_tui.exchange.exporters.inert_markdown import rendered
-from co_tui.exchange.exporters.page_images import shown_images
+from co_tui.exchange.exporters.page_images import text_and_images
 from co_tui.exchange.exporters.page_style import STYLE
 from co_tui.exchange.exporters.picture import picture
 from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, story_of
@@ -64,11 +64,10 @@ def _shown(entry: Entry) -> str:
 
 
 def _speech(entry: Speech) -> str:
-    if entry.role == "assistant":
-        text = f'<div class="text">{rendered(entry.text)}</div>'
-    else:
-        text = f'<div class="text plain">{_text(entry.text)}</div>'
-    text += shown_images(entry.images)
+    words, images = text_and_images(entry.text, entry.images)
+    is_reply = entry.role == "assistant"
+    text = f'<div class="text{"" if is_reply else " plain"}">{rendered(words) if is_reply else _text(words)}</div>'
+    text = f"{text if words.strip() else ''}{images}"
     cut = '<p class="cut">interrupted</p>' if entry.interrupted else ""
     kind = f"{entry.role} agent" if entry.agent else entry.role
     speaker = f"{entry.speaker} {entry.agent}" if entry.agent else entry.speaker
@@ -78,7 +77,8 @@ def _speech(entry: Speech) -> str:
 def _folded(entry: Speech) -> str:
     agent = " agent" if entry.agent else ""
     gist = f"<b>{_line(entry.speaker)}</b> {_line(entry.text)}"
-    body = f"<pre>{_text(entry.text)}</pre>{shown_images(entry.images)}"
+    words, images = text_and_images(entry.text, entry.images)
+    body = f"<pre>{_text(words)}</pre>{images}"
     return f'<details class="{entry.role}{agent}"><summary>{gist}</summary>{body}</details>'
 
 
@@ -86,7 +86,8 @@ def _tool_use(use: ToolUse) -> str:
     kind = f"tool{' failed' if use.failed else ''}{' agent' if use.agent else ''}"
     ended = "no result" if use.result is None else "failed" if use.failed else _lines(use.result)
     arguments = f"<pre>{_text(use.arguments)}</pre>" if use.arguments.strip() else ""
-    result = f"<pre>{_text(use.result)}</pre>{shown_images(use.images)}" if use.result is not None else ""
+    words, images = text_and_images(use.result or "", use.images)
+    result = f"<pre>{_text(words)}</pre>{images}" if use.result is not None else ""
     gist = f"<b>{_line(use.tool)}</b> {_line(use.arguments)} · {ended}"
     return f'<details class="{kind}"><summary>{gist}</summary>{arguments}{result}</details>'
 

@@ -236,7 +236,7 @@ class BlockBuilder:
         if block is not None:
             block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))
             if images:
-                block.result, block.status = inert(text_beside_images(part)), told_images(images)
+                block.result, block.status = inert(text_beside_images(part)).rstrip("\n"), told_images(images)
             self.touched.append(block)
 
     def _told_error(self, error: SessionError) -> str:
