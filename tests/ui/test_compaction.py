@@ -23,7 +23,7 @@ from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.question import QuestionPanel
 from co_tui.ui.widgets.timeline import Timeline
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import ask, click_on, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import stored_events
 from tests.support.talks import use_window
 
@@ -238,6 +238,11 @@ async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> No
         await pilot.press("up", "enter")
         await until(pilot, lambda: len(app.controller.state.pins) == 1)
         assert "1 message pinned" in screen_text(app)
+        await type_text(pilot, "/pin")
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: "you     question 0" in screen_text(app))
+        await click_on(app, pilot, "you     question 0")
+        await until(pilot, lambda: len(app.controller.state.pins) == 2)
 
 
 async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:

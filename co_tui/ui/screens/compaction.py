@@ -88,9 +88,9 @@ class CompactionScreen(Dialog[DetailWish | None]):
                     yield InertMarkdown(summary, Look(palette_of(self.app.current_theme)))
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Field(placeholder="Search in what was replaced")
-                    yield LineList(id="replaced-list", classes="-filling")
+                    yield LineList(id="replaced-list", classes="-filling", opens_at_first_click=True)
                 with TabPane(f"Kept {len(self._kept)}", id="kept"):
-                    yield LineList(id="kept-list", classes="-filling")
+                    yield LineList(id="kept-list", classes="-filling", opens_at_first_click=True)
                 with TabPane("Cost", id="cost"), VerticalScroll():
                     yield Static(receipt(self._receipt))
             yield KeyHints(*KEYS)

@@ -90,7 +90,7 @@ class ChooseMessageScreen(ChoosingDialog[Ref]):
         with Vertical() as box:
             box.border_title = self._title
             yield Field(placeholder="Filter")
-            yield LineList(classes="-filling")
+            yield LineList(classes="-filling", opens_at_first_click=True)
             yield KeyHints(("enter", self._verb), ("esc", "back"))
 
     def on_mount(self) -> None:

@@ -56,8 +56,11 @@ class LineList(ScrollView, can_focus=True):
     class Opened(Chosen):
         """A line is to be seen whole."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self, *, id: str | None = None, classes: str | None = None, opens_at_first_click: bool = False
+    ) -> None:
         super().__init__(id=id, classes=classes)
+        self._opens_at_first_click = opens_at_first_click
         self._count = 0
         self._line_of: LineOf = lambda _place, _width: Text()
         self._key_of: KeyOf = lambda place: place
@@ -147,5 +150,5 @@ class LineList(ScrollView, can_focus=True):
         offset = event.get_content_offset(self)
         if offset is not None and offset.y + round(self.scroll_y) < self._count:
             was, self.chosen = self.chosen, offset.y + round(self.scroll_y)
-            if was == self.chosen or event.chain > 1:
+            if self._opens_at_first_click or was == self.chosen or event.chain > 1:
                 self.action_open()

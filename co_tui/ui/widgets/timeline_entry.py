@@ -1,6 +1,6 @@
 """An entry of the timeline as lines: its time, its sign, its words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -67,33 +67,24 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _lines(text: str, width: int) -> Iterator[str]:
     """Figures stay whole as far as they fit: a line ends between two of them rather than between two words."""
+    return _filled(text.split(BETWEEN), BETWEEN, width, lambda item: list(_words(item, width)))
+
+
+def _words(text: str, width: int) -> Iterator[str]:
+    """Lines of whole words; a word that is wider is cut."""
+    return _filled(text.split(), " ", width, lambda word: chop_cells(word, width))
+
+
+def _filled(items: Sequence[str], between: str, width: int, parts_of: Callable[[str], list[str]]) -> Iterator[str]:
+    """Each line with as many items as it has cells for; one that is wider than a line comes in its parts."""
     line = ""
-    for item in text.split(BETWEEN):
-        if line and cell_len(line + BETWEEN + item) <= width:
-            line = f"{line}{BETWEEN}{item}"
+    for item in items:
+        if line and cell_len(line + between + item) <= width:
+            line = f"{line}{between}{item}"
             continue
         if line:
             yield line
-        *full, line = _words(item, width) or [""]
-        yield from full
-    if line:
-        yield line
-
-
-def _words(text: str, width: int) -> list[str]:
-    return list(_lines_of_words(text, width))
-
-
-def _lines_of_words(text: str, width: int) -> Iterator[str]:
-    """Lines of whole words, measured in cells; a word that is wider is cut."""
-    line = ""
-    for word in text.split():
-        if line and cell_len(line) + 1 + cell_len(word) <= width:
-            line = f"{line} {word}"
-            continue
-        if line:
-            yield line
-        *full, line = chop_cells(word, width) or [""]
+        *full, line = parts_of(item) or [""]
         yield from full
     if line:
         yield line
