@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 from pydantic_ai import exceptions as errors
 
-from co_tui.agent.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
+from co_tui.agent.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of, served
 from co_tui.agent.errors import ReplyCutOff, ReplyTooLong, ReplyUnreadable
 from co_tui.agent.redact import redact
 from co_tui.events.storable import storable_text
@@ -145,6 +145,8 @@ def _hint(model: str) -> str:
     provider = provider_of(model)
     if model == EMBEDDED or provider is None:
         return ""
+    if (at := served(model)) is not None and at.address:
+        return "Is the server running there?"
     if not provider.address_variable:
         return "Is there a network?"
     setting = "base_url or " if provider.address_variable == BASE_URL_VARIABLE else ""

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from pydantic_ai.exceptions import ModelConnectionError
 
 from co_tui.agent.catalogue import choose
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.failures import Asked, read_failure
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.agent.redact import HIDDEN, redact
 from tests.support.provider import Provider
@@ -96,3 +98,16 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
         for base_url in (url, "http://127.0.0.1:9/v 1"):
             with pytest.raises(ModelUnusable, match="does not tell its models"):
                 await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=base_url))
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        ("openai-chat:x", "Is the server running, and is base_url or OPENAI_BASE_URL right?"),
+        ("openai-chat:x@http://127.0.0.1:9/v1", "Is the server running there?"),
+        ("anthropic:claude-sonnet-5", "Is there a network?"),
+    ],
+)
+def test_who_cannot_be_reached_is_looked_for_where_the_address_comes_from(model: str, advice: str) -> None:
+    error = ModelConnectionError("x", "Connection error.", phase="connect")
+    assert read_failure(error, Asked(model, "http://127.0.0.1:9/v1")).sentence.endswith(advice)

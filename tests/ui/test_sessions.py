@@ -57,6 +57,11 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
     async with running(launch) as (app, pilot):
         await pilot.press("f2")
         await until(pilot, lambda: "Sessions · 2" in screen_text(app))
+        await pilot.press("f1")
+        await until(pilot, lambda: "Here" in screen_text(app))
+        here = screen_text(app).partition("Here")[2].partition("First keys")[0].split()
+        assert [word for word in here if word.startswith("ctrl+")] == [f"ctrl+{letter}" for letter in "frkedt"]
+        await pilot.press("f1")
         await pilot.press("ctrl+r")
         await pilot.pause()
         await pilot.press("end", *["backspace"] * 6)
