@@ -1,6 +1,7 @@
 """Governs one conversation's context under a policy: what is measured, what is due, what is sent."""
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import is_
 from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage
@@ -80,6 +81,8 @@ class Governor:
         self._window = window
         self._stages = Stages(policy, keep)
         self._clipped: dict[int, Memo] = {}
+        self._words: tuple[Sequence[ModelMessage], user_words.UserWords] = ((), user_words.user_words_in(()))
+        """Of the messages that were looked through last: a compaction asks before and after its summary."""
         self.resisting = resisting
         """No automatic compaction while the history is so long: the last one was not worth it, or not wanted."""
 
@@ -224,8 +227,11 @@ class Governor:
         """What of the user's words goes on beside the summary, when the form has a place for them."""
         if form is not SummaryForm.FULL:
             return None
-        room = USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio
-        return user_words.within(user_words.user_words_in(messages), room)
+        known, words = self._words
+        if len(known) != len(messages) or not all(map(is_, known, messages)):
+            words = user_words.user_words_in(messages)
+            self._words = (list(messages), words)
+        return user_words.within(words, USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio)
 
     def fallback_plan(self, measured: Measured, plan: Plan) -> Plan | None:
         """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
@@ -257,6 +263,7 @@ class Governor:
         self._stages.release(messages)
         self.meter.release(messages)
         self._clipped.clear()
+        self._words = ((), user_words.user_words_in(()))
 
 
 def replaced_in_history(measured: Measured, done: Replacement) -> tuple[int, ...]:

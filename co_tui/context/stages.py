@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
 
@@ -14,6 +14,7 @@ from co_tui.context.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_end
 from co_tui.context.turns import latest_prompt
 from co_tui.events.messages import RECOLLECTED
 
+T = TypeVar("T")
 Keep = Callable[[ToolReturnPart, str], str]
 """Stores a tool result and gives the reference that stands for it."""
 
@@ -79,7 +80,7 @@ class Stages:
         settled = self._settled if lineage is not None and self._settled.lineage is lineage else _Settled()
         tail = repair_traced(history[settled.last_reply :] if settled.last_reply else history)
         origins = [None if origin is None else origin + settled.last_reply for origin in tail.origins]
-        live, all_origins = Joined(settled.live, tail.messages), Joined(settled.origins, origins)
+        live, all_origins = _joined(settled.live, tail.messages), _joined(settled.origins, origins)
         kept = self._pin(live, all_origins, pinned)
         if kept is None:
             settled = settled._replace(request=AppendOnly())
@@ -88,7 +89,7 @@ class Stages:
         rest = self._tool_outputs(live[unchanged:])
         if note is not None:
             self._add_note(note, rest, unchanged, all_origins)
-        request = Joined(settled.request, rest)
+        request = _joined(settled.request, rest)
         self._settled = _after(settled, history, Repaired(tail.messages, origins), rest, lineage)
         return Staged(live, all_origins, request, kept, unchanged)
 
@@ -147,6 +148,11 @@ class Stages:
         rest = archive(messages, policy.archive_over_chars, self._keep, upto, self._memos["archive"])
         rest = trim(rest, policy.tool_output_trim_chars, self._memos["trim"])
         return keep_ends(rest, policy.head_tail_chars, self._memos["ends"])
+
+
+def _joined(beginning: AppendOnly[T], end: list[T]) -> Sequence[T]:
+    """As one; an end alone is looked up quicker as what it is."""
+    return Joined(beginning, end) if beginning else end
 
 
 def _after(

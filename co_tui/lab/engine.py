@@ -25,6 +25,7 @@ from co_tui.session.compaction.job import Compactable, SummaryWriter
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, offline
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.said_before import SaidBefore
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
@@ -78,14 +79,18 @@ class ReplayEngine:
         keep: Keep | None = None,
         begun: SessionState | None = None,
         parsed: ParsedMessages | None = None,
+        said_before: SaidBefore | None = None,
     ) -> None:
-        """With `begun`, and its messages `parsed`, it goes on from there, and what was said before is not logged."""
+        """With `begun`, and its messages `parsed`, it goes on from there, and what was said before is not logged.
+        `said_before` may be shared by all that go on from there."""
         self._store = InMemoryStore()
         writer = _WriterFrom(begun.seq) if begun is not None else self._store.writing()
         self._recorder = Recorder(SESSION_ID, writer, begun or SessionState())
         self._parsed = parsed or ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
-        self.history = GovernedHistory(self._recorder, self._parsed, governor, Asked(SESSION_ID), beside=_at_once)
+        self.history = GovernedHistory(
+            self._recorder, self._parsed, governor, Asked(SESSION_ID), beside=_at_once, said_before=said_before
+        )
         self._on = Compactable(self.history, summaries or OfflineSummaries())
         self._compactor = Compactor(Applier(Keeping(self._recorder, None, None)))
         self._is_answered = True

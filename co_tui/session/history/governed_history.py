@@ -76,7 +76,9 @@ class GovernedHistory:
         agent: str = "",
         instructions: str = "",
         beside: Beside = asyncio.to_thread,
+        said_before: SaidBefore | None = None,
     ) -> None:
+        """`said_before` may be shared by several that follow the same conversation."""
         self.recorder = recorder
         self.governor = governor
         self.agent = agent
@@ -89,7 +91,7 @@ class GovernedHistory:
         self.keep_foreseen: KeepForeseen | None = None
         self.parsed = parsed
         """The messages of the log, as the library has them."""
-        self._said_before = SaidBefore(parsed)
+        self._said_before = said_before or SaidBefore(parsed)
         self._noted: tuple[Recollection, object, Note | None] | None = None
         self._looked: object = None
         """The history for which something to recollect was last looked for."""

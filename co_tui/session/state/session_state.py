@@ -12,6 +12,8 @@ from co_tui.events.messages import pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 
+MUCH_CHARS: Final = 100_000
+
 
 class Entry(NamedTuple):
     """One message with its identity in the log."""
@@ -171,8 +173,13 @@ class SessionState(Record):
 
 
 def characters_in(entries: Iterable[Entry]) -> int:
-    """How long the texts of messages are."""
-    return sum(len(text) for entry in entries for _, text, _ in pieces(entry.message))
+    """How long the texts of messages are; beyond what is much, nobody counts."""
+    total = 0
+    for entry in entries:
+        total += sum(len(text) for _, text, _ in pieces(entry.message))
+        if total >= MUCH_CHARS:
+            return MUCH_CHARS
+    return total
 
 
 def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:

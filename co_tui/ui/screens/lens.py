@@ -14,6 +14,7 @@ from co_tui.context.marks import marks
 from co_tui.events import Ref
 from co_tui.inert import inert, one_line
 from co_tui.lab.outlook import PolicyOutlook, outlook
+from co_tui.session.history.said_before import SaidBefore
 from co_tui.session.lens.last_look import LastLook
 from co_tui.session.lens.look import LensSource, look
 from co_tui.session.lens.messages import Kind, Lens, LensMessage
@@ -174,9 +175,11 @@ class LensScreen(Dialog[Ref | None]):
 
     async def _look_through_all(self) -> None:
         try:
+            said_before: SaidBefore | None = None
             while missing := [name for name in self._desk.policies if name not in self._outlooks]:
                 version, source = self._version, await self._desk.source(missing[0])
-                found = await beside(outlook, source)
+                said_before = said_before or SaidBefore(source.parsed)
+                found = await beside(outlook, source, said_before)
                 if version is self._version:  # else what was found is of before
                     self._outlooks[missing[0]] = found
                 if self._tab != "policies":
