@@ -8,6 +8,7 @@ from co_tui.headless.output import DONE, CommandContext, put, put_json, table
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.wording import told_cost
+from co_tui.settings import Settings
 
 
 def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
@@ -23,18 +24,24 @@ def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 def _measured(context: CommandContext, state: SessionState) -> SessionState:
     """What came since the last measurement, as in an imported or killed session, is measured as a request would be; so
-    is what the policy changes when the session is opened again."""
-    restores = policy_of(context.loaded.settings).restores_texts_only
-    if not state.history or (state.usage_holds and not restores):
+    is what has another window by now, or will be restored only in part when the session is opened again."""
+    if not state.history or _holds(state, context.loaded.settings):
         return state
     from co_tui.headless.lens import stored_source_of
     from co_tui.session.lens.look import look
 
     source = stored_source_of(context, state)
-    if source.state.usage_holds:
-        return state
     reading = look(source).reading
     return source.state.but(usage=reading.as_fact(is_initial=state.usage is None, model=state.model))
+
+
+def _holds(state: SessionState, settings: Settings) -> bool:
+    """Whether the last measurement is that of the next request."""
+    usage = state.usage
+    if usage is None or not state.usage_holds or usage.model != state.model:
+        return False
+    is_same_window = settings.context_window in (0, usage.token_limit)
+    return is_same_window and not policy_of(settings).restores_texts_only
 
 
 def _print(figures: dict[str, Any]) -> None:

@@ -83,6 +83,21 @@ def test_what_was_never_measured_is_and_its_text_is_inert(here: Here) -> None:
     assert "\x1b" not in table and "\x07" not in table and "[bold]there[/]" in table
 
 
+@pytest.mark.parametrize("settings", [{"CO_TUI_CONTEXT_WINDOW": "9000"}, {"CO_TUI_POLICY": "cowagent"}, {}])
+def test_context_says_what_the_lens_says_whatever_the_settings_are_now(
+    served_here: Here, provider: Provider, settings: dict[str, str]
+) -> None:
+    served_here.environ.update(settings if "CO_TUI_POLICY" in settings else {})
+    session = talked(served_here, provider, turns=5)
+    served_here.environ.update(settings)
+    _, total = seen(served_here, session)
+    (figures,) = served_here("context", session, "--json").objects
+    kinds = ("system_tokens", "tool_definition_tokens", "conversation_tokens", "measured", "limit_known")
+    assert [total[kind] for kind in kinds] == [figures[kind] for kind in kinds]
+    assert (total["total_tokens"], total["limit_tokens"]) == (figures["current_tokens"], figures["token_limit"])
+    assert figures["token_limit"] == int(settings.get("CO_TUI_CONTEXT_WINDOW", 100_000))
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
