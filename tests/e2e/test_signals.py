@@ -171,6 +171,11 @@ def test_who_looks_elsewhere_is_called_back_when_a_long_turn_ends(served: Comman
         wait_until(lambda: provider.requests)
         looked_away.set()
         terminal.wait("\x1b]9;co-tui: the turn ended after")
+        terminal.process.send_signal(signal.SIGSTOP)
+        for _ in range(2):  # the second comes to one that runs
+            terminal.seen = ""
+            terminal.process.send_signal(signal.SIGCONT)
+            terminal.wait(TAKEN[RESTORED[0]])
         terminal.process.send_signal(signal.SIGQUIT)  # as a terminal does with Ctrl+\
         assert terminal.end() == 130
         assert_restored(terminal)

@@ -1,5 +1,6 @@
 """The library's driver, with a terminal's answers told from keys, and with the keys it does not know."""
 
+import asyncio
 import codecs
 import contextlib
 import os
@@ -138,6 +139,7 @@ class QuietDriver(linux_driver.LinuxDriver):
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
         self._deaf = False
+        self._asked_to_stop = False
         self._parser: QuietParser | None = getattr(app, "key_parser", None)
         self._terminal_before: list[Any] | None = getattr(app, "terminal_before", None)
         """What the library would take for the shell's settings was changed before; from the next start on it is not."""
@@ -158,22 +160,46 @@ class QuietDriver(linux_driver.LinuxDriver):
             super().write(with_sure_columns(data))
 
     def _sigtstp_application(self, *_: Any) -> None:
-        """Stop, with whoever started this as its job, such as `uv run`: the shell waits for that."""
-        if not is_job():
-            return  # nobody could bring it back, so the system itself would not stop it either
-        if self._auto_restart:
-            self.suspend_application_mode()
-            self._must_signal_resume = True
-        os.killpg(0, signal.SIGSTOP)
+        if is_job():  # else nobody could bring it back, so the system itself would not stop it either
+            self._asked_to_stop = True
+            self._at_a_step_of_the_loop(self._stop)
 
     def _sigcont_application(self, *_: Any) -> None:
-        """Go on. Whoever was stopped without being asked has not left the screen yet, and begins anew all the same."""
-        if self._auto_restart and not self._must_signal_resume:
+        if self._asked_to_stop:
+            self._asked_to_stop = False  # `_stop` goes on by itself, or need not stop any more
+        else:
+            self._at_a_step_of_the_loop(self._take_terminal_again)
+
+    def _at_a_step_of_the_loop(self, act: Callable[[], object]) -> None:
+        """In the middle of another step, whoever writes or reads may hold what is waited for."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(act)
+
+    def _stop(self) -> None:
+        """Stop, with whoever started this as its job, such as `uv run`: the shell waits for that."""
+        has_screen = self._auto_restart
+        if has_screen:
             self.suspend_application_mode()
-            self._must_signal_resume = True
-        super()._sigcont_application()
+        if self._asked_to_stop:  # and not continued meanwhile
+            os.killpg(0, signal.SIGSTOP)
+            self._asked_to_stop = False
+        if has_screen:
+            self._resume()
+
+    def _take_terminal_again(self) -> None:
+        """Whoever was stopped without being asked has not left the screen yet, and begins anew all the same."""
+        if self._auto_restart and self._writer_thread is not None:
+            self.suspend_application_mode()
+            self._resume()
+
+    def _resume(self) -> None:
+        """In the background the process sleeps again at once, and tries once more when it is continued."""
+        self._must_signal_resume = True
+        while self._writer_thread is None:
+            self.resume_application_mode()
 
     def start_application_mode(self) -> None:
+        self._loop = asyncio.get_running_loop()
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the library gives it no types
         self.write(FOLLOW_COLOURS)
         self.attrs_before, self._terminal_before = self._terminal_before or self.attrs_before, None
