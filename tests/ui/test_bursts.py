@@ -12,8 +12,13 @@ from textual.widgets import Input, OptionList
 from co_tui.ui.screens.help import HelpScreen
 from co_tui.ui.screens.models import ModelScreen
 from co_tui.ui.screens.palette import PaletteScreen
+from co_tui.ui.widgets.steady_list import SteadyList
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
+
+
+def test_paging_in_a_list_without_any_room_ends_nothing() -> None:
+    SteadyList("one", "two")._move_page(1)
 
 
 class Failing(Animation):
