@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
 from textual import on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -64,6 +65,9 @@ class CompactionScreen(Dialog[DetailWish | None]):
         Binding("c", "copy", "Copy"),
         Binding("slash", "search", "Search"),
         *(Binding(str(n), f"tab('{name}')", show=False) for n, name in enumerate(TABS, 1)),
+        # Before what scrolls sees them, which has nothing at its sides.
+        Binding("right", "turn(1)", show=False, priority=True),
+        Binding("left", "turn(-1)", show=False, priority=True),
     ]
 
     def __init__(self, event: Event, state: SessionState) -> None:
@@ -113,6 +117,13 @@ class CompactionScreen(Dialog[DetailWish | None]):
     @property
     def _tab(self) -> str:
         return self.query_one(TabbedContent).active
+
+    def action_turn(self, step: int) -> None:
+        """To the next tab, around the ends; in what is being written the keys move the cursor."""
+        if isinstance(self.focused, Input):
+            raise SkipAction
+        now = TABS.index(self.query_one(TabbedContent).active)
+        self.action_tab(TABS[(now + step) % len(TABS)])
 
     def action_tab(self, name: str) -> None:
         self.query_one(TabbedContent).active = name

@@ -80,6 +80,8 @@ class LensScreen(Dialog[Ref | None]):
         Binding("escape,q,f3", "close", "Back"),
         Binding("tab", "turn(1)", "Other policies", priority=True),
         Binding("shift+tab", "turn(-1)", show=False, priority=True),
+        Binding("right", "turn(1)", show=False),
+        Binding("left", "turn(-1)", show=False),
         Binding("p", "pin", "Pin"),
         Binding("s", "compact", "Compact up to here"),
     ]
