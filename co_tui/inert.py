@@ -40,6 +40,8 @@ def inert_json(text: str) -> str:
 
     They can only stand inside of its strings, so that nothing of the JSON itself is touched.
     """
+    if text.isascii() and "\x7f" not in text:
+        return text  # megabytes of an image, mostly
     return _risky().sub(lambda found: "".join(map(_escape, found[0])), text)
 
 
