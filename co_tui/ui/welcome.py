@@ -7,6 +7,7 @@ from typing import Final
 
 from co_tui.ui.keys.command_table import NO_CHOICE, way_to
 
+SLOGAN: Final = "Talk with a model, and see exactly what it sees."
 USUAL_FILE: Final = "README.md"
 EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
 """Of files that may be named as an example: none that usually hold keys."""
@@ -23,6 +24,8 @@ def welcome(folder: Path, chosen: Mapping[str, str] = NO_CHOICE, *, in_repositor
     examples += [f"{f'What does @{file} say?':<30}@ names a file"] if file else []
     examples += [f"{'!git status' if in_repository else '!ls':<30}! runs your command"]
     lines = [
+        SLOGAN,
+        "",
         "Ask anything; Enter sends. For example:",
         *(f"  {example}" for example in examples),
         "",

@@ -16,7 +16,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.ui.activity import Activity
-from co_tui.ui.screens.prompt_status import beside
+from co_tui.ui.screens.prompt_status import at_both_ends
 
 PROMPT = Message(turn=1, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]})
 
@@ -115,9 +115,9 @@ def test_stopping_is_said_at_once() -> None:
 
 def test_what_runs_and_what_can_be_done_share_a_line_where_there_is_room() -> None:
     line, hints = Content("⠹ answering · 14 s"), Content("esc stop")
-    assert str(beside(line, hints, 34)) == "⠹ answering · 14 s ────── esc stop"
-    assert str(beside(line, hints, 31)) == "⠹ answering · 14 s ─── esc stop"
-    assert beside(line, hints, 30) is None
+    assert str(at_both_ends(line, hints, 34)) == "⠹ answering · 14 s ────── esc stop"
+    assert str(at_both_ends(line, hints, 31)) == "⠹ answering · 14 s ─── esc stop"
+    assert at_both_ends(line, hints, 30) is None
 
 
 def test_what_a_tool_is_about_is_cut_before_how_long_it_takes() -> None:

@@ -38,7 +38,7 @@ def nothing_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
 def rows(app: CoTui) -> list[str]:
     """The strings behind the rows, headings as their words in brackets."""
     options = app.screen.query_one(OptionList).options
-    return [option.id or f"[{option.prompt}]" for option in options]
+    return [option.id or f"[{str(option.prompt).partition('   ')[0]}]" for option in options]
 
 
 def highlighted(app: CoTui) -> str | None:
@@ -61,7 +61,7 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
         await opened(app, pilot)
         model = f"openai-chat:llama3.2:latest@{found.address}"
         await until(pilot, lambda: model in rows(app))
-        assert rows(app)[:4] == ["[now]", "embedded", "[on this machine]", model]
+        assert rows(app)[:4] == ["[Now]", "embedded", "[On this machine]", model]
         assert "● llama3.2:latest · Ollama" in screen_text(app) and "embed-text" not in screen_text(app)
         assert highlighted(app) == "embedded", "what comes does not move what Enter would choose"
         await pilot.press("down", "enter")
@@ -134,9 +134,9 @@ async def test_the_present_model_is_first_then_recent_ones_and_typing_searches_t
         await opened(app, pilot)
         await until(pilot, lambda: "anthropic:claude-opus-5" in rows(app) and "4.1k" in screen_text(app))
         assert rows(app)[:5] == [
-            "[now]",
+            "[Now]",
             "openai-chat:scripted",
-            "[recent]",
+            "[Recent]",
             "anthropic:claude-sonnet-5",
             "google:gemini-flash-latest",
         ]
@@ -158,7 +158,7 @@ async def test_any_model_string_can_be_typed_and_chosen(home: Path, provider: Pr
     async with running(launch_for(home, provider), size=(60, 16)) as (app, pilot):
         await opened(app, pilot)
         app.screen.query_one(Input).value = "openai-chat:my own"
-        await until(pilot, lambda: rows(app)[-2:] == ["[as typed]", "openai-chat:my own"])
+        await until(pilot, lambda: rows(app)[-2:] == ["[As typed]", "openai-chat:my own"])
         assert "enter choose  esc back" in screen_text(app) and "openai-chat:my own" in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "openai-chat:my own answers from now on" in transcript_text(app))

@@ -10,7 +10,7 @@ from co_tui.settings import SettingsError, check
 if TYPE_CHECKING:
     from co_tui.agent.nearby import FoundModel
 
-PRESENT, RECENT, HERE, SERVER, READY, LOCKED = "now", "recent", "on this machine", "server", "key present", "no key"
+PRESENT, RECENT, HERE, SERVER, READY, LOCKED = "Now", "Recent", "On this machine", "Server", "Key present", "No key"
 GROUPS: Final = (PRESENT, RECENT, HERE, SERVER, READY, LOCKED)
 """In the order in which they are shown."""
 EMBEDDED_TOKENS: Final = 8192

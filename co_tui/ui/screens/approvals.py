@@ -18,6 +18,7 @@ from co_tui.ui.widgets.steady_list import SteadyList
 if TYPE_CHECKING:
     from co_tui.session.approvals.standing_approvals import StandingApproval
 
+TOOL_CHARS = 30
 LINE_CHARS = 200
 KEYS = (("d", "ask about it again"), ("esc", "back"))
 NOTHING = "Nothing is always allowed: every change, and every command that may change something, is asked about."
@@ -53,7 +54,8 @@ class ApprovalsScreen(Dialog[None]):
     def _fill(self, highlighted: int) -> None:
         self._shown = self._approvals()
         options = self.query_one(OptionList)
-        show_rows(options, [_option(each) for each in self._shown], NOTHING, highlighted)
+        widest = max((len(one_line(each.rule.tool, TOOL_CHARS)) for each in self._shown), default=0)
+        show_rows(options, [_option(each, widest) for each in self._shown], NOTHING, highlighted)
         self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
 
     async def action_revoke(self) -> None:
@@ -63,9 +65,9 @@ class ApprovalsScreen(Dialog[None]):
             self._fill(at)
 
 
-def _option(approval: "StandingApproval") -> Option:
+def _option(approval: "StandingApproval", tool_width: int) -> Option:
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append("in this project  " if approval.kept else "in this session  ", "dim")
-    line.append(f"{one_line(approval.rule.tool, 40)}  ")
+    line.append(f"{one_line(approval.rule.tool, TOOL_CHARS):<{tool_width}}  ")
     line.append(one_line(approval.rule.pattern, LINE_CHARS) or "every call of it", "bold")
     return Option(line)

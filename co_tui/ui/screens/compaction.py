@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
+from rich.table import Table
 from textual import on
 from textual.actions import SkipAction
 from textual.app import ComposeResult
@@ -96,7 +97,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
                 with TabPane(f"Kept {len(self._kept)}", id="kept"):
                     yield LineList(id="kept-list", classes="-filling", opens_at_first_click=True)
                 with TabPane("Cost", id="cost"), VerticalScroll():
-                    yield Static(receipt(self._receipt))
+                    yield Static(self._told_receipt, id="receipt")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
@@ -132,6 +133,11 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     def _theme_changed(self, theme: Theme) -> None:
         self.query_one(InertMarkdown).set_look(Look(palette_of(theme)))
+        self.query_one("#receipt", Static).update(self._told_receipt)
+
+    @property
+    def _told_receipt(self) -> Table:
+        return receipt(self._receipt, Look(palette_of(self.app.current_theme)).muted)
 
     def action_search(self) -> None:
         self.query_one(TabbedContent).active = "replaced"

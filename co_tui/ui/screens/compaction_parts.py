@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -50,11 +51,11 @@ def _why(entry: Entry, state: SessionState) -> str:
     return "recent ·"
 
 
-def receipt(rows: Sequence[tuple[str, str]]) -> Table:
-    """Names and values, in columns."""
+def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
+    """Names and values, in columns; the values are what is read."""
     table = Table.grid(padding=(0, 2))
     for name, value in rows:
-        table.add_row(Text(name, "bold"), Text(inert(value), overflow="fold"))
+        table.add_row(Text(name, name_style), Text(inert(value), overflow="fold"))
     return table
 
 

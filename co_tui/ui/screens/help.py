@@ -65,7 +65,7 @@ def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Sect
     in_prompt = {meaning for _, meaning in keys_in("prompt")}
     return [
         Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has a section of its own
-        Section("First keys; the last line of a screen writes ^p for ctrl+p", first),
+        Section("First keys", [*first, ("^p", "In the last line of a screen: ctrl+p")]),
         Section("The gauge", _GAUGE),
         *places,
         Section("Commands", commands),

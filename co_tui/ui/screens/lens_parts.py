@@ -86,6 +86,8 @@ class LensList(LineList):
     DEFAULT_CSS = """
     LensList > .lens--muted { color: $muted; }
     LensList > .lens--bar { color: $secondary; }
+    LensList > .lens--system-bar { color: $accent; }
+    LensList > .lens--tools-bar { color: $primary; }
     LensList > .lens--user { color: $primary; }
     LensList > .lens--smaller { color: $warning; }
     LensList > .lens--going { color: $accent; }

@@ -60,7 +60,7 @@ class ModelScreen(FilteringDialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Model"
-            box.border_subtitle = "window · $ per million tokens in/out"
+            box.border_subtitle = "$ per million tokens in/out"
             yield Field(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
             yield SteadyList(classes="-filling")
             yield KeyHints(*KEYS)
@@ -117,7 +117,7 @@ class ModelScreen(FilteringDialog[str]):
         before = options.highlighted_option.id if keep and options.highlighted_option is not None else None
         rows = self._rows(self._models.matching(wanted))
         if is_model_string(wanted) and not any(row.id == wanted for row in rows):
-            rows += [_heading("as typed"), self._row(ModelEntry(model=wanted))]
+            rows += [_heading("As typed"), self._row(ModelEntry(model=wanted))]
         show_rows(options, rows, NO_MATCH)
         choosable = [row.id for row in rows if row.id is not None]
         if choosable:
@@ -125,23 +125,30 @@ class ModelScreen(FilteringDialog[str]):
             options.highlighted = options.get_option_index(str(chosen))
 
     def _rows(self, groups: Sequence[ModelGroup]) -> list[Option]:
-        rows, left = [], MAX_SHOWN
+        rows: list[Option] = []
+        left = MAX_SHOWN
         for group in groups:
             if left > 0:
-                rows += [_heading(group.heading), *map(self._row, group.entries[:left])]
+                columns = "" if rows else _in_columns("window", "$ in/out", self._room)
+                rows += [_heading(group.heading, columns, self._room), *map(self._row, group.entries[:left])]
             left -= len(group.entries)
         return [*rows, _heading(f"{-left} more: type to find them")] if left < 0 else rows
 
     def _row(self, entry: ModelEntry) -> Option:
         present = entry.model == self._known.present
         sign = "●" if self._models.is_ready(entry.model) else "○"
-        room = max(20, self.query_one(OptionList).scrollable_content_region.width - 2)
+        room = self._room
         line = Text(no_wrap=True)
         line.append(f"{sign} {one_line(_label(entry), 120)}", "bold" if present else "")
         figures = _figures(entry, room)
         line.truncate(room - len(figures) - 1, overflow="ellipsis", pad=True)
         line.append(f" {figures}", "dim")
         return Option(line, id=entry.model)
+
+    @property
+    def _room(self) -> int:
+        """Columns of a row."""
+        return max(20, self.query_one(OptionList).scrollable_content_region.width - 2)
 
     @on(Input.Submitted)
     def _entered(self) -> None:
@@ -164,8 +171,9 @@ def _nearby() -> "ModuleType":
     return nearby
 
 
-def _heading(words: str) -> Option:
-    return Option(Text(words, "bold"), disabled=True)  # disabled ones are dimmed
+def _heading(words: str, columns: str = "", room: int = 0) -> Option:
+    """The first one names the columns, too; disabled ones are dimmed."""
+    return Option(Text.assemble((words, "bold"), f"{columns:>{max(0, room - len(words))}}"), disabled=True)
 
 
 def _label(entry: ModelEntry) -> str:
@@ -179,8 +187,10 @@ def _figures(entry: ModelEntry, room: int) -> str:
     """Window and prices, in columns; prices only where there is room."""
     at_most = f"≤{tokens(entry.most_tokens)}" if entry.most_tokens else ""
     window = tokens(entry.window_tokens) if entry.window_tokens else at_most
-    if room < NARROW:
-        return f"{window:>6}"
     priced = entry.input_price is not None and entry.output_price is not None
     prices = f"${entry.input_price:g}/{entry.output_price:g}" if priced else ""
-    return f"{window:>6} {prices:>12}"
+    return _in_columns(window, prices, room)
+
+
+def _in_columns(window: str, prices: str, room: int) -> str:
+    return f"{window:>6}" if room < NARROW else f"{window:>6} {prices:>12}"

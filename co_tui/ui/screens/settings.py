@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
@@ -131,20 +132,21 @@ class SettingsScreen(SteadyScreen, Screen[None]):
 
     def _show_title(self, what: str) -> None:
         groups = "" if self.filter.value.strip() else f"  ← {GROUPS.index(self._group) + 1} of {len(GROUPS)} →"
-        self.query_one("#title", Static).update(Text.assemble(("Settings", "bold"), f" · {what}", (groups, "dim")))
+        self.query_one("#title", Static).update(
+            Content.assemble(("Settings", "bold"), f" · {what}", (groups, "$muted"))
+        )
 
-    def _line(self, row: SettingRow) -> Text:
+    def _line(self, row: SettingRow) -> Content:
         width = max(30, self.values.scrollable_content_region.width)
         source = row.source if width >= SOURCE_COLUMNS else ""
         name_width = min(34, width // 2)
-        line = Text(no_wrap=True, style="dim" if row.unused else "")
-        line.append(f"{'●' if row.is_set else ' '} ")
-        line.append(one_line(row.name, name_width - 1).ljust(name_width), "bold" if row.is_set else "")
+        name = f"{'●' if row.is_set else ' '} {one_line(row.name, name_width - 1):<{name_width}}"
         room = width - name_width - 2 - (24 if source else 0)
-        value = Text(f"{one_line(row.value, 200)}{' (unused)' if row.unused else ''}")
-        value.truncate(max(6, room), overflow="ellipsis", pad=bool(source))
-        line.append_text(value)
-        return line.append(f" {one_line(source, 23)}", "dim") if source else line
+        value = Content(f"{one_line(row.value, 200)}{' (unused)' if row.unused else ''}")
+        value = value.truncate(max(6, room), ellipsis=True, pad=bool(source))
+        weak = "$muted" if row.unused or row.value == EMPTY else ""
+        line = Content.assemble((name, "bold" if row.is_set else "$muted" if row.unused else ""), (value.plain, weak))
+        return Content.assemble(line, (f" {one_line(source, 23)}", "$muted")) if source else line
 
     def _highlighted(self) -> SettingRow | None:
         chosen = self.values.highlighted_option
@@ -156,10 +158,10 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         about = self.query_one("#about", Static)
         about.display = row is not None
         if row is not None:
-            about.border_title = "" if self._edited else row.name
-            about.update(Text(row.sentence) if self._edited else self._about(row))
+            about.border_title = "" if self._edited else f" {row.name} "
+            about.update(Content(row.sentence) if self._edited else self._about(row))
 
-    def _about(self, row: SettingRow) -> Text:
+    def _about(self, row: SettingRow) -> Content:
         return _about(row, whole=self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE)
 
     def _say(self, sentence: str, *, bad: bool = False) -> None:
@@ -319,15 +321,16 @@ def _choice(event: OptionList.OptionMessage) -> str:
     return (event.option_id or "=")[1:]
 
 
-def _about(row: SettingRow, *, whole: bool) -> Text:
+def _about(row: SettingRow, *, whole: bool) -> Content:
     """`whole` tells the value, too, which the list has no room for."""
-    told = Text()
-    if whole:
-        told.append(f"{one_line(row.value, 300)}\n", "bold")
-    told.append(row.sentence)
-    if row.unused:
-        told.append(f"\n{row.unused[0].upper()}{inert(row.unused[1:])}.", "bold")
+    unused = f"{row.unused[0].upper()}{inert(row.unused[1:])}." if row.unused else ""
     origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
-    told.append(f"\n{'This is the default.' if row.source == 'default' else origin}", "dim")
     listed = f"one of {len(row.choices)} words, which enter lists"
-    return told.append(f"\nAllowed: {listed if len(row.choices) > MANY_CHOICES else row.allowed}.", "dim")
+    told = (
+        (one_line(row.value, 300) if whole else "", "bold"),
+        (row.sentence, ""),
+        (unused, "bold"),
+        ("This is the default." if row.source == "default" else origin, "$muted"),
+        (f"Allowed: {listed if len(row.choices) > MANY_CHOICES else row.allowed}.", "$muted"),
+    )
+    return Content("\n").join(Content.styled(words, style) for words, style in told if words)

@@ -172,8 +172,9 @@ def _compaction(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _welcome(block: Block, look: Look, width: int) -> list[Strip]:
-    """What can be tried stands out from what it does."""
+    """What it is for first; what can be tried stands out from what it does."""
     text = Text(block.text, look.muted)
+    text.stylize(look.me, 0, max(0, block.text.find("\n")))
     text.highlight_regex(TO_TRY, look.text)
     text.highlight_regex(KEY_NAMES, look.you)
     return look.lines(text, prose_width(width))

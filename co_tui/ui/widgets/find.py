@@ -29,8 +29,8 @@ class FindBar(Input):
     FindBar, FindBar:focus {
         height: 3;
         padding: 0 1;
-        border: round $warning;
-        border-title-color: $warning;
+        border: round $primary;
+        border-title-color: $primary;
         background: $background;
         background-tint: $background 0%;
     }
@@ -58,10 +58,11 @@ class FindBar(Input):
 
     def show_count(self, needle: str, position: int, total: int, *, done: bool) -> None:
         """Which match of how many; while not everything was looked through, that there may be more."""
+        told: str | Content
         if not needle:
             told = "Find"
         elif not total:
-            told = "Find · nothing found" if done else "Find · …"
+            told = Content.styled("Find · nothing found", "$warning") if done else "Find · …"
         else:
             told = f"Find · {f'{position:,}' if position else '–'} of {total:,}{'' if done else '…'}"
         self.border_title = told

@@ -36,6 +36,7 @@ class Gauge(Widget):
         "gauge--mark",
         "gauge--system",
         "gauge--tools",
+        "gauge--compacted",
     }
     DEFAULT_CSS = """
     Gauge { height: 8; padding: 0 1; border: round $border; border-title-color: $muted; }
@@ -46,6 +47,7 @@ class Gauge(Widget):
     Gauge > .gauge--mark { color: $foreground; text-style: bold; }
     Gauge > .gauge--system { color: $accent; }
     Gauge > .gauge--tools { color: $primary; }
+    Gauge > .gauge--compacted { color: $accent; text-style: bold; }
     """
 
     def watch_reading(self, reading: GaugeReading) -> None:
@@ -119,7 +121,7 @@ class Gauge(Widget):
         bars = sparkline(fills, max(1, self.size.width - len(words)), self.reading.high_tokens)
         shown = Text(no_wrap=True)
         for sign in bars:
-            shown.append(sign, self.style_of("warning" if sign == COMPACTED_SIGN else "normal"))
+            shown.append(sign, self.style_of("compacted" if sign == COMPACTED_SIGN else "normal"))
         return shown.append(words, self.style_of("muted"))
 
     def _cache(self) -> str:

@@ -16,7 +16,7 @@ LINE_CHARS: Final = 400
 WIDE: Final = 84
 """From so many columns on there is room for bars and whole words."""
 BAR: Final = 8
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+_WHOLE, _HALF = "━", "╸"
 _KIND_WIDTH: Final = max(map(len, Kind))
 
 
@@ -38,7 +38,9 @@ _FATES: Final = {
 }
 _LONG_FATE, _SHORT_FATE = max(map(len, Fate)) + 4, max(len(each.short) for each in _FATES.values()) + 4
 
-STYLES: Final = ("text", "muted", "bar", "user", "smaller", "going", "back", "pinned")
+_BARS: Final = {Kind.SYSTEM: "system-bar", Kind.BOARD: "system-bar", Kind.TOOLS: "tools-bar"}
+"""Bars have the colours of the parts in the gauge above them."""
+STYLES: Final = ("text", "muted", "bar", "system-bar", "tools-bar", "user", "smaller", "going", "back", "pinned")
 StyleOf = Callable[[str], Style]
 """The style of one of these names, in the colours of the theme."""
 
@@ -48,7 +50,7 @@ def message_line(each: LensMessage, largest: int, width: int, style_of: StyleOf)
     wide, line = width >= WIDE, Text(no_wrap=True)
     line.append(f"{each.tokens:>8,} " if wide else f"{tokens(each.tokens):>5} ")
     if wide:
-        line.append(f"{bar(each.tokens, largest)} ", style_of("bar"))
+        line.append(f"{bar(each.tokens, largest)} ", style_of(_BARS.get(each.kind, "bar")))
     line.append(f"{each.kind:<{_KIND_WIDTH}} ", style_of(_style_of_kind(each.kind)))
     fate, style = told_fate(each.judgement, wide=wide)
     line.append(fate.ljust(_LONG_FATE if wide else _SHORT_FATE), style_of(style))
@@ -72,10 +74,10 @@ def _style_of_kind(kind: Kind) -> str:
 
 
 def bar(count: int, largest: int) -> str:
-    """How large something is beside the largest, in eighths of a cell; what there is at all is seen."""
-    eighths = round(8 * BAR * count / largest) if largest else 0
-    eighths = max(eighths, 1 if count else 0)
-    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).strip().ljust(BAR)
+    """How large something is beside the largest, in halves of a cell; what there is at all is seen."""
+    halves = round(2 * BAR * count / largest) if largest else 0
+    halves = max(halves, 1 if count else 0)
+    return (_WHOLE * (halves // 2) + _HALF * (halves % 2)).ljust(BAR)
 
 
 class _Column(NamedTuple):

@@ -37,7 +37,7 @@ class Sections(ScrollView, can_focus=False):
     COMPONENT_CLASSES = {"sections--title", "sections--name"}
     DEFAULT_CSS = """
     Sections { height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }
-    Sections > .sections--title { text-style: bold underline; }
+    Sections > .sections--title { text-style: bold; }
     Sections > .sections--name { color: $footer-key-foreground; text-style: bold; }
     """
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual import events
@@ -21,6 +20,8 @@ from co_tui.ui.browsing.session_lines import SessionLine
 TITLE_CHARS = 300
 NARROW = 46
 """Below so many columns the number of messages is left out."""
+FULL, BRIM_FULL = 0.8, 0.95
+"""Shares of the window from which on a session's is warned of."""
 NEAR_END_LINES = 30
 UNTITLED = "(no prompt yet)"
 
@@ -41,11 +42,16 @@ class SessionList(ScrollView, can_focus=False):
     SessionList { height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden; }
     SessionList > .session-list--heading { color: $muted; text-style: bold; }
     SessionList > .session-list--figures { color: $muted; }
+    SessionList > .session-list--nearly-full { color: $warning; }
+    SessionList > .session-list--brim-full { color: $error; }
     SessionList > .session-list--match { color: $warning; text-style: bold underline; }
     SessionList > .session-list--cursor { background: $panel; text-style: bold; }
     SessionList > .session-list--sign { color: $primary; text-style: bold; }
     """
-    COMPONENT_CLASSES = {f"session-list--{part}" for part in ("heading", "figures", "match", "cursor", "sign")}
+    COMPONENT_CLASSES = {
+        f"session-list--{part}"
+        for part in ("heading", "figures", "nearly-full", "brim-full", "match", "cursor", "sign")
+    }
 
     highlighted: reactive[int | None] = reactive(None)
 
@@ -175,8 +181,12 @@ class SessionList(ScrollView, can_focus=False):
         return Text.assemble((f" {words}", self._style("heading")), no_wrap=True)
 
     def _session(self, row: SessionRow, when: str, width: int) -> Text:
-        share = f"{row.share:.0%}" if row.share is not None else "–"
-        figures = f"{when:>8} {share:>5}" + (f" {row.messages:>5} msg" if width >= NARROW else "") + " "
+        share = f"{row.share * 100:.0f} %" if row.share is not None else "–"
+        messages = f"  {row.messages:>4,} msg" if width >= NARROW else ""
+        muted = self._style("figures")
+        figures = Text.assemble(
+            (f"{when:>8} ", muted), (f"{share:>6}", self._fullness(row.share)), (f"{messages} ", muted)
+        )
         text = Text("  ", no_wrap=True)
         if row.id == self._marks.present:
             text.append("● ", self._style("sign"))
@@ -184,8 +194,14 @@ class SessionList(ScrollView, can_focus=False):
             text.append("★ ", self._style("sign"))
         title = one_line(row.title, TITLE_CHARS) or UNTITLED
         text.append_text(self._marked(title))
-        text.truncate(max(8, width - cell_len(figures)), overflow="ellipsis", pad=True)
-        return text.append(figures, self._style("figures"))
+        text.truncate(max(8, width - figures.cell_len), overflow="ellipsis", pad=True)
+        return text.append_text(figures)
+
+    def _fullness(self, share: float | None) -> Style:
+        """As on a gauge: what is nearly full is seen from afar."""
+        if share is None or share < FULL:
+            return self._style("figures")
+        return self._style("nearly-full" if share < BRIM_FULL else "brim-full")
 
     def _marked(self, title: str) -> Text:
         text = Text(title)

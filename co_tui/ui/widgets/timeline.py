@@ -45,6 +45,7 @@ class Timeline(SteadyList):
     Timeline:focus { background-tint: $background 0%; }
     Timeline > .option-list--option { padding: 0; }
     Timeline:focus > .option-list--option-highlighted { background: $primary 15%; }
+    Timeline > .option-list--option-disabled { color: $muted; }
     Timeline > .timeline--light { color: $muted; }
     Timeline > .timeline--normal { color: $foreground; }
     Timeline > .timeline--notable { color: $warning; }

@@ -62,8 +62,8 @@ class TitleLine(Static):
 
 
 def title_line(facts: TitleFacts, room: int) -> Content:
-    name = f"co-tui · {one_line(facts.session, 60)}" if facts.session else "co-tui"
-    left, gap = Content.styled(name, "bold"), 2
+    session = [(" · ", "$muted"), (one_line(facts.session, 60), "bold")] if facts.session else []
+    left, gap = Content.assemble(("co-tui", "bold $primary"), *session), 2
     needed = min(left.cell_length, MOST_FOR_TITLE)
     forms = [SEPARATOR.join(told) for told in _told(facts)]
     right = next((form for form in forms if needed + gap + form.cell_length <= room), forms[-1])
