@@ -14,6 +14,7 @@ from co_tui.session.questions import Questions
 from co_tui.settings import Loaded
 from co_tui.ui.garbage import set_aside_loaded
 from co_tui.ui.launch import Launch
+from co_tui.ui.slow_imports import ONE_AT_A_TIME
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
@@ -43,13 +44,14 @@ class Backend:
         # Collecting garbage while thousands of classes are made finds none and takes a tenth of the time.
         gc.disable()
         try:
-            from co_tui.agent.models import config_for, open_model, preload
-            from co_tui.session.compaction.telemetry import configure
-            from co_tui.session.environment import Environment
+            with ONE_AT_A_TIME:
+                from co_tui.agent.models import config_for, open_model, preload
+                from co_tui.session.compaction.telemetry import configure
+                from co_tui.session.environment import Environment
 
+                preload(model)
             launch = self.launch
             launch.store.writing()
-            preload(model)
             # By the settings of the moment: they change when the user trusts the folder.
             self._open_model = lambda name: open_model(
                 name or self.launch.choice.model, config_for(self.launch.settings, launch.environ, launch.paths.models)

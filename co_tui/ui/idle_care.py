@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 from co_tui.session.clean_up import clean_up_now
 from co_tui.store.errors import StoreError
 from co_tui.ui.launch import Launch
+from co_tui.ui.slow_imports import one_at_a_time
 
 SOON_OPENED = ("co_tui.ui.screens.lens", "co_tui.ui.commands.lens_desk")
 """Take long to load; a key that opens them must open them at once, for what is typed behind it is meant for them."""
@@ -19,7 +21,7 @@ PAUSE_S = 0.2
 async def care(launch: Launch, is_idle: Callable[[], bool], tell: Callable[[str], object]) -> None:
     """Go on for as long as the app runs."""
     for module in SOON_OPENED:
-        await asyncio.to_thread(import_module, module)
+        await asyncio.to_thread(one_at_a_time, partial(import_module, module))
     await asyncio.sleep(FIRST_AFTER_S)
     if words := await asyncio.to_thread(clean_up_now, launch.store, launch.loaded):
         tell(words)

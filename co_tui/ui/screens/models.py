@@ -19,6 +19,7 @@ from co_tui.ui.choices.model_list import ModelEntry, ModelGroup, ModelList, foun
 from co_tui.ui.formatting import tokens
 from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import FilteringDialog
+from co_tui.ui.slow_imports import one_at_a_time
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
@@ -77,13 +78,13 @@ class ModelScreen(FilteringDialog[str]):
     @work
     async def _load_catalogue(self) -> None:
         """It needs the provider library; it joins when that is there."""
-        self._models.learn_catalogue(await asyncio.to_thread(known_models))
+        self._models.learn_catalogue(await asyncio.to_thread(one_at_a_time, known_models))
         self._fill()
 
     @work
     async def _look_around(self) -> None:
         """Ask the servers, all at once, each heard as soon as it answers."""
-        nearby = await asyncio.to_thread(_nearby)
+        nearby = await asyncio.to_thread(one_at_a_time, _nearby)
         environ = self._known.environ
         base_url = self._known.base_url or environ.get(BASE_URL_VARIABLE, "")
 
