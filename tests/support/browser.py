@@ -90,10 +90,10 @@ class Page:
             await asyncio.sleep(0.1)
         raise AssertionError(f"{wanted} did not happen within {seconds} s:\n{seen}")
 
-    async def clipboard(self) -> str:
-        """What a person would paste elsewhere."""
-        await self.call("Browser.grantPermissions", permissions=["clipboardReadWrite"])
-        return str(await self.evaluate(f"{_CLIPBOARD}.readText()"))
+    async def until_copied(self, text: str) -> None:
+        """It is what a person would paste elsewhere."""
+        await self.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        await self.until(f"{_CLIPBOARD}.readText().then(text => text == {json.dumps(text)})")
 
     async def refuse_to_copy(self) -> None:
         """As a page without https would."""
