@@ -155,6 +155,7 @@ async def test_the_view_says_which_key_leads_to_the_end(home: Path, provider: Pr
 async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_one(
     home: Path, provider: Provider
 ) -> None:
+    provider.default = Reply(text="An answer of many words. " * 40)
     async with running(launch_for(home, provider)) as (app, pilot):
         for n in range(4):
             await ask(app, pilot, f"question {n} " + "with many words " * 20)
