@@ -13,7 +13,7 @@ from co_tui.agent.errors import ReplyCutOff, ReplyTooLong, ReplyUnreadable
 from co_tui.agent.redact import redact
 from co_tui.events.storable import storable_text
 
-MAX_DETAIL_CHARS = 400
+MAX_DETAIL_CHARS = 390
 DEEPEST_BODY = 8
 """Levels at which the words of an error are looked for."""
 

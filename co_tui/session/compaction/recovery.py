@@ -49,10 +49,14 @@ class Recovery:
     async def next(self, found: Overflow | None) -> str:
         """Do the next thing that may help, and say what it was; empty when nothing is left to try.
 
-        Without figures it was we who found that even the prompt alone is too long: only clipping it may help.
+        Without figures it was we who found that even the prompt alone is too long: only clipping it may help, unless
+        it is too long for a window that was only guessed.
         """
         self.begun = True
-        if found is None:
+        if found is None and self._is_guessing:
+            self._history.governor.use_window(self._named)
+            self._steps = [step for step in self._steps if step != self._shrink]
+        elif found is None:
             self._steps = [step for step in self._steps if step == self._emergency and self._can_clip()]
         else:
             self._learn(found)
@@ -62,6 +66,10 @@ class Recovery:
                 return done
         self._history.governor.use_window(self._named)
         return ""
+
+    @property
+    def _is_guessing(self) -> bool:
+        return self._history.governor.window is not self._named
 
     def _can_clip(self) -> bool:
         """Whether the prompt, or a result that goes with it, is longer than what an emergency leaves of it."""
