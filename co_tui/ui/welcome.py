@@ -25,7 +25,6 @@ def welcome(folder: Path, chosen: Mapping[str, str] = NO_CHOICE, *, in_repositor
     examples += [f"{'!git status' if in_repository else '!ls':<30}! runs your command"]
     lines = [
         SLOGAN,
-        "",
         "Ask anything; Enter sends. For example:",
         *(f"  {example}" for example in examples),
         "",

@@ -68,7 +68,7 @@ def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path)
     assert done.code == 0
     rows = [line.split(maxsplit=3) for line in done.out.splitlines() if line.startswith("mcp server")]
     states = {row[2]: row[3] for row in rows}
-    assert states["odd"].endswith("running with 7 tools")
+    assert states["odd"].endswith("running with 8 tools")
     assert states["gone"].endswith("failed: no-such-program cannot be used: no such file or directory")
     assert states["off"].endswith("off") and states["theirs"] == "not trusted: waits until you trust this folder"
 

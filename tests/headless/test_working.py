@@ -85,4 +85,6 @@ def test_what_a_delegate_says_is_no_output_and_its_calls_are_told_under_its_name
     done = here("run", "-p", "How long is it?")
     assert done.code == 0 and done.out.strip() == "One line."
     told = [line for line in done.err.splitlines() if line]
-    assert told[0] == "co-tui: self 1: read_file login.py · 1 line" and told[1].startswith("co-tui: delegate_task self")
+    assert told[0] == "co-tui: self 1: read_file login.py · 1 line" and told[1].startswith(
+        "co-tui: delegate_task Read it"
+    )

@@ -115,7 +115,9 @@ async def test_what_is_always_allowed_is_listed_and_taken_back(home: Path, provi
         app.run_command("approvals", "")
         await until(pilot, lambda: "Always allowed" in screen_text(app))
         seen = screen_text(app)
-        assert "in this session  write_file  every call of it" in seen and "in this project  run_command  touch" in seen
+        assert (
+            "in this session  write_file   every call of it" in seen and "in this project  run_command  touch" in seen
+        )
         await pilot.press("d")
         await until(pilot, lambda: "every call of it" not in screen_text(app))
         await pilot.press("d")

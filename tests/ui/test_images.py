@@ -277,7 +277,8 @@ async def what_tools_return_is_drawn_once_its_call_is_opened(app: CoTui, pilot: 
     (call,) = shown(*call_that_returned("a shot", image_item(red_above_blue(40, 8))))
     app.chat.transcript.append(call)
     await until(pilot, lambda: "▸ screenshot" in screen_text(app))
-    assert told_of("screenshot", app).rstrip("│ ").endswith("image/png") and not drawn(app)
+    line = told_of("screenshot", app).split("│")[1]  # what follows is not the chat
+    assert line.rstrip().endswith("image/png") and not drawn(app)
     await pilot.press("tab", "v")
     await until(pilot, lambda: isinstance(app.screen, ImageScreen) and len(drawn(app)) == 4)
     await pilot.press("escape", "enter")

@@ -31,7 +31,7 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
     async with running(launch_for(home, provider)) as (app, pilot):
         await until(pilot, lambda: {each.stage for each in app.controller.mcp_servers} == {"running", "failed"})
         await type_text(pilot, "/mcp\n")
-        await until(pilot, lambda: "running with 7 tools" in transcript_text(app))
+        await until(pilot, lambda: "running with 8 tools" in transcript_text(app))
         assert "failed: no-such-program cannot be used" in transcript_text(app)
         app.chat.prompt.insert("echo")
         await pilot.press("enter")
