@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from textual import events
 
-LOOK_S: Final = 0.01
+LOOK_S: Final = 0.002
 EXPECTED_S: Final = 0.6
 """What was asked for and does not come by then was not to come: a sentence was said instead."""
-MOST_LOOKS: Final = 1000
+MOST_LOOKS: Final = 5000
 """A screen may take that long until all of it is there, on a machine that has much to do."""
 
 
