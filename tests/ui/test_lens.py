@@ -18,6 +18,7 @@ from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.lens import LensScreen
 from co_tui.ui.widgets.gauge import Gauge
 from co_tui.ui.widgets.line_list import LineList
+from co_tui.ui.widgets.title_line import TitleLine
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
 
@@ -153,6 +154,8 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
         await pilot.resize_terminal(200, 60)
         assert "to be summarised" in screen_text(app)
         await pilot.press("p", "escape")
+        title = app.chat.query_one(TitleLine)
+        assert title.get_content_height(app.size, app.size, 40) == 1, "it is laid out below a dialog as it was before"
         asked = len(provider.requests)
         for key, character in (("f3", None), ("p", "p"), ("enter", "\r"), ("escape", None)):  # in one burst
             app.post_message(Key(key, character))
