@@ -264,7 +264,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Store]]:
         yield [kept, InMemoryStore()]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(st.lists(st.text(LETTERS, max_size=12), min_size=1, max_size=4), TYPED, st.data())
 def test_whatever_is_typed_the_index_finds_what_reading_finds(
     both: list[Store], texts: list[str], typed: str, data: st.DataObject
