@@ -14,6 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.loaded import LoadedProcesses
+from tests.support.long_run import drawn
 from tests.support.pictures import Pictures
 from tests.support.provider import Provider
 
@@ -53,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # How long an example takes says nothing on a busy machine.
-hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile("untimed", deadline=None, max_examples=drawn(50))
 hypothesis.settings.load_profile("untimed")
 
 
