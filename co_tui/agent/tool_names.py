@@ -1,14 +1,19 @@
-"""What other programs call the tools that there are here: files that define agents are written for many of them."""
+"""Our tools by what they do, and what other programs call them: files that define agents use many names."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, FREE_TOOLS
 from co_tui.settings import AgentFile
+from co_tui.settings.permission_rules import MCP
 
+COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
+CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "create_directory"))
+READING_TOOLS: Final = frozenset(("read_file", "list_directory", "search_files", "find_files"))
+FREE_TOOLS: Final = READING_TOOLS | frozenset(
+    ("check_command", "stop_command", "write_plan", "ask_user_question", "load_capability", "delegate_task")
+)
+"""Tools of the working directory that change nothing there, or end what was allowed to begin."""
 DELEGATE_TOOL: Final = "delegate_task"
-SERVERS: Final = "mcp__"
-"""The names of servers' tools begin with it: `mcp__SERVER__TOOL`."""
 _COMMANDS: Final = (*sorted(COMMAND_TOOLS), "check_command", "stop_command")
 OTHER_NAMES: Final = {
     "Read": ("read_file",), "Write": ("write_file", "create_directory"), "Edit": ("edit_file",),
@@ -22,6 +27,16 @@ OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction", "
 KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | OWN_TOOLS
 
 
+def mcp_tool_name(server: str, tool: str) -> str:
+    return f"{MCP}{server}__{tool}"
+
+
+def mcp_server_and_tool(name: str) -> tuple[str, str]:
+    """Whose tool it is, and what its server calls it; no server's name has two `_` in a row."""
+    server, _, tool = name.removeprefix(MCP).partition("__")
+    return server, tool
+
+
 def our_names(names: Iterable[str]) -> Iterable[str]:
     """The tools that are meant. A name nobody knows may be that of a server's tool, or of all that it has."""
     for name in names:
@@ -31,7 +46,7 @@ def our_names(names: Iterable[str]) -> Iterable[str]:
 def is_named(tool: str, names: Collection[str]) -> bool:
     """Whether a tool is among them, by itself or with all tools of its server, as `mcp__SERVER` means them."""
     server, separator, _ = tool.rpartition("__")
-    return tool in names or bool(separator and server.startswith(SERVERS) and server in names)
+    return tool in names or bool(separator and server.startswith(MCP) and server in names)
 
 
 def unknown_tools(file: AgentFile) -> list[str]:

@@ -16,10 +16,13 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunCont
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from co_tui.agent.delegates import Delegate, delegation
+from co_tui.agent.permissions.verdict import RUN, VERDICT, Verdict
 
 _Agent: TypeAlias = Agent[None, str]
 AsksFirst: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
 """Whether a call, by its tool and its arguments, has to be allowed before it runs."""
+Decide: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Verdict]]
+"""What is done about a call, by its tool and its arguments."""
 What: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
 """What such a call would do, in words or as a diff; raises what the tool raises for a call that cannot work."""
 Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
@@ -38,6 +41,11 @@ def never_asks(tool: str, arguments: Mapping[str, Any]) -> bool:
 async def says_nothing(tool: str, arguments: Mapping[str, Any]) -> str:
     """For calls whose arguments say all there is to say."""
     return ""
+
+
+async def always_runs(tool: str, arguments: Mapping[str, Any]) -> Verdict:
+    """For agents whose tools need no permission."""
+    return RUN
 
 
 class Equipment(NamedTuple):
@@ -70,7 +78,7 @@ class Toolkit:
         self,
         tools: Callable[[], Sequence[AbstractToolset[Any]]],
         capabilities: Sequence[AbstractCapability[Any]] = (),
-        asks_first: AsksFirst = never_asks,
+        decide: Decide = always_runs,
         what: What = says_nothing,
         delegates: Callable[[], Sequence[Delegate]] | None = None,
     ) -> None:
@@ -78,7 +86,7 @@ class Toolkit:
         self._tools = tools
         self._delegates = delegates
         self._capabilities = capabilities
-        self._asking = _AskFirst(asks_first, what)
+        self._asking = _AskFirst(decide, what)
         self.what = what
 
     def for_turn(
@@ -93,29 +101,34 @@ class Toolkit:
 
 
 class _AskFirst(AbstractCapability[Any]):
-    """Holds calls back until they are allowed, whoever brought their tools."""
+    """Holds calls back until they are allowed, whichever toolset brought them."""
 
-    def __init__(self, asks_first: AsksFirst, what: What) -> None:
-        self._asks_first = asks_first
+    def __init__(self, decide: Decide, what: What) -> None:
+        self._decide = decide
         self._what = what
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return _AskingToolset(toolset, self._asks_first, self._what)
+        return _AskingToolset(toolset, self._decide, self._what)
 
 
 @dataclass
 class _AskingToolset(WrapperToolset[Any]):
-    """As the library's own, with what a call would do beside the question."""
+    """As the library's own; it also says what a call would do, and under which verdict a call runs."""
 
-    asks_first: AsksFirst
+    decide: Decide
     what: What
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        if not ctx.tool_call_approved and self.asks_first(name, tool_args):
-            raise ApprovalRequired({WHAT: await self.what(name, tool_args)})
-        return await super().call_tool(name, tool_args, ctx, tool)
+        verdict = await self.decide(name, tool_args)
+        if verdict.action != "run" and not ctx.tool_call_approved:
+            raise ApprovalRequired({WHAT: "" if verdict.action == "refuse" else await self.what(name, tool_args)})
+        token = VERDICT.set(verdict)
+        try:
+            return await super().call_tool(name, tool_args, ctx, tool)
+        finally:
+            VERDICT.reset(token)
 
 
 def _handler(approve: Approve) -> HandleDeferredToolCalls[Any]:

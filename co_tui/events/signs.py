@@ -29,6 +29,7 @@ from co_tui.events.facts.context import (
 )
 from co_tui.events.facts.conversation import HookRun, Message, SessionError, SessionInterrupted
 from co_tui.events.facts.life import (
+    ModeChange,
     ModelChange,
     PolicyChange,
     SessionEnd,
@@ -130,7 +131,7 @@ def glance_at(fact: Fact) -> Glance | None:
             return Glance("⌫", kind.SESSION)
         case SessionEnd():
             return Glance("◌", kind.SESSION, weight.LIGHT)
-        case ModelChange() | PolicyChange():
+        case ModelChange() | PolicyChange() | ModeChange():
             return Glance("⇄", kind.SESSION)
         case Unknown():
             return Glance("?", kind.SESSION)

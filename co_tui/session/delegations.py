@@ -87,8 +87,9 @@ class DelegatedRun:
             self._history.recorder,
             runtime.questions,
             turn,
-            runtime.kept_approvals,
+            runtime.permissions,
             what=runtime.toolkit.what,
+            where=runtime.commands_run_in,
             agent=self._history.agent,
         )
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}

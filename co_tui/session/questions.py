@@ -7,9 +7,10 @@ from typing import Literal, Protocol, TypeAlias
 
 from co_tui.events import Json
 from co_tui.record import Record
+from co_tui.settings.rules import ASK, PRESENT_PLAN
 
-Scope: TypeAlias = Literal["once", "session", "pattern"]
-"""How far an approval reaches: this call, every call of its tool in this session, or every call like a pattern."""
+Scope: TypeAlias = Literal["once", "session", "project"]
+"""How long an approval holds: for this call, or its rules for this session or for this project."""
 
 
 class CompactionQuestion(Record):
@@ -34,16 +35,27 @@ class ApprovalQuestion(Record):
     arguments: Json
     what: str
     """What it would do, in words or as a diff."""
-    pattern: str = ""
-    """A pattern for calls like this one, which the answer may allow as well; empty when there is none."""
+    where: str = ""
+    """Where a command would run: the folder, and whether a sandbox keeps it in."""
+    new: tuple[str, ...] = ()
+    """The parts of it that are not allowed yet."""
+    rules: tuple[str, ...] = ()
+    """What an answer may allow for longer; empty when it can only be allowed once."""
+    reason: str = ""
+    """Why it is asked although a mode or a rule would allow it."""
+    danger: str = ""
+    """What it destroys or publishes, in a few words."""
     note: str = ""
     """What became of it since it was asked first."""
-    every_time: bool = False
-    """Whether it is asked about each time, whatever was allowed before: it cannot be taken back."""
     agent: str = ""
     number: int = 1
     of: int = 1
     """Its place among those that are asked one after the other."""
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is a plan to accept, not a call to allow."""
+        return self.tool == PRESENT_PLAN
 
 
 class Approval(Record):
@@ -52,7 +64,10 @@ class Approval(Record):
     approved: bool
     by: str
     scope: Scope = "once"
-    pattern: str = ""
+    rules: tuple[str, ...] = ()
+    """What is allowed from now on, unless it holds only once."""
+    mode: str = ""
+    """For an accepted plan: the mode in which the work continues."""
     reason: str = ""
     """For a refusal: the model is told."""
 
@@ -93,6 +108,7 @@ USER = "user"
 """Who decided, when it was the person at the screen."""
 READ_ONLY = "Nothing may be changed in this run: it was started with --read-only."
 NOBODY = "Nobody can be asked in this run, so it was not allowed. The user can allow it with --yes."
+NOBODY_ACCEPTS = "Nobody can accept the plan in this run. Stop here; the plan itself is your answer."
 NO_ANSWER = "Nobody can be asked in this run. Make a reasonable choice, and say which one you made."
 
 
@@ -111,7 +127,10 @@ class Unattended:
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
         if self._yes:
-            return Approval(approved=True, by="--yes")
+            # An accepted plan is carried out; whatever it asks for is answered here.
+            return Approval(approved=True, by="--yes", mode=ASK if question.is_plan else "")
+        if question.is_plan:
+            return Approval(approved=False, by="nobody", reason=NOBODY_ACCEPTS)
         if self._read_only:
             return Approval(approved=False, by="--read-only", reason=READ_ONLY)
         return Approval(approved=False, by="nobody", reason=NOBODY)

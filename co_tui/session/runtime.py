@@ -7,7 +7,7 @@ from pydantic_ai.settings import ModelSettings
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.reasoning import with_effort
 from co_tui.agent.toolkit import Toolkit
-from co_tui.session.approvals.kept_approvals import KeptApprovals
+from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.sent_beside import SentBeside
@@ -32,8 +32,10 @@ class Runtime:
     """What went with the last request, for whoever looks at it later."""
     compactable: Compactable
     """What is made smaller when it grows too long."""
-    kept_approvals: KeptApprovals | None = None
-    """What the user allowed for this project in earlier sessions."""
+    permissions: Permissions
+    """What may run without a question."""
+    commands_run_in: str = ""
+    """Where commands run, in a few words: the folder, and whether a sandbox keeps them in."""
     first_backoff_s: float = FIRST_BACKOFF_S
 
     @property

@@ -12,6 +12,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Asked
 from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models import ModelHandle
+from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.sandbox import Sandbox, told_sandbox
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.agent.toolkit import Toolkit
@@ -23,6 +24,7 @@ from co_tui.events import SessionError
 from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.paths import path_text
 from co_tui.session.agent_roster import AgentRoster
+from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
@@ -91,16 +93,18 @@ class RuntimeFactory:
         if model_handle.takes_tools:
             history.foresee = partial(self._tools.foreseen, history, self._memory_use(settings))
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
+        permissions = self._permissions(settings)
         return Runtime(
             model_handle=model_handle,
             settings=settings,
             instructions=instructions,
-            toolkit=self._toolkit(history, works, settings),
+            toolkit=self._toolkit(history, works, settings, permissions),
             questions=environment.questions,
             archive=self._archive,
             sent_beside=self.sent_beside,
             compactable=Compactable(history, summaries, hooks),
-            kept_approvals=environment.kept_approvals,
+            permissions=permissions,
+            commands_run_in=f"{path_text(environment.cwd)} · {told_sandbox(settings.command_sandbox)}",
             first_backoff_s=environment.first_backoff_s,
         )
 
@@ -153,20 +157,26 @@ class RuntimeFactory:
             await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
         return None, runtime.history.governor.window
 
-    def _toolkit(self, history: GovernedHistory, works: WorkingTools | None, settings: Settings) -> Toolkit:
+    def _permissions(self, settings: Settings) -> Permissions:
+        environment = self._environment
+        judge = Judge(folder=environment.cwd, home=Path.home(), environ=_for_git(environment.environ))
+        kept = environment.kept_approvals
+        return Permissions(judge, self._recorder, settings.permissions, kept, environment.asks_first)
+
+    def _toolkit(
+        self, history: GovernedHistory, works: WorkingTools | None, settings: Settings, permissions: Permissions
+    ) -> Toolkit:
         environment, memory = self._environment, self._memory_use(settings)
 
         def own() -> Sequence[AbstractToolset[Any]]:
             return self._tools.beside(environment.toolsets, history, memory=memory, works=bool(works))
 
         if not works:
-            return Toolkit(own, environment.capabilities, environment.asks_first)
-
-        def asks_first(tool: str, arguments: Mapping[str, Any]) -> bool:
-            return works.asks_first(tool, arguments) or environment.asks_first(tool, arguments)
+            return Toolkit(own, environment.capabilities, permissions.verdict)
 
         delegates = self._roster.read if works.delegates else None
-        return Toolkit(own, (*environment.capabilities, *works.capabilities()), asks_first, works.what, delegates)
+        capabilities = (*environment.capabilities, *works.capabilities())
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates)
 
     def _memory_use(self, settings: Settings) -> MemoryUse:
         use = memory_use(settings)
@@ -188,6 +198,7 @@ class RuntimeFactory:
             ),
             user_skills=environment.paths.skills,
             mcp=self._mcp,
+            mode=lambda: self._recorder.state.mode,
             read_only=environment.read_only,
         )
 
@@ -229,3 +240,8 @@ class RuntimeFactory:
         await self.compactor.close()
         await self.summary_models.close()
         await self._roster.close()
+
+
+def _for_git(environ: Mapping[str, str]) -> dict[str, str]:
+    """What git needs of the environment: where programs are, and whose configuration it reads."""
+    return {name: environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in environ}

@@ -32,6 +32,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history_editor import HistoryEditor
+from co_tui.session.modes import begin_in_mode, switch_mode
 from co_tui.session.place import place_of
 from co_tui.session.queue import WaitingPrompt, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
@@ -69,6 +70,8 @@ class Session:
         self._editor = HistoryEditor(lambda: self.history, self._factory.keeping, self._settled_history, state_at)
         self.resumed_from = recorder.state
         """The state before this process said anything."""
+        self.mode_refused = ""
+        """Why it did not begin in the mode of the settings: a sentence."""
 
     @classmethod
     async def start(cls, environment: Environment, model: str, listener: Listener | None = None) -> "Session":
@@ -88,6 +91,7 @@ class Session:
             place = place_of(environment, model_handle.name, environment.settings.policy)
             await recorder.record(SessionStart(**place), *await first_look(environment, model_handle.name, window))
             session = cls(environment, lock, recorder, model_handle, window)
+            session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -122,6 +126,7 @@ class Session:
             place = session._place() | ({"model": state.model} if state.model else {})
             await session._recorder.record(SessionResume(**place))
             await session._switcher.record_model_change(state.model, before)
+            session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
             await session._editor.restore()
             if session._is_measured_otherwise(state):
                 await session._runtime.history.report_now()
@@ -185,7 +190,10 @@ class Session:
     @property
     def approvals(self) -> StandingApprovals:
         """What is not asked about again."""
-        return StandingApprovals(self._recorder, self._environment.kept_approvals)
+        environment = self._environment
+        return StandingApprovals(
+            self._recorder, environment.kept_approvals, lambda: self.settings.permissions, environment.paths
+        )
 
     @property
     def board(self) -> SessionBoard:
@@ -346,6 +354,10 @@ class Session:
         """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
         async with self._rewriting:
             await self._switcher.apply_settings(settings)
+
+    async def switch_mode(self, mode: str) -> None:
+        """Change what runs without a question, from the next call on. Raises `ModeRefused`."""
+        await switch_mode(self._recorder, mode)
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for a compaction beside the conversation, so long at most; then it is discarded."""

@@ -68,7 +68,12 @@ class Turn:
         self._live = Streaming(self._recorder, number, runtime.model_handle.name)
         self._log = RunLog(self._history, number, self._live)
         self._approvals = Approvals(
-            self._recorder, runtime.questions, number, runtime.kept_approvals, what=runtime.toolkit.what
+            self._recorder,
+            runtime.questions,
+            number,
+            runtime.permissions,
+            what=runtime.toolkit.what,
+            where=runtime.commands_run_in,
         )
         self._delegations = Delegations(self._recorder, new_delegated_run)
         self._leaving = self._passed_over = False

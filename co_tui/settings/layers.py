@@ -126,7 +126,8 @@ def agents_in_force(paths: Paths, cwd: Path) -> AgentFiles:
 
 
 def _wish(cwd: Path, table: Mapping[str, object], agents: AgentFiles) -> Wish:
-    wanted = {key: value for key, value in sorted(table.items()) if needs_trust(key)}
+    wanted = {key: _after_trust(key, value) for key, value in sorted(table.items()) if needs_trust(key)}
+    wanted = {key: value for key, value in wanted.items() if value is not None}
     if agents.agents:
         wanted[AGENTS] = [agent.asked_for for agent in agents.agents]
     return Wish(
@@ -186,8 +187,8 @@ class _Merge:
         for key in rules():
             if key in values:
                 try:
-                    found = Origin(check(key, values[key], named=name(key), source=source), source)
-                    self.found[key] = _combined(key, self.found.get(key), found)
+                    value = check(key, values[key], named=name(key), source=source)
+                    self.found[key] = _combined(key, self.found.get(key), Origin(_from(key, value, source), source))
                 except SettingsError as error:
                     (self.folder_problems if is_folder else self.problems).append(
                         f"{error} {LEFT_OUT}" if is_folder else str(error)
@@ -201,7 +202,7 @@ class _Merge:
         if wish.wanted and not trust.has(wish):
             self.withheld = wish
             self.warnings += told_withheld(wish)
-            table = {key: value for key, value in table.items() if key not in wish.wanted}
+            table = {key: left for key, value in table.items() if (left := _before_trust(key, value)) is not None}
         else:
             self.agents = agents
         if file is None:
@@ -258,12 +259,40 @@ def _stricter(present: Origin, wanted: Origin) -> Origin:
     return max(present, wanted, key=lambda origin: SANDBOXES.index(str(origin.value)))
 
 
+def _from(key: str, value: object, source: str) -> object:
+    """A value that names its source; each permission rule does, since rules of several files count together."""
+    if key != "permissions":
+        return value
+    assert isinstance(value, tuple)
+    return tuple(each._replace(source=source) for each in value)
+
+
+def _before_trust(key: str, value: object) -> object | None:
+    """What a project's file may set before its folder is trusted: of permissions only what is stricter."""
+    if not needs_trust(key):
+        return value
+    if key == "permissions" and isinstance(value, Mapping):
+        return {effect: rules for effect, rules in value.items() if effect != "allow"} or None
+    return None
+
+
+def _after_trust(key: str, value: object) -> object | None:
+    """What of a value waits for trust."""
+    if key != "permissions" or not isinstance(value, Mapping):
+        return value
+    return {"allow": value["allow"]} if value.get("allow") else None
+
+
 def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
-    """The strongest value counts; but MCP servers of several files stand side by side, each under its name."""
-    if stronger is None or key != "mcp_servers":
-        return stronger or weaker
-    assert isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping)
-    return Origin({**weaker.value, **stronger.value}, f"{stronger.source}{BOTH}{weaker.source}")
+    """The strongest value counts; but MCP servers and permission rules of several files count together."""
+    if stronger is None:
+        return weaker
+    source = f"{stronger.source}{BOTH}{weaker.source}"
+    if key == "permissions" and isinstance(stronger.value, tuple) and isinstance(weaker.value, tuple):
+        return Origin((*stronger.value, *weaker.value), source)
+    if key == "mcp_servers" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
+        return Origin({**weaker.value, **stronger.value}, source)
+    return stronger
 
 
 def told_withheld(wish: Wish) -> list[str]:

@@ -12,9 +12,18 @@ HOOKS: Final = ("preCompact",)
 TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp")
 """What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp`
 the tools of MCP servers."""
+ASK: Final = "ask"
+EDITS: Final = "edits"
+PLAN: Final = "plan"
+AUTO: Final = "auto"
+PRESENT_PLAN: Final = "present_plan"
+"""The tool with which the model ends mode `plan`."""
+MODES: Final = (ASK, EDITS, PLAN, AUTO)
+"""What runs without a question: only what reads; file changes too; nothing else at all; commands in the sandbox too."""
 SANDBOX_OFF: Final = "off"
 SANDBOX_WITH_NETWORK: Final = "bwrap+network"
-SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, "bwrap")
+SANDBOX: Final = "bwrap"
+SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, SANDBOX)
 """Where commands run that the model asked for, the freest first; `bwrap` is without a network."""
 SHOWN_CHARS: Final = 60
 EMBEDDED: Final = "embedded"
@@ -78,7 +87,7 @@ def shown(value: object) -> str:
 def told(value: object) -> str:
     """A value as people write it."""
     if isinstance(value, tuple | list) and not isinstance(value, ByWindow):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(str(getattr(each, "rule", each)) for each in value) or "none"
     if isinstance(value, Mapping):
         return json.dumps(value, default=str) if value else "none"
     if isinstance(value, float) and value.is_integer():

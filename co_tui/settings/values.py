@@ -9,7 +9,10 @@ from co_tui.inert import one_line
 from co_tui.settings.governing import Governing
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
+from co_tui.settings.permission_rules import RuleInForce, permission_table
 from co_tui.settings.rules import (
+    ASK,
+    MODES,
     SANDBOX_OFF,
     SANDBOXES,
     THEMES,
@@ -93,6 +96,20 @@ class Settings(Governing):
     agent_max_steps: Annotated[
         int, whole_number(1, 10_000), About("answering", "Model decisions in one turn before it stops with a notice.")
     ] = 200
+    mode: Annotated[
+        str,
+        one_of(*MODES),
+        About(
+            "tools",
+            "What runs without a question: ask (what only reads), edits (file changes too), plan (nothing is changed), "
+            "auto (commands too, in the sandbox).",
+        ),
+    ] = ASK
+    permissions: Annotated[
+        tuple[RuleInForce, ...],
+        permission_table(),
+        About("tools", "Rules for what is allowed, asked about or denied, such as Bash(git commit:*) or Edit(src/**)."),
+    ] = ()
     command_timeout_s: Annotated[
         float,
         number(1, 86_400),

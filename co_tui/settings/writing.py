@@ -10,6 +10,7 @@ from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, policy_file, policy_names, read_text
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import BOTH, Loaded
+from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, parse_rule, read_permissions
 from co_tui.settings.rules import shown
 from co_tui.settings.values import Settings, SettingsError, check
 
@@ -44,6 +45,8 @@ def _spelled(key: str, kept: object) -> object:
     """A value as people write it into the file."""
     if key == "keys" and isinstance(kept, Mapping):
         return {name: each or NO_KEY for name, each in kept.items()}
+    if key == "permissions" and isinstance(kept, tuple):
+        return as_table(kept)
     return str(kept) if isinstance(kept, ByWindow) else kept
 
 
@@ -56,6 +59,39 @@ def _write_key(action: str, key: str, paths: Paths) -> object:
     assert isinstance(kept, Mapping)
     _put("keys", _spelled("keys", kept), kept, paths.config_file)
     return kept.get(action, DEFAULT) or NO_KEY
+
+
+def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
+    """Write a permission rule into the user's file. Raises `SettingsError`."""
+    try:
+        rule = RuleInForce(effect, parse_rule(text))
+    except ValueError:
+        raise SettingsError(f"{shown(text)} is no rule: write {FORMS}.") from None
+    present = _own_permissions(paths)
+    if rule not in present:
+        _write_permissions((*present, rule), paths)
+    return rule
+
+
+def remove_permission(rule: RuleInForce, paths: Paths) -> None:
+    """Take a permission rule out of the user's file. Raises `SettingsError`."""
+    gone = rule._replace(source="")
+    _write_permissions(tuple(each for each in _own_permissions(paths) if each != gone), paths)
+
+
+def _own_permissions(paths: Paths) -> tuple[RuleInForce, ...]:
+    _, table = _file(paths.config_file)
+    kept = check("permissions", table.get("permissions", {}))
+    assert isinstance(kept, tuple)
+    return kept
+
+
+def _write_permissions(rules: tuple[RuleInForce, ...], paths: Paths) -> None:
+    if rules:
+        table = as_table(rules)
+        _put("permissions", table, read_permissions(table), paths.config_file)
+    else:
+        remove("permissions", paths)
 
 
 def remove(key: str, paths: Paths) -> None:

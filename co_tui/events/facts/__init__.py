@@ -24,6 +24,7 @@ Fact: TypeAlias = (
     | life.SessionEnd
     | life.ModelChange
     | life.PolicyChange
+    | life.ModeChange
     | life.QueueChanged
     | life.PromptReturned
     | conversation.Message

@@ -26,8 +26,14 @@ class ApprovalDecided(Logged):
     approved: bool
     by: str = ""
     """Who said so: the user, an option of the command line, an earlier answer, or nobody."""
-    scope: Literal["once", "session", "pattern"] = "once"
+    scope: Literal["once", "session", "project", "pattern"] = "once"
+    """How long the answer holds. `pattern` is what older versions wrote for `project`."""
+    rules: tuple[str, ...] = ()
+    """What it allows from now on, as permission rules."""
     pattern: str = ""
+    """What older versions wrote in place of rules."""
+    mode: str = ""
+    """For an accepted plan: the mode in which the work continues."""
     reason: str = ""
     agent: str = ""
     """Whose call it is: two agents may use the same id."""
@@ -41,9 +47,10 @@ class ApprovalRevoked(Logged):
     """What was allowed beyond one call is asked about again."""
 
     TYPE = "approval.revoked"
-    tool: str
+    rule: str = ""
+    tool: str = ""
+    """What older versions wrote in place of a rule, with its pattern."""
     pattern: str = ""
-    """Empty for every call of the tool."""
 
 
 class DelegationStart(Logged):

@@ -72,6 +72,14 @@ class PolicyChange(Logged):
     window_after: int | None = None
 
 
+class ModeChange(Logged):
+    """Something else runs without a question from now on."""
+
+    TYPE = "session.mode_change"
+    from_: str
+    to: str
+
+
 class QueueChanged(Announced):
     """Other prompts wait for their turn than before. Each is logged when its own turn begins."""
 

@@ -18,6 +18,7 @@ from co_tui.events import (
     Event,
     MemoryWritten,
     Message,
+    ModeChange,
     ModelChange,
     Occurrence,
     Pin,
@@ -102,6 +103,8 @@ def _told(event: Event) -> tuple[str, ...] | None:
             return ("The conversation was rewound",)
         case ModelChange():
             return (f"The model changed to {_short(fact.to)}",)
+        case ModeChange():
+            return (f"The mode changed to {_short(fact.to)}",)
         case PolicyChange():
             return (f"The policy changed to {_short(fact.to)}",)
         case Pin():

@@ -8,20 +8,25 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 
-from co_tui.agent.approvals import CHANGING_TOOLS, AllowedCalls, asks_every_time, is_allowed, pattern_for, rule_from
+from co_tui.agent.permissions.older_answers import rules_of
+from co_tui.agent.permissions.verdict import Verdict
+from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.agent.toolkit import WHAT, What, says_nothing
 from co_tui.context.repair import open_calls
-from co_tui.events import ApprovalDecided, ApprovalRequested
+from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
 from co_tui.events.messages import text_of
 from co_tui.events.storable import storable, storable_text
-from co_tui.session.approvals.kept_approvals import KeptApprovals
+from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.questions import USER, Approval, ApprovalQuestion, Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings.permission_rules import Rule
+from co_tui.settings.rules import PRESENT_PLAN
 
 CHANGED_SINCE = "The file changed since this was asked first: this is the change as it would be now."
 MOST_ASKED_AGAIN = 20
 KEEPS_CHANGING = "Not allowed: the file changes each time the user has seen what would become of it."
+PLAN_LEFT = "The user did not accept the plan. Stop here and wait for what they say next."
 NOT_ANSWERED = "Not allowed: the user did not answer, and said something else instead."
 
 
@@ -44,28 +49,26 @@ class Approvals:
         recorder: Recorder,
         questions: Questions,
         turn: int,
-        kept: KeptApprovals | None = None,
+        permissions: Permissions,
         *,
         what: What = says_nothing,
+        where: str = "",
         agent: str = "",
     ) -> None:
-        """`what` tells what a call would do now."""
+        """`what` says what a call would do now, `where` where commands run."""
         self._recorder = recorder
         self._questions = questions
         self._turn = turn
-        self._kept = kept
+        self._permissions = permissions
         self._what = what
+        self._where = where
         self._agent = agent
 
-    def _rules(self) -> list[AllowedCalls]:
-        """What answers in this session allow, and those in earlier ones that were to hold for the project."""
-        return [*self._recorder.state.allowed, *(self._kept.rules() if self._kept is not None else ())]
-
     async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """Answer what a run asks for; what earlier answers allow is not asked again."""
+        """Answer what a run asks for; what an answer allowed meanwhile is not asked again."""
         questions = [_requested(call, requests.metadata, self._turn, self._agent) for call in requests.approvals]
-        rules = self._rules()
-        asked = [each for each in questions if not is_allowed(rules, each.tool, each.arguments)]
+        verdicts = [await self._permissions.verdict(each.tool, each.arguments) for each in questions]
+        asked = [each for each, verdict in zip(questions, verdicts, strict=True) if verdict.action != "run"]
         if asked:
             await self._recorder.record(*asked)
         answers = await self.decide(asked)
@@ -78,21 +81,31 @@ class Approvals:
     async def decide(self, asked: Sequence[ApprovalRequested]) -> dict[str, ToolApproved | ToolDenied]:
         """Ask for each call in order. When this is cancelled, all of them stay pending."""
         decided: list[ApprovalDecided] = []
-        rules = self._rules()
+        answered: list[Rule] = []
         for number, each in enumerate(asked, 1):
-            if is_allowed(rules, each.tool, each.arguments):
+            verdict = await self._permissions.verdict(each.tool, each.arguments, answered)
+            if verdict.action == "run":
                 answer = Approval(approved=True, by="an earlier answer")
+            elif verdict.action == "refuse":
+                answer = Approval(approved=False, by=verdict.by, reason=verdict.reason)
             else:
-                answer = await self._answer(each, number, len(asked))
+                answer = await self._answer(each, verdict, number, len(asked))
             decided.append(_decided(each, answer))
-            if (rule := rule_from(each.tool, decided[-1])) is not None:
-                rules.append(rule)
+            answered += rules_of(each.tool, decided[-1])
         if decided:
-            await self._recorder.record(*decided)
+            await self._recorder.record(*decided, *self._mode_changes(decided))
             self._keep(asked, decided)
-        return {each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(each)) for each in decided}
+        return {
+            each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(question, each))
+            for question, each in zip(asked, decided, strict=True)
+        }
 
-    async def _answer(self, asked: ApprovalRequested, number: int, of: int) -> Approval:
+    def _mode_changes(self, decided: Sequence[ApprovalDecided]) -> list[ModeChange]:
+        """An accepted plan says in which mode the work continues."""
+        mode = next((each.mode for each in reversed(decided) if each.approved and each.mode), "")
+        return [ModeChange(from_=self._permissions.mode, to=mode)] if mode not in ("", self._permissions.mode) else []
+
+    async def _answer(self, asked: ApprovalRequested, verdict: Verdict, number: int, of: int) -> Approval:
         """What the person says of a change as it would be made now: files may change while a question waits."""
         shown = await self._now(asked)
         for _ in range(MOST_ASKED_AGAIN):
@@ -100,12 +113,16 @@ class Approvals:
             if shown.what != asked.what:
                 asked, note = asked.but(what=shown.what), CHANGED_SINCE
                 await self._recorder.record(asked)
-            answer = await self._questions.approve(_question(asked, number, of).but(note=note))
+            question = _question(asked, verdict, number, of).but(note=note, where=self._where_of(asked))
+            answer = await self._questions.approve(question)
             now = await self._now(asked)
             if not answer.approved or now.note or now.what == asked.what:
                 return answer
             shown = now
         return _unanswered(KEEPS_CHANGING)
+
+    def _where_of(self, asked: ApprovalRequested) -> str:
+        return self._where if asked.tool in COMMAND_TOOLS else ""
 
     async def _now(self, asked: ApprovalRequested) -> "_Change":
         if asked.tool not in CHANGING_TOOLS:
@@ -119,9 +136,9 @@ class Approvals:
 
     def _keep(self, asked: Sequence[ApprovalRequested], decided: Sequence[ApprovalDecided]) -> None:
         for question, answer in zip(asked, decided, strict=True):
-            rule = rule_from(question.tool, answer)
-            if self._kept is not None and rule is not None and rule.pattern:
-                self._kept.add(rule)
+            for rule in rules_of(question.tool, answer) if answer.scope == "project" else ():
+                if self._permissions.kept is not None:
+                    self._permissions.kept.add(rule)
 
     async def decide_unless(
         self, stopped: asyncio.Event, asked: Sequence[ApprovalRequested]
@@ -183,13 +200,15 @@ def _requested(
     )
 
 
-def _question(asked: ApprovalRequested, number: int, of: int) -> ApprovalQuestion:
+def _question(asked: ApprovalRequested, verdict: Verdict, number: int, of: int) -> ApprovalQuestion:
     return ApprovalQuestion(
         tool=asked.tool,
         arguments=asked.arguments,
         what=asked.what,
-        pattern=pattern_for(asked.arguments, asked.tool),
-        every_time=asks_every_time(asked.arguments),
+        new=verdict.new,
+        rules=tuple(map(str, verdict.rules)),
+        reason=verdict.reason,
+        danger=verdict.danger,
         agent=asked.agent,
         number=number,
         of=of,
@@ -202,7 +221,8 @@ def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:
         approved=answer.approved,
         by=answer.by,
         scope=answer.scope,
-        pattern=storable_text(answer.pattern),
+        rules=tuple(map(storable_text, answer.rules)),
+        mode=answer.mode,
         reason=storable_text(answer.reason),
         agent=asked.agent,
     )
@@ -212,8 +232,10 @@ def _unanswered(reason: str) -> Approval:
     return Approval(approved=False, by="nobody", reason=reason)
 
 
-def _refusal(decided: ApprovalDecided) -> str:
+def _refusal(asked: ApprovalRequested, decided: ApprovalDecided) -> str:
     """What the model is told; a reason that is not the user's own is a sentence by itself."""
     if decided.by != USER:
         return decided.reason or "It was not allowed."
+    if asked.tool == PRESENT_PLAN:
+        return f"The user sent the plan back: {decided.reason}" if decided.reason else PLAN_LEFT
     return f"The user did not allow it: {decided.reason}" if decided.reason else "The user did not allow it."

@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from co_tui.agent.approvals import AllowedCalls
+from co_tui.agent.permissions.older_answers import converted, read_rule
 from co_tui.paths import Paths, path_text, read_small_text, write_atomically
 from co_tui.session.checkout import repository_of
+from co_tui.settings.permission_rules import MCP, Rule
 
 LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200
@@ -15,7 +16,7 @@ MOST_RULES: Final = 200
 
 
 class KeptApprovals:
-    """The patterns of one project. Read anew each time: other processes write them, too, and people take them back."""
+    """The rules of one project. They are read anew each time: other processes write them too."""
 
     def __init__(self, file: Path, project: Path, *, keeps_more: bool = True) -> None:
         """Without `keeps_more` nothing is added to them."""
@@ -23,33 +24,40 @@ class KeptApprovals:
         self._file = file
         self._project = path_text(project.resolve())
 
-    def rules(self) -> list[AllowedCalls]:
+    def rules(self) -> list[Rule]:
         """A file that cannot be read allows nothing."""
         return _rules(self._read().get(self._project))
 
-    def everywhere(self) -> dict[str, list[AllowedCalls]]:
+    def everywhere(self) -> dict[str, list[Rule]]:
         """Those of every project that has some."""
         return {project: rules for project, kept in sorted(self._read().items()) if (rules := _rules(kept))}
 
-    def add(self, rule: AllowedCalls) -> None:
+    def add(self, rule: Rule) -> None:
         """Keep it from now on; one that cannot be written holds for its session only."""
-        if not self._keeps_more:
-            return
-        others = [each for each in self.rules() if each != rule]
-        entries = [each._asdict() for each in (*others, rule)][-MOST_RULES:]
-        with contextlib.suppress(OSError):
-            self._write(entries)
+        if self._keeps_more:
+            with contextlib.suppress(OSError):
+                self._write([*(each for each in self.rules() if each != rule), rule][-MOST_RULES:])
 
-    def remove(self, rule: AllowedCalls) -> None:
+    def remove(self, rule: Rule) -> None:
         """Keep it no longer. Raises OSError when that cannot be written."""
-        self._write([each._asdict() for each in self.rules() if each != rule])
+        self._write([each for each in self.rules() if each != rule])
 
     def remove_all(self) -> None:
         """The same for all of this project's."""
         self._write([])
 
-    def _write(self, entries: list[dict[str, Any]]) -> None:
-        write_atomically(self._file, json.dumps({**self._read(), self._project: entries}, indent=1, sort_keys=True))
+    def drop_too_broad(self) -> list[str]:
+        """Forget what an older version kept and this one would not, and return it, so that it can be said once."""
+        entries = self._read().get(self._project)
+        dropped = [_older(each) for each in entries if _is_too_broad(each)] if isinstance(entries, list) else []
+        if dropped and self._keeps_more:
+            with contextlib.suppress(OSError):
+                self._write(self.rules())
+        return dropped
+
+    def _write(self, rules: list[Rule]) -> None:
+        known = {**self._read(), self._project: [str(rule) for rule in rules]}
+        write_atomically(self._file, json.dumps(known, indent=1, sort_keys=True))
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -65,13 +73,24 @@ def kept_for(paths: Paths, cwd: Path, *, keeps_more: bool = True) -> KeptApprova
     return KeptApprovals(paths.state / "approvals.json", Path(repository) if repository else cwd, keeps_more=keeps_more)
 
 
-def _rules(kept: object) -> list[AllowedCalls]:
-    entries = kept if isinstance(kept, list) else []
-    return [AllowedCalls(each["tool"], each["pattern"]) for each in entries if _is_rule(each)]
+def _rules(kept: object) -> list[Rule]:
+    found = map(_rule, kept) if isinstance(kept, list) else ()
+    # Never all calls of a tool: nobody was asked for so much.
+    return [rule for rule in found if rule is not None and (rule.pattern or rule.tool.startswith(MCP))]
 
 
-def _is_rule(entry: object) -> bool:
-    """A pattern is never empty: that would be every call of the tool."""
-    return isinstance(entry, dict) and all(
-        isinstance(entry.get(key), str) and entry[key] for key in ("tool", "pattern")
-    )
+def _rule(entry: object) -> Rule | None:
+    """A rule as text, or what an older version kept: a tool and a pattern."""
+    if isinstance(entry, str):
+        return read_rule(entry)
+    if isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("tool", "pattern")):
+        return converted(entry["tool"], entry["pattern"])
+    return None
+
+
+def _is_too_broad(entry: object) -> bool:
+    return isinstance(entry, dict) and bool(entry.get("pattern")) and _rule(entry) is None
+
+
+def _older(entry: Any) -> str:
+    return f"{entry.get('tool')}: {entry.get('pattern')}"

@@ -1,37 +1,57 @@
-"""What need not be asked about again, and how it is taken back."""
+"""Which rules are in force, where each is written, and how one is added or revoked."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from co_tui.agent.approvals import AllowedCalls
 from co_tui.events import ApprovalRevoked
+from co_tui.paths import Paths
 from co_tui.session.approvals.kept_approvals import KeptApprovals
+from co_tui.session.approvals.permissions import THIS_PROJECT, THIS_SESSION
 from co_tui.session.recorder import Recorder
+from co_tui.settings.permission_rules import RuleInForce
+from co_tui.settings.writing import remove_permission
 
 
-class StandingApproval(NamedTuple):
-    """One answer that reaches beyond the call it was about."""
+class StandingRule(NamedTuple):
+    """A rule, with whether it can be revoked from here."""
 
-    rule: AllowedCalls
-    kept: bool
-    """For the project, from session to session; else for this session."""
+    rule: RuleInForce
+    revocable: bool
 
 
 class StandingApprovals:
-    """Those that hold in one session, or in the project before one has begun."""
+    """The rules of one session, or of the project before one has begun."""
 
-    def __init__(self, recorder: Recorder | None, kept: KeptApprovals) -> None:
+    def __init__(
+        self,
+        recorder: Recorder | None,
+        kept: KeptApprovals,
+        written: Callable[[], Sequence[RuleInForce]],
+        paths: Paths,
+    ) -> None:
+        """`written` gives the rules of the settings as they are now."""
         self._recorder = recorder
         self._kept = kept
+        self._written = written
+        self._paths = paths
 
-    def all(self) -> list[StandingApproval]:
+    def all(self) -> list[StandingRule]:
+        """The answers of this session, those kept for the project, then what files say."""
         kept = self._kept.rules()
         allowed = self._recorder.state.allowed if self._recorder is not None else ()
-        here = [StandingApproval(rule, kept=False) for rule in allowed if rule not in kept]
-        return [*here, *(StandingApproval(rule, kept=True) for rule in kept)]
+        own = str(self._paths.config_file)
+        return [
+            *(StandingRule(RuleInForce("allow", rule, THIS_SESSION), True) for rule in allowed if rule not in kept),
+            *(StandingRule(RuleInForce("allow", rule, THIS_PROJECT), True) for rule in kept),
+            *(StandingRule(each, each.source == own) for each in self._written()),
+        ]
 
-    async def revoke(self, rule: AllowedCalls) -> None:
-        """From the next call on it is asked about again. Raises OSError when it cannot be written."""
-        if rule in self._kept.rules():
-            self._kept.remove(rule)
-        if self._recorder is not None and rule in self._recorder.state.allowed:
-            await self._recorder.record(ApprovalRevoked(tool=rule.tool, pattern=rule.pattern))
+    async def revoke(self, rule: RuleInForce) -> None:
+        """Raises OSError and `SettingsError` when that cannot be written."""
+        if rule.source == str(self._paths.config_file):
+            remove_permission(rule, self._paths)
+            return
+        if rule.rule in self._kept.rules():
+            self._kept.remove(rule.rule)
+        if self._recorder is not None and rule.rule in self._recorder.state.allowed:
+            await self._recorder.record(ApprovalRevoked(rule=str(rule.rule)))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from co_tui.agent.approvals import AllowedCalls, rule_from
+from co_tui.agent.permissions.older_answers import rules_of, rules_revoked
 from co_tui.append_only import AppendOnly
 from co_tui.events import (
     Announced,
@@ -21,6 +21,7 @@ from co_tui.events import (
     Event,
     MemoryReleased,
     Message,
+    ModeChange,
     ModelChange,
     Occurrence,
     Pin,
@@ -98,6 +99,8 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(_unmeasured(changed), event)
         case PolicyChange():
             return _happened(_unmeasured(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT)), event)
+        case ModeChange():
+            return _happened(state.but(mode=fact.to), event)
         case CompactionStart():
             return _happened(state if fact.agent else state.but(compacting=event), event)
         case ApprovalRequested():
@@ -105,8 +108,8 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case ApprovalDecided():
             return _happened(_decided(state, fact), event)
         case ApprovalRevoked():
-            gone = AllowedCalls(fact.tool, fact.pattern)
-            return _happened(state.but(allowed=tuple(each for each in state.allowed if each != gone)), event)
+            gone = rules_revoked(fact)
+            return _happened(state.but(allowed=tuple(each for each in state.allowed if each not in gone)), event)
         case DelegationStart():
             seen = AppendOnly(top_level(state.history))
             begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, history=seen)
@@ -255,9 +258,8 @@ def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
 
 def _decided(state: SessionState, fact: ApprovalDecided) -> SessionState:
     asked = next((each for each in state.pending if (each.call_id, each.agent) == (fact.call_id, fact.agent)), None)
-    rule = rule_from(asked.tool, fact) if asked is not None else None
-    if rule is not None and rule not in state.allowed:
-        state = state.but(allowed=(*state.allowed, rule))
+    rules = rules_of(asked.tool, fact) if asked is not None else ()
+    state = state.but(allowed=tuple(dict.fromkeys((*state.allowed, *rules))))
     return state.but(pending=_others(state, fact))
 
 

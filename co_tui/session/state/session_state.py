@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from co_tui.agent.approvals import AllowedCalls
 from co_tui.append_only import AppendOnly
 from co_tui.events import ApprovalRequested, BoardShown, CompactionComplete, Event, Json, Recollection, Ref, UsageInfo
 from co_tui.events.messages import pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
+from co_tui.settings.permission_rules import Rule
+from co_tui.settings.rules import ASK
 
 MUCH_CHARS: Final = 100_000
 
@@ -105,8 +106,10 @@ class SessionState(Record):
     """Messages that every stage keeps."""
     pending: tuple[ApprovalRequested, ...] = ()
     """Calls that wait for an approval, in the order of asking."""
-    allowed: tuple[AllowedCalls, ...] = ()
+    allowed: tuple[Rule, ...] = ()
     """What answers allowed beyond the call they were about."""
+    mode: str = ASK
+    """What runs without a question."""
     board: BoardShown | None = None
     """What it began with of the context board."""
     plan: tuple[Json, ...] = ()

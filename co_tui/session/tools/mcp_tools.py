@@ -8,8 +8,8 @@ from pydantic_ai.capabilities import AbstractCapability, Toolset
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 
-from co_tui.agent.approvals import mcp_server_and_tool
 from co_tui.agent.mcp.servers import McpServers, ServerReport
+from co_tui.agent.tool_names import mcp_server_and_tool
 from co_tui.events import SessionError
 from co_tui.events.messages import text_of
 from co_tui.session.recorder import Recorder

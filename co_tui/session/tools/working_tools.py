@@ -1,7 +1,7 @@
 """What a session's agent has to work with in its folder: the one place that decides it, out of the harness's parts."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,20 +16,21 @@ from pydantic_ai_harness.planning import Planning
 from pydantic_ai_harness.repo_context import RepoContext
 from pydantic_ai_harness.skills import Skills
 
-from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, MCP_TOOLS, asks_first
 from co_tui.agent.sandbox import Sandbox, sandbox_trouble
+from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
-from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.questions import Questions
 from co_tui.session.tools.commands import LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
 from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
 from co_tui.session.tools.model_questions import ModelQuestions
+from co_tui.session.tools.plan_mode import PlanMode
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.settings import Settings
+from co_tui.settings.permission_rules import MCP
 
 SMALLEST_WINDOW_TOKENS: Final = 8_000
 """Below this the definitions of the tools, about 2,000 tokens, would leave too little to work in."""
@@ -60,9 +61,11 @@ class WorkingTools:
         sandbox: Sandbox,
         user_skills: Path,
         mcp: McpTools,
+        mode: Callable[[], str],
         read_only: bool = False,
     ) -> None:
         self._folder = folder
+        self._mode = mode
         self._settings = settings
         self._window_tokens = window_tokens
         self._questions = questions
@@ -100,18 +103,14 @@ class WorkingTools:
         """Whether parts of the work can be given to other agents."""
         return "agents" in self._has
 
-    def asks_first(self, tool: str, arguments: Mapping[str, Any]) -> bool:
-        return asks_first(tool, arguments, self._folder)
-
     async def what(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What a call would do, in words or as a diff. Raises what its tool raises for a call that cannot work."""
         if tool in CHANGING_TOOLS:
             return await self._changes.diff(tool, arguments)
         if tool in COMMAND_TOOLS:
-            beside = " in the background" if tool == "start_command" else ""
             await self._refuse_without_sandbox()
-            return f"{arguments.get('command', '')}\n\nin {path_text(self._folder)}{beside}, {self._sandbox.told()}"
-        if tool.startswith(MCP_TOOLS):
+            return str(arguments.get("command", ""))
+        if tool.startswith(MCP):
             return told_mcp_call(tool, arguments)
         return ""
 
@@ -128,7 +127,8 @@ class WorkingTools:
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
         # Not put into each request by itself: what the log has is what is counted and sent.
-        return [Planning(store=self._plan, inject=False, tools=["write_plan"])]
+        planning = Planning[Any](store=self._plan, inject=False, tools=["write_plan"])
+        return [planning, PlanMode(self._plan, self._mode)]
 
     def _make_skills(self) -> Sequence[AbstractCapability[Any]]:
         folders: list[str | Path] = [*SKILL_FOLDERS, self._user_skills]

@@ -17,6 +17,7 @@ from co_tui.events import (
     Fact,
     Json,
     Message,
+    ModeChange,
     ModelChange,
     Occurrence,
     Pin,
@@ -109,6 +110,8 @@ def words_of(fact: Fact) -> str:
             return f"rewound\n{counted(len(fact.history), 'message')} left in the context"
         case ModelChange():
             return f"model changed\n{_short(fact.to)}"
+        case ModeChange():
+            return f"mode → {_line(fact.to)}"
         case PolicyChange():
             return f"policy → {_line(fact.to)}"
         case SessionError():
@@ -127,7 +130,7 @@ def words_of(fact: Fact) -> str:
         case ApprovalDecided():
             return f"allowed\n{_allowed(fact)}" if fact.approved else f"refused\n{_by(fact)}"
         case ApprovalRevoked():
-            return f"asks again about {one_line(fact.tool, 40)}\n{_line(fact.pattern)}"
+            return f"no longer allowed\n{_line(fact.rule or f'{fact.tool} {fact.pattern}')}"
         case DelegationStart():
             return f"delegated to {one_line(fact.name or fact.agent, 40)}\n{_line(fact.task)}"
         case DelegationEnd():
@@ -161,7 +164,9 @@ def _why(fact: CompactionStart) -> str:
 
 
 def _allowed(fact: ApprovalDecided) -> str:
-    span = {"session": "for this session", "pattern": f"always: {one_line(fact.pattern, 40)}"}.get(fact.scope, "once")
+    allowed = one_line(", ".join(fact.rules) or fact.pattern, 40)
+    spans = {"session": f"this session: {allowed}", "project": f"always: {allowed}", "pattern": f"always: {allowed}"}
+    span = spans.get(fact.scope, "once")
     return f"{span}, by {one_line(fact.by, 20)}" if fact.by else span
 
 

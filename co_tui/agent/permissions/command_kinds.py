@@ -1,0 +1,192 @@
+"""What kinds of commands there are: those that start others, those that can be allowed for good, and dangerous ones."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from co_tui.settings.permission_rules import BASH, Rule
+
+LONGEST_KEPT_CHARS: Final = 160
+"""A longer line is not offered as a rule: nobody would recognise it."""
+
+HARMLESS_VARIABLES: Final = frozenset(
+    ("CI", "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR",
+     "NO_COLOR", "CLICOLOR", "TERM", "COLUMNS", "LINES", "LANG", "LC_ALL", "TZ", "RUST_BACKTRACE", "RUST_LOG",
+     "CARGO_TERM_COLOR", "DEBUG", "VERBOSE", "LOG_LEVEL")
+)  # fmt: skip
+"""Variables before a command that do not change which programs it runs."""
+
+PLAIN_WRAPPERS: Final[Mapping[str, str]] = {
+    "timeout": r"(?:-[kspv]|--\S+)", "nice": r"-\S+", "stdbuf": r"-\S+", "nohup": r"(?!)", "time": r"-p",
+    "command": r"(?!)",
+}  # fmt: skip
+"""Programs that run another one, with the form of their own options."""
+_VALUED: Final = frozenset(("-k", "-s", "-n", "--signal", "--kill-after"))
+
+RUNNERS: Final = (
+    ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"),
+    ("bundle", "exec"), ("pnpm", "exec"), ("npx",), ("uvx",), ("bunx",),
+)  # fmt: skip
+"""The beginnings of commands that run a program of the project."""
+
+_TARGETS: Final = ("*",)
+KEPT_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        ("pytest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "pyright", "pyflakes", "bandit", "yapf",
+         "autopep8", "coverage", "sphinx-build", "mkdocs", "eslint", "tsc", "prettier", "biome", "oxlint", "stylelint",
+         "jest", "vitest", "mocha", "ctest", "rspec", "rubocop", "phpunit", "phpstan", "gofmt", "rustfmt",
+         "clang-format", "shellcheck", "hadolint", "markdownlint", "mkdir", "touch", "cp", "jq", "yq", "tidy"), ()),
+    "git": ("add", "commit", "checkout", "switch", "branch", "tag", "merge", "stash", "mv", "cherry-pick", "revert",
+            "init", "notes"),
+    "npm": ("test", "t", "install", "i", "ci", "run *", "ls", "outdated", "audit"),
+    "yarn": ("test", "install", "add", "build", "lint", "run *"),
+    "pnpm": ("test", "install", "add", "build", "lint", "run *"),
+    "bun": ("test", "install", "add", "run *"),
+    "cargo": ("build", "check", "test", "clippy", "fmt", "doc", "bench", "run", "tree", "add", "update"),
+    "go": ("build", "test", "vet", "fmt", "mod", "list", "get"),
+    "pip": ("install", "list", "show", "freeze", "check"), "pip3": ("install", "list", "show", "freeze", "check"),
+    "uv": ("sync", "add", "remove", "lock", "tree", "build", "pip install", "pip list"),
+    "poetry": ("install", "add", "update", "lock", "show", "check", "build"),
+    "docker": ("build", "ps", "images", "logs", "compose up", "compose down", "compose build", "compose ps",
+               "compose logs"),
+    "kubectl": ("get", "describe", "logs"),
+    "gh": ("pr view", "pr list", "pr diff", "pr checks", "issue view", "issue list", "run view", "run list"),
+    "make": _TARGETS, "just": _TARGETS, "mvn": _TARGETS, "gradle": _TARGETS, "./gradlew": _TARGETS, "./mvnw": _TARGETS,
+    "dotnet": ("build", "test", "restore", "format"),
+    "mix": ("test", "compile", "format", "deps.get"), "swift": ("build", "test"), "composer": ("install", "update"),
+    "bundle": ("install",), "terraform": ("plan", "validate", "fmt", "init"), "tox": (), "nox": (),
+}  # fmt: skip
+"""Programs that can be allowed with any further arguments, and the words that say what they do. All others run whatever
+their arguments name, or are not known: of them the exact line is kept."""
+KEPT_MODULES: Final = frozenset(
+    ("pytest", "unittest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "pyright", "compileall", "json.tool",
+     "build", "venv", "coverage", "sphinx", "mkdocs")
+)  # fmt: skip
+"""Modules that `python -m` may run with any further arguments."""
+_PYTHON: Final = re.compile(r"python(\d+(\.\d+)*)?")
+STARTS_OTHERS: Final = re.compile(
+    r"(ba|z|da|k|fi|c|tc)?sh|(python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tclsh|Rscript)[\d.]*|[gmn]?awk|env|"
+    r"xargs|parallel|eval|exec|source|\.|time|nohup|timeout|ssh|command|builtin|nice|ionice|setsid|watch|entr|stdbuf|"
+    r"busybox|toybox|find|fd|sudo|doas|su|runuser|pkexec|chroot|unshare|nsenter|flock|strace|ltrace|gdb|script|expect|"
+    r"tmux|screen|docker|podman|kubectl|uv|poetry|pipenv|pdm|hatch|rye|npx|pnpm|bunx|uvx|bundle|if|then|do|while|for|!"
+)
+"""Programs and words whose arguments may name another program."""
+
+DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "deletes files": ("rm", "rmdir", "shred", "unlink", "find -delete", "git clean", "git rm"),
+    "overwrites data": ("truncate", "dd", "mkfs", "fdisk", "mkswap", "wipefs", "dropdb"),
+    "runs with more rights": ("sudo", "doas", "su", "pkexec", "chroot"),
+    "stops processes": ("shutdown", "reboot", "halt", "poweroff", "kill", "killall", "pkill"),
+    "changes many permissions": ("chmod -R", "chown -R", "chgrp -R"),
+    "changes scheduled jobs": ("crontab",),
+    "changes git's configuration": ("git config", "git remote set-url", "git remote add"),
+    "discards work": (
+        "git reset --hard", "git checkout -f", "git checkout --", "git checkout .", "git restore", "git switch -f",
+        "git switch --discard-changes", "git branch -D", "git branch -d", "git tag -d", "git stash drop",
+        "git stash clear", "git rebase", "git filter-branch", "git filter-repo", "git update-ref",
+        "git reflog expire", "git reflog delete", "git gc", "git prune", "git worktree remove",
+        "docker system prune", "docker volume rm", "kubectl delete", "terraform destroy",
+    ),
+    "reaches others": (
+        "git push", "git send-email", "npm publish", "yarn publish", "pnpm publish", "bun publish", "uv publish",
+        "poetry publish", "cargo publish", "gem push", "twine upload", "docker push", "terraform apply",
+        "kubectl apply", "gh pr merge", "gh pr create", "gh release", "gh repo delete", "gh repo create", "gh secret",
+    ),
+}  # fmt: skip
+"""What cannot be taken back, or reaches others: programs, with words that have to be among theirs."""
+
+
+def unwrapped(words: Sequence[str]) -> list[str]:
+    """The command inside of wrappers such as `timeout 60`; the same words when there is none."""
+    rest = list(words)
+    while rest and (own := PLAIN_WRAPPERS.get(rest[0])) is not None:
+        program, *after = rest
+        while after and re.fullmatch(own, after[0]):
+            after = after[2:] if after[0] in _VALUED else after[1:]
+        if program == "timeout" and after and re.fullmatch(r"[\d.]+[smhd]?", after[0]):
+            after = after[1:]
+        elif program == "timeout":
+            return list(words)
+        if not after or after[0].startswith("-"):
+            return list(words)
+        rest = after
+    return rest
+
+
+def rule_to_keep(words: Sequence[str]) -> Rule | None:
+    """A rule for commands like this one: any arguments where the program is known for it, else the exact line."""
+    prefix = _kept_prefix(unwrapped(words))
+    if prefix:
+        return Rule(BASH, f"{' '.join(prefix)}:*")
+    line = shlex.join(words)
+    is_plain = "*" not in line and "\n" not in line and len(line) <= LONGEST_KEPT_CHARS
+    return Rule(BASH, line) if is_plain else None
+
+
+def _kept_prefix(words: Sequence[str]) -> list[str]:
+    """The first words that say what it does; empty when they do not say it."""
+    for runner in RUNNERS:
+        if tuple(words[: len(runner)]) == runner:
+            inner = _kept_prefix(words[len(runner) :])
+            return [*runner, *inner] if inner else []
+    if not words or not all(re.fullmatch(r"[\w./@:+-]+", word) for word in words[:1]):
+        return []
+    program = words[0]
+    if _PYTHON.fullmatch(program):
+        is_module = words[1:2] == ["-m"] and len(words) > 2
+        if is_module and words[2] == "pip":
+            inner = _kept_prefix(words[2:])
+            return [program, "-m", *inner] if inner else []
+        return list(words[:3]) if is_module and words[2] in KEPT_MODULES else []
+    if program not in KEPT_PROGRAMS:
+        return []
+    parts = KEPT_PROGRAMS[program]
+    if not parts:
+        return [program]
+    for part in parts:
+        wanted = part.split()
+        given = list(words[1 : 1 + len(wanted)])
+        named = len(given) == len(wanted) and all(re.fullmatch(r"[\w.:@][\w./:@-]*", each) for each in given)
+        if named and all(want in ("*", each) for want, each in zip(wanted, given, strict=True)):
+            return [program, *given]
+    return []
+
+
+def danger_of(words: Sequence[str]) -> str:
+    """What a command does that cannot be taken back or reaches others; empty for all others."""
+    if words and STARTS_OTHERS.fullmatch(PurePosixPath(words[0]).name):
+        return danger_in(shlex.join(words))
+    return _danger(words)
+
+
+def danger_in(text: str) -> str:
+    """The same for a text in which commands may be anywhere: after operators, in substitutions and in quotes."""
+    found = (_danger(words[at:]) for words in _commands_in(text) for at in range(len(words)))
+    return next(filter(None, found), "")
+
+
+def _danger(words: Sequence[str]) -> str:
+    return next((why for why, kinds in DANGERS.items() if any(_is_kind(kind, words) for kind in kinds)), "")
+
+
+def _commands_in(text: str) -> Iterator[list[str]]:
+    unquoted = re.sub(r"['\"\\]", "", text)  # `r''m` is rm
+    for part in re.split(r"[;&|<>`(){}\n\r]|\$\(", f"{text}\n{unquoted}"):
+        yield [PurePosixPath(word).name or word for word in re.split(r"[\s'\"\\=]+", part) if word]
+
+
+def _is_kind(kind: str, words: Sequence[str]) -> bool:
+    """Whether the program is meant, and all words of the kind are among its arguments, in any place."""
+    name, *wanted = kind.split()
+    program = PurePosixPath(words[0]).name if words else ""
+    if program != name and not (name == "mkfs" and program.startswith("mkfs.")):
+        return False
+    return all(any(_says(each, word) for word in words[1:]) for each in wanted)
+
+
+def _says(wanted: str, given: str) -> bool:
+    if re.fullmatch(r"-[A-Za-z]", wanted):
+        return bool(re.match(r"-[A-Za-z]", given)) and wanted[1] in given
+    return given == wanted

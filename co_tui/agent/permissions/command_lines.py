@@ -1,0 +1,247 @@
+"""Judge a command line: every simple command, redirection and substitution by itself."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from co_tui.agent.permissions.command_kinds import HARMLESS_VARIABLES, danger_in, danger_of, rule_to_keep, unwrapped
+from co_tui.agent.permissions.git_guard import only_looks
+from co_tui.agent.permissions.protected_names import protected_name
+from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, parse
+from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
+from co_tui.agent.permissions.where_commands_run import Placed, expanded, placed
+from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
+from co_tui.settings.rules import AUTO, PLAN
+
+
+def judge_line(line: str, rules: Rules, environ: Mapping[str, str], *, in_background: bool = False) -> Verdict:
+    """`environ` is what git is asked with; a line that runs in the background is never free."""
+    try:
+        parts = placed(parse(line), rules.folder)
+    except NotUnderstood:
+        return _not_understood(line, rules)
+    return _Line(parts, rules, environ, in_background=in_background).verdict()
+
+
+def _not_understood(line: str, rules: Rules) -> Verdict:
+    """Without a look inside of the line: only rules about it as a whole count."""
+    for each in rules.of("deny", BASH):
+        named = prefix_of(each.rule) or each.rule.pattern.split()
+        if not named or named[0].strip("*") in line:
+            return refused_by(each)
+    if rules.mode == PLAN:
+        return REFUSED_IN_PLAN
+    danger = danger_in(line)
+    if asked := rules.of("ask", BASH):
+        return asked_by(asked[0], (line,))._replace(danger=danger)
+    allowed = any(each.rule.pattern in ("", line.strip()) for each in rules.of("allow", BASH))
+    if not danger and (allowed or rules.mode == AUTO):
+        return RUN
+    return Verdict("ask", new=(line,), danger=danger)
+
+
+class _Line:
+    """A line that was understood."""
+
+    def __init__(
+        self, parts: Sequence[Placed], rules: Rules, environ: Mapping[str, str], *, in_background: bool
+    ) -> None:
+        self._parts, self._rules, self._environ = parts, rules, environ
+        self._in_background = in_background
+        self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in parts]
+        """Of each part: whether its command is free, whatever its output is redirected to."""
+
+    def verdict(self) -> Verdict:
+        if (denied := self._command_rule("deny") or self._denied_path()) is not None:
+            return refused_by(denied)
+        asked = self._command_rule("ask")
+        new = [at for at, part in enumerate(self._parts) if not self._is_free(at) and not self._is_allowed(at)]
+        only_looks = all(map(self._is_free, range(len(self._parts))))
+        if asked is None and only_looks:
+            return Verdict("run", only_looks=True)
+        if self._rules.mode == PLAN:
+            return REFUSED_IN_PLAN
+        commands = [command for at in new if (command := self._parts[at].command) is not None]
+        danger = next(filter(None, (danger_of(_bare(command)) for command in commands)), "")
+        shown = tuple(dict.fromkeys(_text(self._parts[at]) for at in new))
+        if asked is not None:
+            return asked_by(asked, shown)._replace(danger=danger)
+        if not new or (self._rules.mode == AUTO and not danger):
+            return RUN
+        return Verdict("ask", new=shown, rules=() if danger else self._rules_to_keep(new), danger=danger)
+
+    def _command_rule(self, effect: Effect) -> RuleInForce | None:
+        """The first rule that is about any command of the line, also one that another command starts."""
+        forms = [words for part in self._parts if part.command for words in _forms(part.command)]
+        rules = self._rules.of(effect, BASH)
+        return next((each for each in rules if any(covers_command(each.rule, words) for words in forms)), None)
+
+    def _denied_path(self) -> RuleInForce | None:
+        """A rule that keeps a file from being read or written by this line."""
+        for part in self._parts:
+            for folder in part.folders:
+                used = [(READ, path) for path in self._paths_read(part, folder)]
+                used += [(EDIT if each.writes else READ, each.target.text or "") for each in part.redirects]
+                for tool, path in used:
+                    real = self._rules.resolve(path, folder)
+                    if real is not None and (denied := self._rules.about("deny", tool, real)) is not None:
+                        return denied
+        return None
+
+    def _paths_read(self, part: Placed, folder: Path) -> Sequence[str]:
+        reading = _reading(part.command, folder) if part.command is not None else None
+        return reading.paths if reading is not None else ()
+
+    def _is_free(self, at: int) -> bool:
+        part = self._parts[at]
+        return (
+            not self._in_background
+            and (part.command is None or self._only_reads[at])
+            and all(self._reads_inside(each, part.folders) for each in part.redirects)
+        )
+
+    def _reads_inside(self, redirect: Redirect, folders: Sequence[Path]) -> bool:
+        if redirect.writes or redirect.operator != "<":
+            return not redirect.writes
+        path = redirect.target.text
+        return path is not None and all(self._may_read(path, folder) for folder in folders)
+
+    def _only_reads_inside(self, part: Placed) -> bool:
+        """Whether its command only reads, and only inside of the folder, wherever it may run."""
+        command = part.command
+        if command is None or any(word.is_under_home for word in command.words):
+            return False
+        for folder in part.folders:
+            reading = _reading(command, folder)
+            if reading is None or not folder.is_relative_to(self._rules.folder):
+                return False
+            if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
+                return False  # it may show a file that must not be read
+            if not all(self._may_read(path, folder, file_only=reading.files_only) for path in reading.paths):
+                return False
+            if unwrapped(_bare(command))[0] == "git" and not only_looks(folder, self._environ):
+                return False
+        return True
+
+    def _may_read(self, path: str, folder: Path, *, file_only: bool = False) -> bool:
+        real = self._rules.resolve(path, folder)
+        if real is None or self._rules.about("ask", READ, real) is not None:
+            return False
+        inside = stays_inside(path, folder, self._rules.folder, file_only=file_only)
+        return inside or (not file_only and self._rules.about("allow", READ, real) is not None)
+
+    def _is_allowed(self, at: int) -> bool:
+        """Whether rules or the mode cover a part that is not free: its command and its redirections."""
+        part = self._parts[at]
+        if not all(self._may_write(each, part.folders) for each in part.redirects if each.writes):
+            return False
+        if not all(self._reads_inside(each, part.folders) for each in part.redirects if not each.writes):
+            return False
+        if part.command is None or (self._only_reads[at] and not self._in_background):
+            return True
+        rules = self._rules.of("allow", BASH)
+        return any(_covers(each.rule, part.command) for each in rules) and not self._names_protected(part)
+
+    def _may_write(self, redirect: Redirect, folders: Sequence[Path]) -> bool:
+        for folder in folders:
+            real = self._written(redirect, folder)
+            if real is None or self._rules.about("ask", EDIT, real) is not None:
+                return False
+            by_mode = self._rules.edits_freely and real.is_relative_to(self._rules.folder)
+            if not by_mode and self._rules.about("allow", EDIT, real) is None:
+                return False
+        return True
+
+    def _written(self, redirect: Redirect, folder: Path) -> Path | None:
+        """The file it writes; None when that is not known, or is a file that can make programs run."""
+        real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
+        return None if real is None or protected_name(real, self._rules.folder) is not None else real
+
+    def _names_protected(self, part: Placed) -> bool:
+        """Whether one of its words names a file that can make programs run."""
+        texts = [word.text for word in part.command.words[1:] if word.text] if part.command is not None else []
+        paths = [folder / text for text in texts for folder in part.folders]
+        return any(protected_name(path, self._rules.folder) is not None for path in paths)
+
+    def _rules_to_keep(self, new: Sequence[int]) -> tuple[Rule, ...]:
+        """A rule for each new part; none at all when one of them cannot have any."""
+        rules: dict[Rule, None] = {}
+        for at in new:
+            part = self._parts[at]
+            for redirect in part.redirects:
+                if redirect.writes and not self._may_write(redirect, part.folders):
+                    files = [self._written(redirect, folder) for folder in part.folders]
+                    inside = [file for file in files if file is not None and file.is_relative_to(self._rules.folder)]
+                    if len(inside) < len(files):
+                        return ()
+                    rules |= {self._rules.edit_rule(file): None for file in inside}
+            if part.command is None or (self._only_reads[at] and not self._in_background):
+                continue
+            rule = _rule_to_keep(part.command)
+            if rule is None or self._names_protected(part):
+                return ()
+            rules[rule] = None
+        return tuple(rules)
+
+
+def _reading(command: SimpleCommand, folder: Path) -> Reading | None:
+    """What a command reads in a folder, when it is known to only read."""
+    if command.assignments:
+        return None
+    words = expanded(command.words, folder)
+    if words is None:
+        # `echo` and the like do nothing with the words they get, whatever these are.
+        return Reading() if command.program in ("echo", "true", ":") else None
+    return read_by(unwrapped(words)) if words else None
+
+
+def _covers(rule: Rule, command: SimpleCommand) -> bool:
+    """Whether a rule allows a command. What is dangerous has to be named by it, as `Bash(rm:*)` does."""
+    forms = [_words(command)]
+    if _harmless_variables(command):
+        forms += [_bare(command), unwrapped(_bare(command))]
+    if not any(covers_command(rule, form) for form in forms):
+        return False
+    danger = danger_of(_bare(command))
+    return not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger
+
+
+def _rule_to_keep(command: SimpleCommand) -> Rule | None:
+    if any(word.text is None for word in (*command.words, *(value for _, value in command.assignments))):
+        return None
+    return rule_to_keep(_bare(command) if _harmless_variables(command) else _words(command))
+
+
+def _harmless_variables(command: SimpleCommand) -> bool:
+    return all(name in HARMLESS_VARIABLES for name, _ in command.assignments)
+
+
+def _words(command: SimpleCommand) -> list[str]:
+    """A command and the variables set for it; words that are not known yet as they are written."""
+    before = [f"{name}={value.source if value.text is None else value.text}" for name, value in command.assignments]
+    return [*before, *_bare(command)]
+
+
+def _bare(command: SimpleCommand) -> list[str]:
+    return [word.source if word.text is None else word.text for word in command.words]
+
+
+def _forms(command: SimpleCommand) -> Iterator[list[str]]:
+    """The forms in which rules that forbid or ask see a command: as it is, and whatever it may start in turn."""
+    bare = _bare(command)
+    yield _words(command)
+    for at, word in enumerate(bare):
+        yield bare[at:]
+        if at and " " in word:
+            try:
+                yield shlex.split(word)
+            except ValueError:
+                yield word.split()
+
+
+def _text(part: Placed) -> str:
+    """What a question shows of a part."""
+    source = part.command.source if part.command is not None else ""
+    writes = [f"{each.operator} {each.target.source}" for each in part.redirects if each.writes]
+    return " ".join(filter(None, (source, *writes)))

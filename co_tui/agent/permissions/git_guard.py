@@ -1,0 +1,225 @@
+"""Start git without running anything that a folder names (X7).
+
+Git runs programs that its configuration, attributes and layout name, even for `git status`. Two measures together keep
+it from that: an environment that overrides what can be overridden, and a look at every key of the repository's own
+configuration. Keys that are not known to be harmless make the command ask. The user's and the system's configuration
+are trusted.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+TIMEOUT_S: Final = 5.0
+MOST_SUBMODULES: Final = 100
+DEEPEST_SUBMODULE: Final = 5
+MOST_BYTES: Final = 4_096
+"""Of git's small files; it writes a line or two into them."""
+
+_OVERRIDES: Final = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "safe.bareRepository": "explicit",
+    "submodule.recurse": "false",
+    "log.showSignature": "false",
+    "diff.submodule": "short",
+    "status.submoduleSummary": "false",
+}
+GUARDED_ENVIRONMENT: Final[Mapping[str, str]] = {
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "GIT_PAGER": "cat",
+    "GIT_CONFIG_COUNT": str(len(_OVERRIDES)),
+    **{f"GIT_CONFIG_KEY_{n}": key for n, key in enumerate(_OVERRIDES)},
+    **{f"GIT_CONFIG_VALUE_{n}": value for n, value in enumerate(_OVERRIDES.values())},
+}
+"""For every git that starts without a question: no network, no hooks, no monitor, nothing written."""
+
+HARMLESS_KEYS: Final = (
+    # Overridden by the environment above.
+    "core.fsmonitor", "core.hookspath", "core.sshcommand", "core.pager", "core.askpass",
+    # Form of the repository.
+    "core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase",
+    "core.precomposeunicode", "core.symlinks", "core.autocrlf", "core.safecrlf", "core.eol", "core.whitespace",
+    "core.quotepath", "core.abbrev", "core.commentchar", "core.untrackedcache", "core.preloadindex", "core.fscache",
+    "core.longpaths", "core.protecthfs", "core.protectntfs", "core.sharedrepository", "core.compression",
+    "core.bigfilethreshold", "core.hidedotfiles", "core.sparsecheckout", "core.sparsecheckoutcone", "core.splitindex",
+    "core.multipackindex", "core.commitgraph", "core.trustctime", "core.checkstat", "core.editor", "core.fsync",
+    "core.fsyncmethod", "core.packedgitlimit", "core.packedgitwindowsize", "core.deltabasecachelimit",
+    "extensions.objectformat", "extensions.worktreeconfig", "extensions.partialclone", "extensions.preciousobjects",
+    "extensions.noop", "extensions.refstorage", "feature.*", "index.version", "index.threads", "index.sparse",
+    "index.skiphash", "pack.*", "repack.*", "gc.*", "maintenance.*", "fsck.*", "transfer.*",
+    # Used by commands that are always asked about.
+    "user.*", "author.*", "committer.*", "branch.*", "push.*", "pull.*", "fetch.*", "rebase.*", "rerere.*", "commit.*",
+    "tag.*", "checkout.*", "clone.*", "init.*", "stash.*", "merge.ff", "merge.conflictstyle", "merge.renames",
+    "merge.stat", "merge.tool", "merge.log", "difftool.*", "mergetool.*", "receive.*", "credential.*", "http.*",
+    "https.*", "url.*", "sendemail.*", "alias.*", "gui.*", "gitk.*", "instaweb.*", "notes.*",
+    "remote.pushdefault", "remote.*.url", "remote.*.pushurl", "remote.*.fetch", "remote.*.push", "remote.*.tagopt",
+    "remote.*.prune", "remote.*.prunetags", "remote.*.mirror", "remote.*.skipdefaultupdate", "remote.*.promisor",
+    "remote.*.partialclonefilter", "remote.*.gh-resolved", "remote.*.lfsurl", "remote.*.followremotehead",
+    "submodule.active", "submodule.fetchjobs", "submodule.*.url", "submodule.*.active", "submodule.*.branch",
+    "submodule.*.path", "submodule.*.ignore", "submodule.*.shallow", "submodule.*.fetchrecursesubmodules",
+    # How things are shown.
+    "color.*", "column.*", "advice.*", "help.*", "status.*", "log.abbrevcommit", "log.date", "log.decorate",
+    "log.follow", "log.graphcolors", "diff.algorithm", "diff.renames", "diff.renamelimit", "diff.colormoved",
+    "diff.colormovedws", "diff.mnemonicprefix", "diff.noprefix", "diff.context", "diff.interhunkcontext",
+    "diff.wserrorhighlight", "diff.indentheuristic", "diff.statgraphwidth", "diff.ignoresubmodules", "diff.tool",
+    "diff.guitool", "diff.*.xfuncname", "diff.*.funcname", "diff.*.binary", "diff.*.wordregex", "diff.*.algorithm",
+    "blame.coloring", "blame.date", "blame.showroot", "blame.blankboundary", "blame.showemail", "grep.linenumber",
+    "grep.column", "grep.patterntype", "grep.extendedregexp", "grep.fullname", "tar.umask", "versionsort.*",
+    # Other programs keep these in git's files; git ignores them. (Of git-lfs only what names no program.)
+    "lfs.url", "lfs.repositoryformatversion", "lfs.locksverify", "lfs.fetchinclude", "lfs.fetchexclude",
+    "lfs.http*.access", "lfs.http*.locksverify",
+    "gh-resolved.*", "github.*", "gitlab.*", "hub.*", "gitflow.*", "vscode.*", "codespaces.*", "pr.*", "oh-my-zsh.*",
+    "svn-remote.*", "git-p4.*", "husky.*", "jj.*", "gerrit.*", "bugtraq.*",
+)  # fmt: skip
+"""Keys of a repository's own configuration with which a git that only reads runs nothing, as patterns."""
+_NAMES_FILE: Final = ("blame.ignorerevsfile", "diff.orderfile")
+"""Keys that name a file to read, which has to be in the work tree."""
+
+
+def guarded_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment for a command that only looks: git guarded, and no program of the folder on the path."""
+    return {**environ, **GUARDED_ENVIRONMENT, "PATH": safe_path(environ.get("PATH", os.defpath), folder)}
+
+
+def safe_path(path: str, folder: Path) -> str:
+    """The folders to look for programs in, without those inside of the folder that is worked in."""
+    root = folder.resolve()
+    kept = [each for each in path.split(os.pathsep) if each.startswith("/") and not _is_inside(Path(each), root)]
+    return os.pathsep.join(kept) or os.defpath
+
+
+def only_looks(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether git, started in `folder` with the guarded environment, runs nothing that the folder names and reads no
+    repository that does not belong to it."""
+    try:
+        return _Repository(folder.resolve(), environ).is_harmless(DEEPEST_SUBMODULE)
+    except (OSError, ValueError, RuntimeError, subprocess.SubprocessError):
+        return False  # what cannot be read is not known to be harmless
+
+
+class _Repository:
+    """What git finds from a folder."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environ = environ
+
+    def is_harmless(self, depth: int) -> bool:
+        if self._git("rev-parse", "--absolute-git-dir") is None:
+            return True  # git finds no repository it would use, and so does the command
+        found = self._git("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+        lines = (found or "").split("\n")
+        if len(lines) != 4:  # a bare repository, or names with line breaks
+            return False
+        work_tree, git_folder, common = Path(lines[0]), Path(lines[1]), (self._folder / lines[2]).resolve()
+        return (
+            self._belongs(work_tree, git_folder, common)
+            and _owns_objects(git_folder, common, work_tree)
+            and self._has_harmless_configuration(work_tree)
+            and all(_Repository(each, self._environ).is_harmless(depth - 1) for each in self._submodules(depth))
+        )
+
+    def _belongs(self, work_tree: Path, git_folder: Path, common: Path) -> bool:
+        """Whether `.git` of the work tree leads to the repository, and a repository elsewhere leads back."""
+        here = work_tree / ".git"
+        if here.is_symlink() or not self._folder.is_relative_to(work_tree.resolve()):
+            return False
+        if here.is_dir():
+            return here.resolve() == git_folder.resolve() == common
+        named = _text_of(here).partition("\n")[0].removeprefix("gitdir:").strip()
+        if (work_tree / named).resolve() != git_folder.resolve():
+            return False
+        if (git_folder / "commondir").exists():  # a linked work tree
+            back = git_folder / _text_of(git_folder / "gitdir").strip()
+            return git_folder.parent == common / "worktrees" and back.resolve() == here.resolve()
+        # A submodule: its repository names the work tree.
+        tree = self._git("config", "--file", str(git_folder / "config"), "--no-includes", "--get", "core.worktree")
+        return tree is not None and (git_folder / tree.rstrip("\n")).resolve() == work_tree.resolve()
+
+    def _has_harmless_configuration(self, work_tree: Path) -> bool:
+        listed = self._git("config", "--list", "--show-scope", "--no-includes", "-z")
+        fields = (listed or "").split("\0")
+        own = [
+            entry.partition("\n")
+            for scope, entry in zip(fields[::2], fields[1::2], strict=False)
+            if scope not in ("system", "global", "command")
+        ]
+        return bool(own) and all(_is_harmless_key(key, value, work_tree) for key, _, value in own)
+
+    def _submodules(self, depth: int) -> list[Path]:
+        """Repositories inside of it that git visits. Raises ValueError when there are too many to check."""
+        top = self._git("rev-parse", "--show-toplevel")
+        listed = self._git("ls-files", "--stage", "--full-name", "-z", ":/")
+        if top is None or listed is None:
+            raise ValueError("an index that cannot be read")
+        paths = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith("160000 ")]
+        inside = [Path(top.rstrip("\n")) / path for path in paths]
+        present = [each for each in inside if os.path.lexists(each / ".git")]
+        if len(present) > MOST_SUBMODULES or (present and depth == 0):
+            raise ValueError("too many submodules")
+        return [each.resolve() for each in present]
+
+    def _git(self, *arguments: str) -> str | None:
+        """What git says; None when it fails."""
+        done = subprocess.run(
+            ("git", *arguments),
+            cwd=self._folder, env=guarded_environment(self._environ, self._folder), stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=TIMEOUT_S, check=False,
+        )  # fmt: skip
+        return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
+
+
+def _owns_objects(git_folder: Path, common: Path, work_tree: Path) -> bool:
+    """Whether its objects and references are its own: no links, no other repository's objects."""
+    objects = common / "objects"
+    folders = [git_folder, common, common / "refs", common / "refs" / "heads", objects]
+    folders += [objects / entry.name for entry in _entries(objects) if not entry.is_symlink()]
+    if any(entry.is_symlink() for each in dict.fromkeys(folders) for entry in _entries(each)):
+        return False
+    alternates = objects / "info" / "alternates"
+    if not os.path.lexists(alternates):
+        return True
+    others = [line for line in _text_of(alternates).splitlines() if line and not line.startswith("#")]
+    return all((objects / each).resolve().is_relative_to(work_tree.resolve()) for each in others)
+
+
+def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
+    if folder.is_symlink():
+        raise OSError("a link in place of a folder of git's")
+    if folder.is_dir():
+        with os.scandir(folder) as entries:
+            yield from entries
+
+
+def _is_harmless_key(key: str, value: str, work_tree: Path) -> bool:
+    """`key` as git writes it: section and name in small letters."""
+    if key in _NAMES_FILE:
+        return (work_tree / value).resolve().is_relative_to(work_tree.resolve())
+    # Where the work tree is was compared with where the repository was found.
+    return key == "core.worktree" or any(fnmatchcase(key, pattern) for pattern in HARMLESS_KEYS)
+
+
+def _text_of(file: Path) -> str:
+    """The beginning of an ordinary file. Raises OSError for a link, and does not wait for a pipe."""
+    handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        return os.read(handle, MOST_BYTES).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(handle)
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(root)
+    except (OSError, RuntimeError, ValueError):
+        return True

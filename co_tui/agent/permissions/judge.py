@@ -1,0 +1,78 @@
+"""The one decision about a call: it runs, it is asked about, or it is refused (T3, T3b)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from co_tui.agent.permissions.command_lines import judge_line
+from co_tui.agent.permissions.protected_names import protected_name
+from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
+from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS
+from co_tui.record import Record
+from co_tui.settings.permission_rules import EDIT, MCP, READ, Effect, Rule, RuleInForce, covers_tool
+from co_tui.settings.rules import PLAN, PRESENT_PLAN
+
+
+class Judge(Record):
+    """Decides about calls in one folder. It reads files, so call it in a thread."""
+
+    folder: Path
+    home: Path
+    environ: Mapping[str, str] = {}
+    """What commands get of ours: where programs are, and whose configuration git reads."""
+
+    def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
+        rules = Rules(mode, written, self.folder.resolve(), self.home)
+        if tool in COMMAND_TOOLS:
+            line, in_background = str(arguments.get("command", "")), tool == "start_command"
+            return judge_line(line, rules, self.environ, in_background=in_background)
+        if tool in CHANGING_TOOLS:
+            return _change(str(arguments.get("path", "")), rules)
+        if tool in READING_TOOLS:
+            return _look(str(arguments.get("path") or "."), rules)
+        if tool == PRESENT_PLAN:
+            return Verdict("ask")
+        return _server_tool(tool, rules) if tool.startswith(MCP) else RUN
+
+
+def _change(path: str, rules: Rules) -> Verdict:
+    real = rules.resolve(path)
+    if real is None:
+        return Verdict("ask", new=(path,))
+    if (denied := rules.about("deny", EDIT, real)) is not None:
+        return refused_by(denied)
+    if rules.mode == PLAN:
+        return REFUSED_IN_PLAN
+    if (name := protected_name(path, rules.folder)) is not None:
+        return Verdict("ask", f"{name} can make programs run. Changes to it are always asked about.", new=(path,))
+    if (asked := rules.about("ask", EDIT, real)) is not None:
+        return asked_by(asked, (path,))
+    inside = real.is_relative_to(rules.folder)
+    if rules.about("allow", EDIT, real) is not None or (inside and rules.edits_freely):
+        return RUN
+    return Verdict("ask", new=(path,), rules=(rules.edit_rule(real),) if inside else ())
+
+
+def _look(path: str, rules: Rules) -> Verdict:
+    real = rules.resolve(path)
+    if real is None:
+        return RUN  # the tool itself says what is wrong with it
+    if (denied := rules.about("deny", READ, real)) is not None:
+        return refused_by(denied)
+    asked = rules.about("ask", READ, real)
+    return asked_by(asked, (path,)) if asked is not None else RUN
+
+
+def _server_tool(tool: str, rules: Rules) -> Verdict:
+    found: dict[Effect, RuleInForce] = {}
+    for each in rules.written:
+        if covers_tool(each.rule, tool):
+            found.setdefault(each.effect, each)
+    if "deny" in found:
+        return refused_by(found["deny"])
+    if rules.mode == PLAN:
+        return REFUSED_IN_PLAN
+    if "ask" in found:
+        return asked_by(found["ask"], (tool,))
+    # What a server says about its own tools is only its word, so they ask.
+    return RUN if "allow" in found else Verdict("ask", new=(tool,), rules=(Rule(tool),))

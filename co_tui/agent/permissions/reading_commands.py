@@ -1,0 +1,211 @@
+"""Whether a command only reads, and what: its words compared with the tables."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from co_tui.agent.permissions.reading_tables import (
+    FIND_ALONE,
+    FIND_TESTS,
+    FORMAT,
+    FOUND_READERS,
+    GIT_READERS,
+    READERS,
+    TEST_OPERATORS,
+    Reader,
+)
+from co_tui.agent.permissions.shell_syntax import NULL_DEVICE
+
+
+class Reading(NamedTuple):
+    """What a free command reads."""
+
+    paths: tuple[str, ...] = ()
+    """As given, relative to where it runs."""
+    whole_folders: bool = False
+    """Whether it shows contents of files that it finds by itself."""
+    files_only: bool = False
+    """Whether none of the paths may be a folder."""
+
+
+_FIXED_OPERANDS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
+    "stash": lambda words: list(words) == ["list"] or (words[:1] == ["show"] and len(words) <= 2),
+    "list": lambda words: list(words) == ["list"],
+    "reflog": lambda words: not words or words[0] in ("show", "HEAD"),
+    "date": lambda words: all(word.startswith("+") for word in words),
+    "number": lambda words: all(re.fullmatch(r"[\d.]+[smhd]?", word) for word in words),
+}
+_ADDRESS: Final = r"(?:\d+|\$|/[^/\\\[\n]*/)"
+_SED_PRINTS: Final = re.compile(
+    rf"{_ADDRESS}?(?:,(?:\+?\d+|{_ADDRESS}))?[p=q](?:;{_ADDRESS}?(?:,\+?{_ADDRESS})?[p=qd])*"
+)
+
+
+def read_by(words: Sequence[str]) -> Reading | None:
+    """What a command reads; None when it is not known to only read. `git` is left to its caller to guard."""
+    program, *rest = words
+    if program == "git":
+        return _read_by_git(rest)
+    if program == "command" and rest[:1] in (["-v"], ["-V"]) and len(rest) > 1:
+        return Reading()
+    reader = READERS.get(program)
+    return _read(reader, rest) if reader is not None else None
+
+
+def _read_by_git(words: Sequence[str]) -> Reading | None:
+    if words[:1] == ["--no-pager"]:
+        words = words[1:]
+    if list(words) == ["--version"]:
+        return Reading()
+    if not words or (reader := GIT_READERS.get(words[0])) is None:
+        return None
+    return _read(reader, words[1:])
+
+
+def _read(reader: Reader, words: Sequence[str]) -> Reading | None:
+    given = _options(reader, words)
+    if given is None:
+        return None
+    options, operands = given
+    whole = any(each in ("*", *options) for each in reader.finds_files)
+    if reader.most is not None and len(operands) > reader.most:
+        return None
+    match reader.operands:
+        case "none":
+            return Reading() if not operands else None
+        case "text" | "anything":
+            return Reading()
+        case "listing":
+            return Reading() if not operands or {"-l", "--list"} & set(options) else None
+        case "paths":
+            return Reading(tuple(operands), whole)
+        case "files":
+            # Folders are compared file by file, through links.
+            return Reading(tuple(operands), files_only=True) if len(operands) == 2 else None
+        case "expression":
+            has_expression = any(option in ("-e", "--regexp", "--files", "--type-list") for option in options)
+            return Reading(tuple(operands if has_expression else operands[1:]), whole)
+        case "revisions":
+            return Reading(tuple(each for each in operands if each != "--"), whole)
+        case "find":
+            return _found(words)
+        case "sed":
+            return _printed(options, operands, words)
+        case "test":
+            return Reading(tuple(each for each in operands if each not in TEST_OPERATORS))
+        case check:
+            return Reading(whole_folders=whole) if _FIXED_OPERANDS[check](operands) else None
+
+
+def _options(reader: Reader, words: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """The options and the operands; None when an option is not listed."""
+    if reader.operands in ("find", "test", "anything"):
+        return [], list(words)
+    options: list[str] = []
+    operands: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            operands += ([word] if reader.operands == "revisions" else []) + rest
+            break
+        if not word.startswith("-") or word == "-":
+            operands.append(word)
+            continue
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            if equals and name in reader.valued:
+                if not re.fullmatch(reader.valued[name], value):
+                    return None
+            elif f"{name}=" in reader.long or (not equals and name in reader.long):
+                if name in ("--format", "--pretty") and not re.fullmatch(FORMAT, value):
+                    return None
+                if not equals and name in reader.valued and not _takes(reader.valued[name], rest):
+                    return None
+            elif equals or name not in reader.valued or not _takes(reader.valued[name], rest):
+                return None
+            options.append(name)
+        elif (found := _short(reader, word, rest)) is None:
+            return None
+        else:
+            options += found
+    return options, operands
+
+
+def _short(reader: Reader, word: str, rest: list[str]) -> list[str] | None:
+    """The options of a word like `-rn`, `-A3` or `-5`; takes the value that the last one may have from the rest."""
+    if word in reader.long or (reader.digits and re.fullmatch(r"-\d+", word)):
+        return [word]
+    found: list[str] = []
+    for at, letter in enumerate(word[1:], 1):
+        option = f"-{letter}"
+        if (pattern := reader.valued.get(option)) is not None:
+            value = word[at + 1 :]
+            good = re.fullmatch(pattern, value) is not None if value else _takes(pattern, rest)
+            return [*found, option] if good else None
+        if letter not in reader.flags and option not in reader.long:
+            return None
+        found.append(option)
+    return found
+
+
+def _takes(pattern: str, rest: list[str]) -> bool:
+    return bool(rest) and re.fullmatch(pattern, rest.pop(0)) is not None
+
+
+def _found(words: Sequence[str]) -> Reading | None:
+    """`find`, with commands for what it finds when these are ordinary files and the commands only read."""
+    rest, paths = list(words), []
+    while rest and not rest[0].startswith("-") and rest[0] not in ("!", "("):
+        paths.append(rest.pop(0))
+    only_files = runs_commands = False
+    before = ""
+    while rest:
+        word = rest.pop(0)
+        if word == "-exec":
+            ends = next((at for at, each in enumerate(rest) if each in (";", "+")), None)
+            if not only_files or ends is None or not _only_reads_found(rest[:ends]):
+                return None
+            rest, runs_commands = rest[ends + 1 :], True
+        elif word in FIND_TESTS:
+            only_files |= word == "-type" and rest[:1] == ["f"] and before not in ("!", "-not")
+            if not _takes(FIND_TESTS[word], rest):
+                return None
+        elif word not in FIND_ALONE:
+            return None
+        before = word
+    if runs_commands and {"-o", "-or", "("} & set(words):
+        return None  # which files reach the command is not clear
+    return Reading(tuple(paths), runs_commands)
+
+
+def _only_reads_found(words: Sequence[str]) -> bool:
+    """Names that `find` puts in begin with its starting point, so that none is an option."""
+    if not words or words[0] not in FOUND_READERS or words.count("{}") != 1 or words[-1] != "{}":
+        return False
+    reading = _read(READERS[words[0]], words[1:])
+    return reading is not None and set(reading.paths) <= {"{}"}
+
+
+def _printed(options: Sequence[str], operands: Sequence[str], words: Sequence[str]) -> Reading | None:
+    """`sed` that prints lines: other commands of its language write files and run programs."""
+    if "-e" in options:
+        scripts, paths = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-e"], list(operands)
+        if len(scripts) != list(options).count("-e"):
+            return None
+    else:
+        scripts, paths = list(operands[:1]), list(operands[1:])
+    good = bool(scripts) and all(_SED_PRINTS.fullmatch(script.replace(" ", "")) for script in scripts)
+    return Reading(tuple(paths)) if good else None
+
+
+def stays_inside(path: str, folder: Path, root: Path, *, file_only: bool = False) -> bool:
+    """Whether a path given in `folder` leads nowhere outside of `root`, not through links either."""
+    if path == NULL_DEVICE:
+        return True
+    try:
+        real = (folder / path).resolve()
+        return real.is_relative_to(root) and not (file_only and real.is_dir())
+    except (OSError, ValueError, RuntimeError):  # a name that is too long, or links that lead in circles
+        return False

@@ -1,0 +1,85 @@
+"""What is decided about a call."""
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from co_tui.settings.permission_rules import EDIT, Effect, Rule, RuleInForce, covers_path
+from co_tui.settings.rules import ASK, AUTO, EDITS
+
+PLAN_REFUSES: Final = (
+    "Plan mode: nothing is changed and only commands that read are run. Look around, then call `present_plan`."
+)
+Action: TypeAlias = Literal["run", "ask", "refuse"]
+
+
+class Verdict(NamedTuple):
+    """What is done about a call, and what a question about it says."""
+
+    action: Action
+    reason: str = ""
+    """Why it is refused, or asked about in spite of other rules: a sentence."""
+    new: tuple[str, ...] = ()
+    """The parts that no rule allows yet."""
+    rules: tuple[Rule, ...] = ()
+    """Rules that would allow these parts from now on; empty when an answer can only hold once."""
+    danger: str = ""
+    """What makes it destructive or public, in a few words."""
+    only_looks: bool = False
+    """Whether it is a command that only reads: it runs with git guarded."""
+    by: str = ""
+    """The rule that refused it."""
+    outside_sandbox: bool = False
+    """Whether it would run outside of the sandbox of mode `auto`."""
+
+
+RUN: Final = Verdict("run")
+VERDICT: ContextVar[Verdict] = ContextVar("the verdict under which a call runs", default=RUN)
+
+
+class Rules(NamedTuple):
+    """What calls are judged by."""
+
+    mode: str = ASK
+    written: Sequence[RuleInForce] = ()
+    folder: Path = Path()
+    """Resolved."""
+    home: Path = Path()
+
+    @property
+    def edits_freely(self) -> bool:
+        return self.mode in (EDITS, AUTO)
+
+    def of(self, effect: Effect, tool: str) -> list[RuleInForce]:
+        return [each for each in self.written if each.effect == effect and each.rule.tool == tool]
+
+    def about(self, effect: Effect, tool: str, path: Path) -> RuleInForce | None:
+        """The first rule that covers a path, which is resolved."""
+        return next(
+            (each for each in self.of(effect, tool) if covers_path(each.rule, path, self.folder, self.home)), None
+        )
+
+    def resolve(self, path: str, folder: Path | None = None) -> Path | None:
+        """Where a path leads, through all links; None when it cannot be followed."""
+        try:
+            start = self.home / path[2:] if path.startswith("~/") else (folder or self.folder) / path
+            return start.resolve()
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+    def edit_rule(self, path: Path) -> Rule:
+        """A rule for changes in the same folder as a resolved path inside of ours."""
+        above = path.relative_to(self.folder).parent
+        return Rule(EDIT, f"{above}/**" if above.parts else "./*")
+
+
+REFUSED_IN_PLAN: Final = Verdict("refuse", PLAN_REFUSES, by="plan mode")
+
+
+def refused_by(found: RuleInForce) -> Verdict:
+    return Verdict("refuse", f"Not allowed: the rule {found.rule} in {found.source} denies it.", by=str(found.rule))
+
+
+def asked_by(found: RuleInForce, new: tuple[str, ...]) -> Verdict:
+    return Verdict("ask", f"Asked because of the rule {found.rule} in {found.source}.", new=new)

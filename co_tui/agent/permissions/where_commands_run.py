@@ -1,0 +1,148 @@
+"""In which folders the parts of a command line may run, and what their words become there."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, Statement, Word
+
+MOST_FOLDERS: Final = 8
+MOST_MATCHES: Final = 5_000
+
+
+class Placed(NamedTuple):
+    """A command, or a redirection of several, with the folders in which it may run."""
+
+    command: SimpleCommand | None
+    redirects: tuple[Redirect, ...]
+    folders: tuple[Path, ...]
+
+
+def placed(statement: Statement, folder: Path) -> list[Placed]:
+    """Every part of a statement that starts in `folder`. Raises `NotUnderstood` for a `cd` that is not followed."""
+    walk = _Walk(folder.resolve())
+    walk.statement(statement, (walk.root,))
+    return walk.found
+
+
+class _Walk:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.found: list[Placed] = []
+
+    def statement(self, statement: Statement, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        """Returns the folders that may be current after it succeeded."""
+        if isinstance(statement, SimpleCommand):
+            return self._command(statement, folders)
+        after = now = folders
+        for part, joined_by in zip(statement.parts, ("", *statement.joined_by), strict=True):
+            if joined_by != "&&":  # the one before may have failed, or ran in a shell of its own
+                now = _all(folders, after)
+            now = self.statement(part, now)
+            after = now if joined_by in ("", "&&") else _all(after, now)
+        if statement.redirects:
+            self._redirects(statement.redirects, _all(folders, after))
+            self.found.append(Placed(None, statement.redirects, _all(folders, after)))
+        return after
+
+    def _command(self, command: SimpleCommand, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        for word in (*command.words, *(value for _, value in command.assignments)):
+            self._inside(word, folders)
+        self._redirects(command.redirects, folders)
+        self.found.append(Placed(command, command.redirects, folders))
+        return self._changed_to(command, folders) if command.program == "cd" else folders
+
+    def _redirects(self, redirects: Sequence[Redirect], folders: tuple[Path, ...]) -> None:
+        for redirect in redirects:
+            self._inside(redirect.target, folders)
+
+    def _inside(self, word: Word, folders: tuple[Path, ...]) -> None:
+        for inner in word.substitutions:
+            self.statement(inner, folders)
+
+    def _changed_to(self, command: SimpleCommand, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        """Through no link: after one, `cd ..` and `cat ../x` disagree about what is above."""
+        target = command.words[1].text if len(command.words) == 2 else None
+        if not target or target.startswith("-") or command.words[1].is_under_home:
+            raise NotUnderstood
+        changed = tuple(Path(os.path.normpath(each / target)) for each in folders)
+        if any(each != _real(each) for each in changed):
+            raise NotUnderstood
+        return changed
+
+
+def _real(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def _all(*several: tuple[Path, ...]) -> tuple[Path, ...]:
+    found = tuple(dict.fromkeys(path for folders in several for path in folders))
+    if len(found) > MOST_FOLDERS:
+        raise NotUnderstood
+    return found
+
+
+def expanded(words: Sequence[Word], folder: Path) -> list[str] | None:
+    """What the words become in a folder, patterns replaced by the names they match; None when that is not known."""
+    texts: list[str] = []
+    for word in words:
+        if word.pieces is None:
+            return None
+        if word.is_pattern:
+            matches = list(_matches(word, folder))
+            if len(texts) + len(matches) > MOST_MATCHES:
+                return None
+            texts += matches or ["".join(piece.text for piece in word.pieces)]
+        else:
+            texts.append(word.text or "")
+    return texts
+
+
+class _Component(NamedTuple):
+    """A part of a path between slashes."""
+
+    written: str = ""
+    expression: str = ""
+    is_pattern: bool = False
+
+
+def _matches(word: Word, folder: Path) -> Iterator[str]:
+    """Every name a shell could put here. `?` stands for any characters, so that none is missed."""
+    path = [_Component()]
+    for piece in word.pieces or ():
+        for character in piece.text:
+            if character == "/":
+                path.append(_Component())
+                continue
+            last, any_characters = path[-1], not piece.quoted and character in "*?"
+            expression = ".*" if any_characters else re.escape(character)
+            path[-1] = _Component(
+                last.written + character, last.expression + expression, last.is_pattern or any_characters
+            )
+    yield from _descend("", path, folder)
+
+
+def _descend(prefix: str, path: Sequence[_Component], folder: Path) -> Iterator[str]:
+    first, *rest = path
+    names = _names(folder / prefix, first) if first.is_pattern else [first.written]
+    for name in names:
+        if rest:
+            yield from _descend(f"{prefix}{name}/", rest, folder)
+        elif os.path.lexists(folder / (prefix + name)):
+            yield prefix + name
+
+
+def _names(folder: Path, component: _Component) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries]
+    except (OSError, ValueError):
+        return []
+    expression = re.compile(component.expression, re.DOTALL)
+    shown = component.written.startswith(".")
+    return sorted(name for name in names if (shown or not name.startswith(".")) and expression.fullmatch(name))

@@ -1,0 +1,66 @@
+"""What is decided about the calls of one session, by the rules and the mode in force."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.verdict import Verdict
+from co_tui.agent.tool_names import COMMAND_TOOLS
+from co_tui.agent.toolkit import AsksFirst, never_asks
+from co_tui.session.approvals.kept_approvals import KeptApprovals
+from co_tui.session.recorder import Recorder
+from co_tui.settings.permission_rules import Rule, RuleInForce
+from co_tui.settings.rules import AUTO
+
+THIS_SESSION: Final = "this session"
+THIS_PROJECT: Final = "this project"
+
+
+class Permissions:
+    """Decides about calls; mode and rules are read anew each time, since people change them meanwhile."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        recorder: Recorder,
+        written: Sequence[RuleInForce] = (),
+        kept: KeptApprovals | None = None,
+        asks_first: AsksFirst = never_asks,
+    ) -> None:
+        """`written` are the rules of the settings; `asks_first` says which calls of other tools ask."""
+        self._judge = judge
+        self._recorder = recorder
+        self._written = written
+        self._asks_first = asks_first
+        self.kept = kept
+        self._refused_by_sandbox: dict[str, str] = {}
+
+    @property
+    def mode(self) -> str:
+        return self._recorder.state.mode
+
+    async def verdict(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
+        """`answered` are rules that answers allow and the log does not have yet."""
+        if self._asks_first(tool, arguments):
+            return Verdict("ask", new=(tool,))
+        rules = self._in_force(answered)
+        verdict = await asyncio.to_thread(self._judge.verdict, tool, arguments, self.mode, rules)
+        line = str(arguments.get("command", ""))
+        refused = self._refused_by_sandbox.get(line) if tool in COMMAND_TOOLS and self.mode == AUTO else None
+        if refused is None or verdict.action != "run" or verdict.only_looks:
+            return verdict
+        reason = f"The sandbox refused it: {refused}. Allowing it runs it outside of the sandbox."
+        return Verdict("ask", reason, new=(line,), outside_sandbox=True)
+
+    def note_refused_by_sandbox(self, line: str, why: str) -> None:
+        """The same command is asked about when it comes again."""
+        self._refused_by_sandbox[line] = why
+
+    def _in_force(self, answered: Sequence[Rule]) -> list[RuleInForce]:
+        kept = self.kept.rules() if self.kept is not None else ()
+        return [
+            *self._written,
+            *(RuleInForce("allow", rule, THIS_SESSION) for rule in (*self._recorder.state.allowed, *answered)),
+            *(RuleInForce("allow", rule, THIS_PROJECT) for rule in kept),
+        ]
