@@ -128,7 +128,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     prompt = commands.add_parser("run", help="answer one prompt without the screen")
     prompt.add_argument("-p", "--prompt", type=shell_text, help="the prompt; without it, standard input")
     session = prompt.add_mutually_exclusive_group()
-    session.add_argument("--session", type=shell_text, metavar="ID", help="go on with that session")
+    session.add_argument("--session", "--resume", type=shell_text, metavar="ID", help="continue that session")
     session.add_argument(
         "--continue", dest="resume_latest", action="store_true", help="go on with this folder's latest session"
     )
@@ -253,6 +253,13 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         metavar="P",
         help="what governs the context: balanced, the default, off, or another that /policy lists",
+    )
+    parser.add_argument(
+        "--mode",
+        type=shell_text,
+        default=argparse.SUPPRESS,
+        metavar="M",
+        help="what runs without a question: ask, edits, plan or auto",
     )
 
 

@@ -95,7 +95,7 @@ def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     environ, cwd = os.environ, present_folder()
     paths = locate(environ)
-    given = {"model": getattr(options, "model", None), "policy": getattr(options, "policy", None)}
+    given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
     if options.command not in ("doctor", "config", "trust"):
         # Those are how one finds and mends a bad setting.

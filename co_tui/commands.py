@@ -127,7 +127,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
 def _serve(options: "Options", environ: Mapping[str, str]) -> int:
     from co_tui.headless.serve import Address, serve
 
-    chosen = {"--model": getattr(options, "model", ""), "--policy": getattr(options, "policy", "")}
+    chosen = {f"--{key}": getattr(options, key, "") for key in ("model", "policy", "mode")}
     arguments = [word for name, value in chosen.items() if value for word in (name, value)]
     if options.resume is not None:
         arguments += ["--resume", *filter(None, [options.resume])]
@@ -290,6 +290,6 @@ def _under_policy_of(
     """The settings under a stored session's own policy, unless another was named or that one is gone."""
     if getattr(options, "policy", None) is not None or not row.policy:
         return context
-    given = {"model": getattr(options, "model", None), "policy": row.policy}
+    given = {"model": getattr(options, "model", None), "policy": row.policy, "mode": getattr(options, "mode", None)}
     loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given)
     return context if loaded.problems else context._replace(loaded=loaded)

@@ -12,44 +12,99 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.events import ApprovalDecided
 from co_tui.session.environment import Environment
-from co_tui.session.questions import NOBODY, READ_ONLY, Approval, Unattended
+from co_tui.session.questions import NOBODY, READ_ONLY, Approval, Scope, Unattended
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
+from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from tests.support.approving import YES, Person, Tools, asking, environment_with, left, log_of, returns
 from tests.support.environments import ScriptedModel, facts
+from tests.support.working import Working, repository, working_in
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop")
+
+
+def answered(scope: Scope, *rules: str) -> Approval:
+    return Approval(approved=True, by="user", scope=scope, rules=rules)
+
+
+WRITES = [("write_file", {"path": path, "content": "x"}) for path in ("src/a", "src/b", "c")]
 
 
 @pytest.mark.parametrize(
     ("answer", "asked_for"),
     [
-        (Approval(approved=True, by="user", scope="session"), 1),
-        (Approval(approved=True, by="user", scope="pattern", pattern="src/*"), 2),
-        (YES, 3),
+        (answered("session", "Edit(src/**)"), ["src/a", "c"]),
+        (answered("project", "Edit(src/**)", "Edit(./*)"), ["src/a"]),
+        (YES, ["src/a", "src/b", "c"]),
     ],
 )
-async def test_an_answer_may_reach_further_than_one_call(
-    home: Path, tools: Tools, answer: Approval, asked_for: int
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_an_answer_allows_what_it_shows(
+    home: Path, folder: Path, answer: Approval, asked_for: list[str], at_once: bool
 ) -> None:
     person = Person(*[answer] * 3)
-    environment = environment_with(home, asking(("write", "src/a"), ("write", "src/b"), ("write", "c")), tools, person)
+    environment = working_in(folder, home, Working(*([WRITES] if at_once else WRITES)), person)
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    assert len(person.asked) == asked_for and len(tools.ran) == 3
+    assert [question.arguments["path"] for question in person.asked] == asked_for
+    assert all((folder / call["path"]).read_text() == "x" for _, call in WRITES)
     await left(environment, session)
 
 
-async def test_what_was_allowed_for_the_session_holds_after_resuming(home: Path, tools: Tools) -> None:
-    always = Approval(approved=True, by="user", scope="session")
-    environment = environment_with(home, asking(("write", "a")), tools, Person(always))
+async def test_the_question_offers_the_rules(home: Path, folder: Path) -> None:
+    line = "grep -rn TODO . | head -5 && pytest -q tests && rm x"
+    person = Person(YES, YES)
+    calls = [("run_command", {"command": line}), ("run_command", {"command": "git status && mypy ."})]
+    environment = working_in(folder, home, Working(*calls), person)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    dangerous, ordinary = person.asked
+    assert (dangerous.danger, dangerous.rules) == ("deletes files", ())
+    assert dangerous.new == ("pytest -q tests", "rm x")
+    assert (ordinary.danger, ordinary.rules, ordinary.new) == ("", ("Bash(mypy:*)",), ("mypy .",))
+    assert ordinary.where.startswith(str(folder))
+    await left(environment, session)
+
+
+async def test_what_was_allowed_for_the_session_holds_after_resuming(home: Path, folder: Path) -> None:
+    write = ("write_file", {"path": "src/a", "content": "x"})
+    environment = working_in(folder, home, Working(write), Person(answered("session", "Edit(src/**)")))
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     await session.clear()
-    await session.close()
-    environment.questions = person = Person()
+    await left(environment, session)
+    person = Person()
+    environment = working_in(folder, home, Working(("write_file", {"path": "src/b", "content": "y"})), person)
     resumed = await Session.resume(environment, session.id)
     assert await resumed.submit("again") is Outcome.DONE
-    assert person.asked == [] and tools.ran == ["write a", "write a"]
+    assert person.asked == [] and (folder / "src/b").read_text() == "y"
     await left(environment, resumed)
+
+
+async def test_what_was_allowed_for_the_project_holds_in_its_next_session(home: Path, folder: Path) -> None:
+    write = ("write_file", {"path": "src/a", "content": "x"})
+    for person in (Person(answered("project", "Edit(src/**)")), Person()):
+        environment = working_in(folder, home, Working(write), person)
+        session = await Session.start(environment, "scripted")
+        assert await session.submit("go") is Outcome.DONE
+        await left(environment, session)
+    assert person.asked == []
+
+
+async def test_a_rule_that_denies_is_logged_and_told_to_the_model(home: Path, folder: Path) -> None:
+    denied = RuleInForce("deny", parse_rule("Bash(curl:*)"), "config.toml")
+    model, person = Working(("run_command", {"command": "ls && curl x"})), Person()
+    environment = working_in(folder, home, model, person, permissions=(denied,))
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    assert person.asked == []
+    assert model.returned == ["Not allowed: the rule Bash(curl:*) in config.toml denies it."]
+    [decided] = facts(log_of(environment, session), ApprovalDecided)
+    assert (decided.approved, decided.by) == (False, "Bash(curl:*)")
+    await left(environment, session)
 
 
 @pytest.mark.parametrize(

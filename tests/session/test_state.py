@@ -155,7 +155,13 @@ def test_a_delegations_words_are_never_in_the_history(facts) -> None:
 
 calls = {"call_id": st.sampled_from("abc"), "agent": st.sampled_from(("", "self 1", "self 1/self 1"))}
 approvals = st.builds(ApprovalRequested, tool=st.sampled_from(("write_file", "run_command")), **calls)
-decisions = st.builds(ApprovalDecided, approved=st.booleans(), scope=st.sampled_from(("once", "session")), **calls)
+decisions = st.builds(
+    ApprovalDecided,
+    approved=st.booleans(),
+    scope=st.sampled_from(("once", "session", "project")),
+    rules=st.sampled_from(((), ("Bash(make:*)",), ("Edit(src/**)", "Bash(pytest:*)"))),
+    **calls,
+)
 others = st.sampled_from([said("go on"), SessionEnd(), SessionResume(), DelegationEnd(agent="self 1")])
 
 
@@ -166,8 +172,8 @@ def test_what_was_asked_and_not_decided_is_pending(facts) -> None:
     for fact in facts:
         if isinstance(fact, ApprovalRequested | ApprovalDecided):
             asked = expected.pop((fact.agent, fact.call_id), None)
-            if isinstance(fact, ApprovalDecided) and asked and fact.approved and fact.scope == "session":
-                allowed.add(asked.tool)
+            if isinstance(fact, ApprovalDecided) and asked and fact.approved and fact.scope != "once":
+                allowed |= set(fact.rules)
         if isinstance(fact, ApprovalRequested):
             expected[fact.agent, fact.call_id] = fact
         if isinstance(fact, SessionResume):  # a delegation ends with the process that ran it
@@ -176,7 +182,7 @@ def test_what_was_asked_and_not_decided_is_pending(facts) -> None:
             expected = {key: each for key, each in expected.items() if each.agent != fact.agent}
     state = replay(log(*facts))
     assert list(state.pending) == list(expected.values())
-    assert {rule.tool for rule in state.allowed} == allowed, "of the call that was decided, not of another's"
+    assert {str(rule) for rule in state.allowed} == allowed, "of the call that was decided, not of another's"
 
 
 def test_the_plan_is_as_it_was_last_told() -> None:

@@ -13,6 +13,11 @@ from co_tui.settings.permission_rules import EDIT, MCP, READ, Effect, Rule, Rule
 from co_tui.settings.rules import PLAN, PRESENT_PLAN
 
 
+def is_judged(tool: str) -> bool:
+    """Whether calls of a tool are decided here; other tools say by themselves when they ask."""
+    return tool in (COMMAND_TOOLS | CHANGING_TOOLS | READING_TOOLS) or tool == PRESENT_PLAN or tool.startswith(MCP)
+
+
 class Judge(Record):
     """Decides about calls in one folder. It reads files, so call it in a thread."""
 

@@ -179,12 +179,18 @@ class _Reader:
     def _redirected(self, node: Node, depth: int) -> Statement:
         body, *redirects = node.children
         inner = self._statement(body, depth + 1)
-        found = tuple(self._redirect(each, depth) for each in redirects)
+        found = (redirect for each in redirects for redirect in self._redirects(each, depth))
         return inner._replace(redirects=(*inner.redirects, *found))
 
+    def _redirects(self, node: Node, depth: int) -> Iterator[Redirect]:
+        if node.type != "heredoc_redirect":
+            yield self._redirect(node, depth)
+            return
+        yield self._here_document(node)
+        for child in node.children[2:-2]:  # on the same line as the beginning of the document
+            yield self._redirect(child, depth)
+
     def _redirect(self, node: Node, depth: int) -> Redirect:
-        if node.type == "heredoc_redirect":
-            return self._here_document(node)
         if node.type != "file_redirect":
             raise NotUnderstood
         parts = [child for child in node.children if child.type != "file_descriptor"]
@@ -194,9 +200,10 @@ class _Reader:
 
     def _here_document(self, node: Node) -> Redirect:
         """A document of plain text that ends where the shell ends it."""
-        if [child.type for child in node.children] != ["<<", "heredoc_start", "heredoc_body", "heredoc_end"]:
+        kinds = [child.type for child in node.children]
+        if kinds[:2] != ["<<", "heredoc_start"] or kinds[-2:] != ["heredoc_body", "heredoc_end"]:
             raise NotUnderstood
-        _, start, body, end = node.children
+        start, body, end = node.children[1], *node.children[-2:]
         delimiter = _DELIMITER.fullmatch(self._text(start))
         if delimiter is None:
             raise NotUnderstood
@@ -224,7 +231,7 @@ class _Reader:
             if child.type == "variable_assignment" and not words:
                 assignments.append(self._assignment(child, depth))
             elif child.type in ("file_redirect", "heredoc_redirect"):
-                redirects.append(self._redirect(child, depth))
+                redirects += self._redirects(child, depth)
             elif child.type == "command_name" and not words:
                 words.append(self._word(_exactly(child, 1)[0], depth))
             else:

@@ -67,7 +67,7 @@ class Approvals:
     async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer what a run asks for; what an answer allowed meanwhile is not asked again."""
         questions = [_requested(call, requests.metadata, self._turn, self._agent) for call in requests.approvals]
-        verdicts = [await self._permissions.verdict(each.tool, each.arguments) for each in questions]
+        verdicts = [await self._permissions.about_question(each.tool, each.arguments) for each in questions]
         asked = [each for each, verdict in zip(questions, verdicts, strict=True) if verdict.action != "run"]
         if asked:
             await self._recorder.record(*asked)
@@ -83,7 +83,7 @@ class Approvals:
         decided: list[ApprovalDecided] = []
         answered: list[Rule] = []
         for number, each in enumerate(asked, 1):
-            verdict = await self._permissions.verdict(each.tool, each.arguments, answered)
+            verdict = await self._permissions.about_question(each.tool, each.arguments, answered)
             if verdict.action == "run":
                 answer = Approval(approved=True, by="an earlier answer")
             elif verdict.action == "refuse":

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.judge import Judge, is_judged
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.agent.toolkit import AsksFirst, never_asks
@@ -52,6 +52,13 @@ class Permissions:
             return verdict
         reason = f"The sandbox refused it: {refused}. Allowing it runs it outside of the sandbox."
         return Verdict("ask", reason, new=(line,), outside_sandbox=True)
+
+    async def about_question(
+        self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()
+    ) -> Verdict:
+        """The verdict about a call that somebody asked about: a tool of its own accord, or we before an answer."""
+        verdict = await self.verdict(tool, arguments, answered)
+        return verdict if is_judged(tool) or verdict.action != "run" else Verdict("ask", new=(tool,))
 
     def note_refused_by_sandbox(self, line: str, why: str) -> None:
         """The same command is asked about when it comes again."""

@@ -1,0 +1,252 @@
+"""What runs, what is asked about, and what is refused: in each mode, under rules."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.verdict import Verdict
+from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "repo"
+    (place / "src").mkdir(parents=True)
+    (place / "src/a.py").write_text("x")
+    (place / "README.md").write_text("x")
+    (tmp_path / "outside.txt").write_text("secret")
+    (tmp_path / "other").mkdir()
+    (place / "link").symlink_to(tmp_path / "outside.txt")
+    (place / "away").symlink_to(tmp_path / "other")
+    (place / "inner").symlink_to(place / "src")
+    subprocess.run(["git", "init", "-q"], cwd=place, check=True)
+    return place
+
+
+def judged(folder: Path, line: str, *rules: str, mode: str = "ask", tool: str = "run_command") -> Verdict:
+    return verdict(folder, tool, {"command": line}, *rules, mode=mode)
+
+
+def verdict(folder: Path, tool: str, arguments: dict[str, str], *rules: str, mode: str = "ask") -> Verdict:
+    """Rules are allowed unless they begin with another effect, as in `deny Bash(curl:*)`."""
+    written = []
+    for text in rules:
+        effect: Effect = "ask" if text.startswith("ask ") else "deny" if text.startswith("deny ") else "allow"
+        written.append(RuleInForce(effect, parse_rule(text.removeprefix(f"{effect} ")), "test"))
+    judge = Judge(folder=folder, home=folder.parent / "home", environ={"PATH": os.environ["PATH"]})
+    return judge.verdict(tool, arguments, mode, written)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["git status", "git status -s", "git diff HEAD~1 -- src/a.py", "git log --oneline -5", "git show HEAD",
+     "git branch", "git branch -a", "git stash list", "git tag --list", "git tag -l 'v*'", "ls", "ls -la src",
+     "cat src/a.py", "cat inner/a.py", "cat 'a b.txt'", "head -n 5 README.md", "head -5 README.md", "wc -l src/a.py",
+     "pwd", "grep -rn 'def .*(x|y)$' src", 'grep "a;b" README.md', "find . -name '*.py'", "rg -n todo src",
+     # several commands
+     "git status && git diff | head -5", "grep -rn def src | head -3", "ls *.md", "cd src && ls", "cd src; cat a.py",
+     "cat src/a.py 2>/dev/null | sort | uniq -c | sort -rn | head", "ls 2>&1", "ls >/dev/null 2>&1",
+     "sed -n '1,20p' src/a.py", "sed -n '5p;7p' src/a.py", "cat < README.md", "echo \"$(git rev-parse HEAD)\"",
+     "find . -type f -name '*.py' -exec grep -l x {} \\;", "test -f README.md && echo yes || echo no",
+     "timeout 5 ls", "command -v python3", "echo --- done ---", "cat <<'EOF'\n$(rm x)\nEOF", "diff README.md src/a.py",
+     "git log --format='%h %s' -3", "git --no-pager diff", "ls src/*.py inner/*.py"],
+)  # fmt: skip
+def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> None:
+    found = judged(folder, line)
+    assert (found.action, found.only_looks) == ("run", True)
+    assert judged(folder, line, mode="plan").action == "run"
+    assert judged(folder, line, tool="start_command").action == "ask", "what continues by itself is asked about"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "   ", "pytest", "python x.py", "make", "./ls", "/bin/ls", "ls > x", "ls >> x", "ls 2> x", "ls &",
+     "echo $HOME", "echo `id`", "echo $(touch x)", 'echo "$(touch x)"', "cat $(echo /etc/passwd)", "ls\ntouch x",
+     "cat {a,b}", "ls \"it's\" ; touch 'x'",
+     # out of the folder
+     "cat /etc/passwd", "cat ../outside.txt", "cat src/../../outside.txt", "cat link", "cat l*", "cat away/x", "ls ~",
+     "cat ~/x", "ls /", "grep -f ../outside.txt x", "diff README.md /etc/passwd", "cd .. && cat outside.txt",
+     "cd away && ls", "cd inner && cat ../src/a.py", "cat < /etc/passwd", "cd src; cd ..; cd ..; ls",
+     "cd nowhere || cat ../outside.txt",
+     # options that write, run or follow links
+     "find . -exec id \\;", "find . -delete", "find . -fprint x", "find -L .", "find . -follow", "ls -L", "ls -LR",
+     "diff -r src inner", "diff src inner", "find . -not -type f -exec cat {} \\;", "find . -exec cat {} \\; -type f",
+     "find . -type f -o -type l -exec cat {} \\;", "find . -name x -exec cat {} +", "git diff --output=x",
+     "git diff --outp=x", "git log --output x", "git -c core.pager=id log", "git --paginate log", "git branch new",
+     "git branch -D x", "git tag v1", "git diff --no-index a b", "git log --show-signature", "git log --format=%G?",
+     "git for-each-ref --format='%(signature)'", "git grep -O x", "git cat-file --filters HEAD:x", "grep -Rn x .",
+     "rg --pre id x", "rg -L x", "rg --follow x", "rg -z x", "tail -f x", "tail -nf x", "sort -o x README.md",
+     "sort --compress-program=id x", "uniq a b", "sed -n '1w x' README.md", "sed -i s/a/b/ README.md", "sed '1e id'",
+     "sed -n '/[/]w x/p' a", "date -s now", "date 01010000", "hostname evil", "file -C", "xxd -r a b", "tree -o x",
+     "tee x", "awk 1", "A=1 ls", "env ls", "xargs cat", "sh -c ls", "git remote add x y", "git config --list",
+     "printf -v x y", "git reflog expire", "wc --files0-from=x", "du --files0-from=x", "sha256sum -c x"],
+)  # fmt: skip
+def test_everything_else_is_asked_about(folder: Path, line: str) -> None:
+    assert judged(folder, line).action == "ask"
+    assert judged(folder, line, mode="edits").action == (
+        "run" if line.startswith(("ls > x", "ls >> x", "ls 2> x")) else "ask"
+    )
+    assert judged(folder, line, mode="plan").action == "refuse"
+
+
+def test_a_file_named_like_an_option_is_an_option(folder: Path) -> None:
+    assert judged(folder, "cd src && git diff *").action == "run"
+    (folder / "src/--output=planted").write_text("")
+    assert judged(folder, "cd src && git diff *").action == "ask"
+    assert judged(folder, "cd src && git diff -- *").action == "run"
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("pytest -q tests", ["Bash(pytest:*)"]),
+        ("CI=1 python3 -m pytest", ["Bash(python3 -m pytest:*)"]),
+        ("LD_PRELOAD=x pytest", ["Bash(LD_PRELOAD=x pytest)"]),
+        ("python3.11 x.py", ["Bash(python3.11 x.py)"]),
+        ("uv run python x.py", ["Bash(uv run python x.py)"]),
+        ("uv run pytest -q", ["Bash(uv run pytest:*)"]),
+        ("docker run alpine ls", ["Bash(docker run alpine ls)"]),
+        ("poetry run sh x", ["Bash(poetry run sh x)"]),
+        ("npm exec foo", ["Bash(npm exec foo)"]),
+        ("npm run build", ["Bash(npm run build:*)"]),
+        ("find . -exec id {} +", ["Bash(find . -exec id '{}' +)"]),
+        ("sed -i s/a/b/ x", ["Bash(sed -i s/a/b/ x)"]),
+        ("busybox ls", ["Bash(busybox ls)"]),
+        ("stdbuf -oL python x.py", ["Bash(stdbuf -oL python x.py)"]),
+        ("timeout 60 pytest -q", ["Bash(pytest:*)"]),
+        ("git commit -m 'all of it'", ["Bash(git commit:*)"]),
+        ("git -C x commit", ["Bash(git -C x commit)"]),
+        ("unknown-tool --x", ["Bash(unknown-tool --x)"]),
+        ("grep -rn TODO src | head -5 && pytest -q && make lint", ["Bash(pytest:*)", "Bash(make lint:*)"]),
+        ("echo x > src/b.py", ["Edit(src/**)"]),
+        ("echo x > b.py", ["Edit(./*)"]),
+        ("pytest > src/log", ["Edit(src/**)", "Bash(pytest:*)"]),
+        # What cannot be kept
+        ("git push origin", []),
+        ("rm *.pyc", []),
+        ("make *", []),
+        ("pytest $(ls)", []),
+        ("pytest &", []),
+        ("echo x > ../b.py", []),
+        ("echo x > .git/hooks/pre-commit", []),
+        ("cp x .git/hooks/pre-commit", []),
+        ("python -c '\nprint(1)'", []),
+    ],
+)  # fmt: skip
+def test_an_answer_may_keep_what_it_shows(folder: Path, line: str, rules: list[str]) -> None:
+    found = judged(folder, line)
+    assert found.action == "ask"
+    assert [str(rule) for rule in found.rules] == rules
+    if rules:
+        assert judged(folder, line, *rules).action == "run", "what was kept holds for the same line"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["pytest; rm x", "pytest && make", "pytest | sh", "pytest > src/x", "pytest $(make)", "pytest `id`", "pytest\nmake",
+     "pytestx", "X=1 pytest", "env pytest", "pytest & id", "sh -c pytest", "pytest .git/hooks"],
+)  # fmt: skip
+def test_a_rule_allows_no_other_command(folder: Path, line: str) -> None:
+    assert judged(folder, "pytest -q", "Bash(pytest:*)").action == "run"
+    assert judged(folder, line, "Bash(pytest:*)").action == "ask"
+
+
+def test_a_question_names_what_is_new(folder: Path) -> None:
+    found = judged(folder, "grep -rn TODO src | head -5 && pytest -q tests && mypy", "Bash(mypy:*)")
+    assert found.new == ("pytest -q tests",)
+
+
+@pytest.mark.parametrize(
+    ("line", "danger"),
+    [("rm -rf build", "deletes files"), ("cd src && rm -r x", "deletes files"), ("sh -c 'rm -rf x'", "deletes files"),
+     ("r''m x", "deletes files"), ("\\rm x", "deletes files"), ("echo `rm x`", "deletes files"),
+     ("ls | xargs rm", "deletes files"), ("find . -delete", "deletes files"), ("find . -exec rm {} +", "deletes files"),
+     ("sudo ls", "runs with more rights"), ("git push", "reaches others"), ("npm publish", "reaches others"),
+     ("git reset --hard HEAD", "discards work"), ("git checkout -- .", "discards work"), ("kill 1", "stops processes"),
+     ("git commit -m 'rm the cache'", ""), ("git add .", ""), ("pip install x", ""), ("echo x | tee rm", "")],
+)  # fmt: skip
+def test_what_destroys_or_publishes_is_said_and_never_kept(folder: Path, line: str, danger: str) -> None:
+    found = judged(folder, line)
+    assert (found.action, found.danger) == ("ask", danger)
+    if danger:
+        assert found.rules == ()
+        assert judged(folder, line, "Bash", "Bash(git:*)").action == "ask", "no general rule covers it"
+        assert judged(folder, line, mode="auto").action == "ask"
+
+
+def test_a_rule_that_names_the_danger_covers_it(folder: Path) -> None:
+    assert judged(folder, "rm x", "Bash(rm:*)").action == "run"
+    assert judged(folder, "git push origin", "Bash(git push:*)").action == "run"
+
+
+@pytest.mark.parametrize(
+    "line", ["curl x", "ls && curl x", "timeout 5 curl x", "sh -c 'curl x'", "xargs curl", "echo $(curl x)", "curl `x`",
+             "if true; then curl x; fi"],
+)  # fmt: skip
+def test_deny_wins_however_deep_the_command_is(folder: Path, line: str) -> None:
+    found = judged(folder, line, "deny Bash(curl:*)", "Bash(curl:*)", "Bash", mode="auto")
+    assert found.action == "refuse" and "Bash(curl:*)" in found.reason
+
+
+def test_ask_wins_over_allow(folder: Path) -> None:
+    found = judged(folder, "git commit -m x", "ask Bash(git commit:*)", "Bash(git commit:*)")
+    assert found.action == "ask" and found.rules == () and "Bash(git commit:*)" in found.reason
+    assert judged(folder, "git status", "ask Bash(git:*)").action == "ask", "also over what is free"
+
+
+def test_files_that_must_not_be_read_are_not_read_by_commands_either(folder: Path) -> None:
+    rule = "deny Read(README.md)"
+    assert verdict(folder, "read_file", {"path": "src/../README.md"}, rule).action == "refuse"
+    for line in ("cat README.md", "cat *.md", "cat < README.md", "cd src && cat ../README.md", "head -1 ./README.md"):
+        assert judged(folder, line, rule).action == "refuse", line
+    for line in ("grep -r x .", "rg x", "git diff", "git show"):
+        assert judged(folder, line, rule).action == "ask", line
+    assert judged(folder, "cat src/a.py", rule).action == "run"
+    assert verdict(folder, "read_file", {"path": "src/a.py"}, rule).action == "run"
+
+
+def test_reading_outside_is_free_where_a_rule_says_so(folder: Path) -> None:
+    outside = folder.parent / "outside.txt"
+    assert judged(folder, f"cat {outside}", f"Read(/{outside})").action == "run"
+    assert judged(folder, f"cat {outside}", "Read(**)").action == "ask"
+
+
+@pytest.mark.parametrize(
+    ("mode", "inside", "protected", "outside", "command"),
+    [("ask", "ask", "ask", "ask", "ask"), ("edits", "run", "ask", "ask", "ask"),
+     ("plan", "refuse", "refuse", "refuse", "refuse"), ("auto", "run", "ask", "ask", "run")],
+)  # fmt: skip
+def test_modes(folder: Path, mode: str, inside: str, protected: str, outside: str, command: str) -> None:
+    for tool in ("write_file", "edit_file", "create_directory"):
+        assert verdict(folder, tool, {"path": "src/new.py"}, mode=mode).action == inside
+        assert verdict(folder, tool, {"path": "../x"}, mode=mode).action == outside
+        assert verdict(folder, tool, {"path": "away/x"}, mode=mode).action == outside
+        for name in (".git/hooks/pre-commit", ".co-tui.toml", ".mcp.json", "src/.claude/x", ".AGENTS/x", ".codex"):
+            assert verdict(folder, tool, {"path": name}, mode=mode).action == protected, name
+    assert judged(folder, "unknown-tool", mode=mode).action == command
+    assert verdict(folder, "mcp__a__b", {}, mode=mode).action == ("refuse" if mode == "plan" else "ask")
+    assert verdict(folder, "read_file", {"path": "README.md"}, mode=mode).action == "run"
+
+
+def test_protected_names_ask_whatever_rules_allow(folder: Path) -> None:
+    found = verdict(folder, "write_file", {"path": ".git/config"}, "Edit", "Edit(.git/**)", mode="edits")
+    assert found.action == "ask" and found.rules == () and ".git" in found.reason
+    assert judged(folder, "echo x > .git/config", "Edit", "Bash", mode="edits").action == "ask"
+
+
+def test_a_change_offers_its_folder(folder: Path) -> None:
+    assert [str(rule) for rule in verdict(folder, "write_file", {"path": "src/x/a.py"}).rules] == ["Edit(src/x/**)"]
+    assert [str(rule) for rule in verdict(folder, "write_file", {"path": "a.py"}).rules] == ["Edit(./*)"]
+    assert verdict(folder, "write_file", {"path": "src/x/b.py"}, "Edit(src/x/**)").action == "run"
+    assert verdict(folder, "write_file", {"path": "src/x/../../b.py"}, "Edit(src/x/**)").action == "ask"
+    assert verdict(folder, "write_file", {"path": "src/b.py"}, "deny Edit(src/**)", mode="edits").action == "refuse"
+
+
+def test_a_server_tool_is_allowed_by_its_name(folder: Path) -> None:
+    assert [str(rule) for rule in verdict(folder, "mcp__a__b", {}).rules] == ["mcp__a__b"]
+    assert verdict(folder, "mcp__a__b", {}, "mcp__a__b").action == "run"
+    assert verdict(folder, "mcp__a__bc", {}, "mcp__a__b").action == "ask"
+    assert verdict(folder, "mcp__a__b", {}, "mcp__a", "deny mcp__a__b").action == "refuse"
