@@ -1,4 +1,4 @@
-"""Rules of `.gitignore` files, applied without git. The rules come with a folder: a hostile one cannot stall the app."""
+"""Rules of `.gitignore` files, applied without git. A hostile folder's rules cannot stall the app."""
 
 import re
 from collections.abc import Iterable, Sequence

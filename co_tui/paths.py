@@ -152,7 +152,7 @@ def write_atomically(file: Path, text: str) -> None:
 
 
 def read_small_text(file: Path, limit_bytes: int, *, errors: str = "strict", inside: Path | None = None) -> str:
-    """The text of an ordinary file of at most so many bytes. Raises what `read_small_bytes` does, or UnicodeDecodeError."""
+    """The text of a file that `read_small_bytes` reads. Raises what it does, or UnicodeDecodeError."""
     return read_small_bytes(file, limit_bytes, inside=inside).decode("utf-8", errors)
 
 
