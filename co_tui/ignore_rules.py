@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 MOST_RULES: Final = 2_000
 """Of one file."""
+LONGEST_RULE_CHARS: Final = 1_000
 SLOW_RULE_S: Final = 0.1
 SLOW_RULES_S: Final = 0.5
 """Rules that need longer, for a name or for a whole folder, are dropped."""
@@ -84,6 +85,8 @@ def _parsed(line: str) -> _Rule | None:
     from pathspec.patterns.gitignore import GitIgnorePatternError
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+    if len(line) > LONGEST_RULE_CHARS:
+        return None
     try:
         pattern, ignores = GitIgnoreSpecPattern.pattern_to_regex(line)
     except GitIgnorePatternError:
@@ -93,6 +96,8 @@ def _parsed(line: str) -> _Rule | None:
     by_name = "/" not in line.strip().removesuffix("/")
     if pattern == _DIR_MARK:  # `*/` and `**/`
         pattern = f"[^/]+{_DIR_MARK}"
+    elif pattern.endswith("/"):  # `a/**` is about what is in `a`, not about `a`
+        pattern += "."
     return _Rule(pattern.removeprefix("^").removeprefix("(?:.+/)?" if by_name else ""), ignores, by_name)
 
 

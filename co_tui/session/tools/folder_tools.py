@@ -100,7 +100,7 @@ class FolderToolset(FileSystemToolset[Any]):
             files = [posixpath.basename(real)]
             if is_dir:
                 files = [each.path for each in self._readable(walk, below_root, hidden=hidden) if not each.is_dir]
-                files.sort(key=lambda each: each.split("/"))
+                files.sort(key=_by_folder)
             if include_glob:
                 matches = globs(include_glob)
                 files = [each for each in files if matches(each) or matches(posixpath.join(below_root, each))]
@@ -136,6 +136,12 @@ class FolderToolset(FileSystemToolset[Any]):
         if not await asyncio.to_thread(os.path.isdir, real):
             raise NotADirectoryError(f"Not a directory: {path}")
         below_root = posixpath.relpath(real, scope.bounds.root)
+        anywhere = "**" in parts
+
+        def matches(path: str) -> bool:
+            # The last part tells most of them apart.
+            *_, name = names = path.split("/")
+            return (parts[-1] == "**" or fnmatch.fnmatchcase(name, parts[-1])) and glob_match(parts, names)
 
         def find(wanted: Callable[[], bool], ignored: bool) -> tuple[list[Entry], int, bool]:
             hidden = names_hidden(pattern)
@@ -145,9 +151,11 @@ class FolderToolset(FileSystemToolset[Any]):
             )  # fmt: skip
             found, left_out = [], 0
             for each in self._readable(walk, below_root, hidden=True):
+                if not anywhere and each.path.count("/") >= len(parts):
+                    break  # the walk goes down level by level
                 if each.is_hidden and not hidden:
-                    left_out += (each.is_dir and "**" in parts) or glob_match(parts, each.path.split("/"))
-                elif glob_match(parts, each.path.split("/")) and not (files_only if each.is_dir else folders_only):
+                    left_out += (each.is_dir and anywhere) or matches(each.path)
+                elif matches(each.path) and not (files_only if each.is_dir else folders_only):
                     found.append(each)
             return found, left_out, walk.was_cut
 
@@ -156,7 +164,7 @@ class FolderToolset(FileSystemToolset[Any]):
         if not found:
             found, hidden, was_cut = await in_thread(lambda wanted: find(wanted, True))
             notes = [_IGNORED] if found else []
-        found.sort(key=lambda each: each.path.split("/"))
+        found.sort(key=lambda each: _by_folder(each.path))
         count = min(len(found), self._max_find_results)
         if ctx is not None:
             cut = was_cut or len(found) > count
@@ -250,6 +258,11 @@ def _shown(prefix: str, name: str) -> str:
     """A path in one line of text, whatever characters it has."""
     path = name if prefix == "." else f"{prefix}/{name}"
     return path_text(Path(path)).replace("\n", "\\n")
+
+
+def _by_folder(path: str) -> str:
+    """Sorts paths part by part."""
+    return path.replace("/", "\0")
 
 
 def _hidden_note(count: int) -> Sequence[str]:

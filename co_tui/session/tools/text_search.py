@@ -57,7 +57,7 @@ class TextSearch:
         self._wanted = wanted
         self._until = time.monotonic() + LONGEST_S
         # Matching a whole text first tells most files apart. Only for expressions that match a line in it as alone.
-        self._whole = _compiled(f"(?m:{pattern})") if is_simple(pattern) else None
+        self._whole = _compiled(pattern, in_text=True) if is_simple(pattern) else None
 
     def run(
         self, files: Sequence[str], folder: Path, most_lines: int, *, inside: Path, shown: Callable[[str], str] = str
@@ -101,7 +101,7 @@ class TextSearch:
                 ) from None
             if match is not None:
                 yield f"{file}:{number}:{_excerpt(line, match.start())}"
-            if number % 1_000 == 0 and self._is_over:
+            if self._is_over:
                 return
 
     def _may_match(self, text: str) -> bool:
@@ -149,7 +149,7 @@ class TextSearch:
 
 def is_simple(pattern: str) -> bool:
     """Whether an expression finds the same lines alone and in a text, here and with ripgrep."""
-    return bool(_SIMPLE.fullmatch(pattern)) and not _POSSESSIVE.search(pattern)
+    return bool(_SIMPLE.fullmatch(pattern.removeprefix("(?i)"))) and not _POSSESSIVE.search(pattern)
 
 
 def find_ripgrep(folder: Path) -> str | None:
@@ -158,7 +158,7 @@ def find_ripgrep(folder: Path) -> str | None:
     return found if found and Path(found).is_absolute() and not is_inside(found, folder) else None
 
 
-def _compiled(pattern: str) -> Any:
+def _compiled(pattern: str, *, in_text: bool = False) -> Any:
     import regex
 
     if len(pattern) > LONGEST_PATTERN_CHARS:
@@ -166,7 +166,7 @@ def _compiled(pattern: str) -> Any:
             f"The regular expression has {len(pattern):,} characters; {LONGEST_PATTERN_CHARS:,} are the most."
         )
     try:
-        return regex.compile(pattern)
+        return regex.compile(pattern, regex.MULTILINE if in_text else 0)
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"Invalid regex pattern: {error}") from None
 
