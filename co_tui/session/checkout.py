@@ -85,8 +85,9 @@ def _own_folder(git: Path) -> Path:
 
 
 def _is_submodule(git: Path, own: Path) -> bool:
-    above = find_upwards(".git", Path(os.path.realpath(git.parent)).parent)
-    return above is not None and above.is_dir() and is_inside(own, Path(os.path.realpath(above)) / "modules")
+    """Whether a repository above keeps this, as it keeps its submodules and theirs."""
+    above = Path(os.path.realpath(git.parent)).parents
+    return any(own.is_relative_to(Path(os.path.realpath(folder / ".git"), "modules")) for folder in above)
 
 
 def _is_worktree(git: Path, own: Path) -> bool:
