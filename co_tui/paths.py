@@ -151,31 +151,62 @@ def write_atomically(file: Path, text: str) -> None:
         raise
 
 
-def read_small_text(file: Path, limit_bytes: int, *, errors: str = "strict") -> str:
-    """The text of an ordinary file of at most so many bytes.
+def read_small_text(file: Path, limit_bytes: int, *, errors: str = "strict", inside: Path | None = None) -> str:
+    """The text of a file that `read_small_bytes` reads. Raises what it does, or UnicodeDecodeError."""
+    return read_small_bytes(file, limit_bytes, inside=inside).decode("utf-8", errors)
+
+
+def read_small_bytes(file: Path | str, limit_bytes: int, *, inside: Path | None = None) -> bytes:
+    """The content of an ordinary file of at most so many bytes.
 
     Files that came with a folder may be pipes, devices or endless: nothing is waited for, nothing but an ordinary
-    file is even opened. Raises OSError, whose `strerror` says why not, or UnicodeDecodeError.
+    file is even opened. With `inside`, a folder's real path, a link that leads out of it is not read. Raises OSError,
+    whose `strerror` says why not.
     """
     _require_ordinary(os.stat(file), file)
     # Between the look and the opening it may have been exchanged, so the open file is looked at again.
     handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _BINARY)
     try:
-        _require_ordinary(os.fstat(handle), file)
+        status = os.fstat(handle)
+        _require_ordinary(status, file)
+        if inside is not None and not _contains(inside, _opened_path(handle, file)):
+            raise OSError(errno.EXDEV, "it is a link that leads out of the project", str(file))
         content = b""
-        while piece := os.read(handle, limit_bytes + 1 - len(content)):
+        while piece := os.read(handle, min(max(status.st_size, _SMALL) + 1, limit_bytes + 1 - len(content))):
             content += piece
             if len(content) > limit_bytes:
                 raise OSError(errno.EFBIG, f"it is larger than {limit_bytes:,} bytes", str(file))
     finally:
         os.close(handle)
-    return content.decode("utf-8", errors)
+    return content
+
+
+def is_inside(path: Path | str, folder: Path) -> bool:
+    """Whether what `path` leads to is in `folder`, which is given by its real path."""
+    try:
+        return _contains(folder, os.path.realpath(path))
+    except (OSError, ValueError):
+        return False
+
+
+def _contains(folder: Path, real: str) -> bool:
+    return real == str(folder) or real.startswith(f"{str(folder).rstrip(os.sep)}{os.sep}")
+
+
+def _opened_path(handle: int, file: Path | str) -> str:
+    """Of the open file, not of what has that name by now; where the system does not say, of the name."""
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}")
+    except OSError:
+        return os.path.realpath(file)
 
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
+_SMALL = 4096
+"""At least so much is read at once: some files of the system have no size."""
 
 
-def _require_ordinary(status: os.stat_result, file: Path) -> None:
+def _require_ordinary(status: os.stat_result, file: Path | str) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or a device"
         raise OSError(errno.EINVAL, f"it is {kind}, not an ordinary file", str(file))

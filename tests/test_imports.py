@@ -25,6 +25,8 @@ HEAVY = (
     "aiohttp",
     "textual_serve",
     "PIL",
+    "pathspec",
+    "regex",
 )
 
 

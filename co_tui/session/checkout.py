@@ -1,13 +1,19 @@
 """Where a session takes place: folder, repository, branch. Only files are read: nothing of a folder is run."""
 
+import errno
+import os
+import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from co_tui.paths import find_upwards, path_text, read_small_text
+from co_tui.paths import find_upwards, is_inside, path_text, read_small_text
 
 LIMIT_BYTES = 4096
 """Git writes one line into these files; whatever is longer was not written by it."""
 DETACHED: Final = "HEAD"
+_ON_BRANCH: Final = "ref: refs/heads/"
+_HEAD: Final = re.compile(rf"{_ON_BRANCH}[^\s\x00-\x1f\x7f~^:?*\[\\]+|[0-9a-f]{{40}}|[0-9a-f]{{64}}")
+"""As git writes it: a branch's name has none of these characters."""
 _UNREADABLE = (OSError, ValueError, RuntimeError)  # a folder that turns in circles is a RuntimeError
 
 
@@ -32,44 +38,67 @@ def repository_branch_of(folder: Path) -> RepositoryBranch:
     if git is None:
         return RepositoryBranch(path_text(folder), "")
     head = _head(git)
-    branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else DETACHED
+    branch = head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else DETACHED
     return RepositoryBranch(path_text(_main_folder(git)), branch)
 
 
 def _branch(git: Path) -> str:
     head = _head(git)
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:12]
+    return head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else head[:12]
 
 
 def _head(git: Path) -> str:
+    """What is checked out, in git's form; empty when `HEAD` is anything else, such as a link to another file."""
     try:
-        return _line(_own_folder(git) / "HEAD", "replace")
+        own = _own_folder(git)
+        head = read_small_text(own / "HEAD", LIMIT_BYTES, errors="replace", inside=own).strip()
     except _UNREADABLE:
         return ""
+    return head if _HEAD.fullmatch(head) else ""
 
 
 def _main_folder(git: Path) -> Path:
-    """Where the repository is at home. A worktree counts as one of another repository's only when that repository says
-    so itself: otherwise any folder could take part in the board of any other."""
+    """Where the repository is at home; the same for all of its worktrees."""
     try:
         own = _own_folder(git)
-        if own == git or not (own / "commondir").exists():
+        if own == Path(os.path.realpath(git)) or not _is_worktree(git, own):
             return git.parent
-        common = (own / _line(own / "commondir")).resolve()
-        knows_it = own.parent == common / "worktrees" and Path(_line(own / "gitdir")).resolve() == git.resolve()
+        common = own.parent.parent
     except _UNREADABLE:
-        return git.parent
-    if not knows_it:
         return git.parent
     return common.parent if common.name == ".git" else common
 
 
 def _own_folder(git: Path) -> Path:
-    """Of this checkout: a worktree's `.git` is a file that names it."""
-    if git.is_dir():
-        return git
-    return (git.parent / _line(git).partition("gitdir:")[2].strip()).resolve()
+    """The real folder of this checkout's git files. Raises OSError unless it belongs to the checkout: it is inside, or
+    of a submodule of a repository above, or a worktree's that its repository knows. Otherwise a folder could show the
+    branch of any repository."""
+    real = Path(os.path.realpath(git))
+    if real.is_dir():
+        own = real
+    else:
+        named = _line(git, inside=Path(os.path.realpath(git.parent))).partition("gitdir:")[2].strip()
+        own = Path(os.path.realpath(git.parent / named))
+    if is_inside(own, Path(os.path.realpath(git.parent))) or _is_submodule(git, own) or _is_worktree(git, own):
+        return own
+    raise OSError(errno.EXDEV, "it belongs to another checkout", str(git))
 
 
-def _line(file: Path, errors: str = "surrogateescape") -> str:
-    return read_small_text(file, LIMIT_BYTES, errors=errors).strip()
+def _is_submodule(git: Path, own: Path) -> bool:
+    """Whether a repository above keeps this, as it keeps its submodules and theirs."""
+    above = Path(os.path.realpath(git.parent)).parents
+    return any(own.is_relative_to(Path(os.path.realpath(folder / ".git"), "modules")) for folder in above)
+
+
+def _is_worktree(git: Path, own: Path) -> bool:
+    """Whether the repository, whose worktree this claims to be, says so itself."""
+    try:
+        common = os.path.realpath(own / _line(own / "commondir", inside=own))
+        back = os.path.realpath(_line(own / "gitdir", inside=own))
+    except _UNREADABLE:
+        return False
+    return str(own.parent) == str(Path(common, "worktrees")) and back == os.path.realpath(git)
+
+
+def _line(file: Path, *, inside: Path) -> str:
+    return read_small_text(file, LIMIT_BYTES, errors="surrogateescape", inside=inside).strip()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from co_tui.paths import PROJECT_FILE, find_upwards, path_text
+from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import parsed, read_text
 from co_tui.settings.front_matter import read_front_matter
@@ -80,16 +80,18 @@ def project_folder(cwd: Path) -> Path:
 def read_project_agents(folder: Path) -> AgentFiles:
     """What a project defines. A link that leads out of it is not followed: what it names would be sent."""
     found, seen = AgentFiles(), set[Path]()
+    project = Path(os.path.realpath(folder))
     for each in PROJECT_FOLDERS:
         place = folder / each
-        try:
-            real = place.resolve()
-            if real in seen or not place.is_dir():
-                continue
-        except (OSError, RuntimeError):  # a link that turns in circles
+        real = Path(os.path.realpath(place))
+        if real in seen or not place.is_dir():
             continue
         seen.add(real)
-        found = found.before(read_agents(place, inside=folder))
+        if is_inside(place, project):
+            found = found.before(read_agents(place, inside=project))
+        else:
+            told = f"{path_text(place)} is not read: it is a link that leads out of the project."
+            found = found.but(problems=(*found.problems, told))
     return found
 
 
@@ -113,7 +115,7 @@ def read_agents(folder: Path, inside: Path | None = None) -> AgentFiles:
 
 def _read(file: Path, inside: Path | None) -> AgentFile:
     """Raises `SettingsError`, which names the file."""
-    if inside is not None and not _stays_inside(file, inside):
+    if inside is not None and not is_inside(file, inside):
         raise SettingsError(f"{path_text(file)} defines no agent: it is a link that leads out of the project.")
     text = read_text(file)
     try:
@@ -126,13 +128,6 @@ def _read(file: Path, inside: Path | None) -> AgentFile:
         return _agent(file, values, body)
     except ValueError as error:
         raise SettingsError(f"{path_text(file)} defines no agent: {error}.") from None
-
-
-def _stays_inside(file: Path, folder: Path) -> bool:
-    try:
-        return file.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):
-        return False
 
 
 def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFile:

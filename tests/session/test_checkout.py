@@ -23,6 +23,12 @@ def test_worktrees_share_their_repository_and_strangers_do_not(tmp_path: Path) -
     git(shop, "checkout", "--detach")
     assert repository_branch_of(shop) == (str(shop), "HEAD")
     assert repository_branch_of(tmp_path) == (str(tmp_path), "")
+    inner = shop / "lib" / "inner"
+    (shop / ".git" / "modules" / "lib" / "modules" / "inner").mkdir(parents=True)
+    inner.mkdir(parents=True)
+    (inner / ".git").write_text("gitdir: ../../.git/modules/lib/modules/inner\n")
+    (shop / ".git" / "modules" / "lib" / "modules" / "inner" / "HEAD").write_text("ref: refs/heads/v2\n")
+    assert repository_branch_of(inner) == (str(inner), "v2")
     # A folder that names another's repository as its own, in each way it could.
     stranger.mkdir()
     own = shop / ".git" / "worktrees" / "tree"

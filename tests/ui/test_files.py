@@ -31,10 +31,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, env=environ)
 
 
-PATH = {"PATH": os.environ.get("PATH", "")}
-
-
-def test_git_says_which_files_there_are_and_nothing_of_the_folder_runs(tmp_path: Path) -> None:
+def test_ignored_files_are_left_out_and_nothing_of_the_folder_runs(tmp_path: Path) -> None:
     folder = made(
         tmp_path, "kept.py", "gone.py", "\x1b[31mred.py", "sub/new é.py", "out/ignored.o", ".hidden/x", "secret.log"
     )
@@ -45,8 +42,8 @@ def test_git_says_which_files_there_are_and_nothing_of_the_folder_runs(tmp_path:
     folder.joinpath("gone.py").unlink()
     mark = tmp_path.parent / "it-ran"
     git(folder, "config", "core.fsmonitor", f"touch {mark}")
-    assert find_files(folder, PATH) == [".hidden/x", "sub/new é.py", "kept.py", ".gitignore"]
-    assert find_files(folder / "sub", PATH) == ["new é.py"]
+    assert find_files(folder) == [".hidden/x", "sub/new é.py", "kept.py", ".gitignore"]
+    assert find_files(folder / "sub") == ["new é.py"]
     assert not mark.exists()
 
 
@@ -55,8 +52,8 @@ def test_without_git_hidden_and_built_folders_are_passed_by(tmp_path: Path) -> N
     folder.joinpath("round").symlink_to(folder)
     folder.joinpath("\x1b[31mred.py").touch()
     Path(os.fsdecode(os.fsencode(folder) + b"/\xff.py")).touch()
-    assert find_files(folder, {"PATH": "", "GIT_DIR": os.devnull}) == ["sub/deep/b.py", "a.py"]
-    assert find_files(folder / "not there", PATH) == []
+    assert find_files(folder) == ["sub/deep/b.py", "a.py"]
+    assert find_files(folder / "not there") == []
 
 
 @pytest.mark.parametrize(

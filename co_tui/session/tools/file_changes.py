@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_ai.workspaces import LocalWorkspaceBackend
+from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend
 from pydantic_ai_harness.filesystem import FileSystem
 
 MOST_DIFF_CHARS: Final = 20_000
@@ -44,6 +44,7 @@ class _Trial(LocalWorkspaceBackend):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.written: dict[str, bytes] = {}
+        self._made: set[str] = set()
 
     async def read_bytes(self, path: str) -> bytes:
         return self.written[path] if path in self.written else await super().read_bytes(path)
@@ -52,7 +53,12 @@ class _Trial(LocalWorkspaceBackend):
         self.written[path] = data
 
     async def make_dir(self, path: str) -> None:
-        pass
+        self._made.add(path)
+
+    async def stat(self, path: str) -> FileEntry:
+        if path in self._made:
+            return FileEntry(name=Path(path).name, path=path, is_dir=True, size=None)
+        return await super().stat(path)
 
     async def remove(self, path: str) -> None:
         raise PermissionError(path)

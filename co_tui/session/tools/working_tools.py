@@ -1,6 +1,5 @@
 """What a session's agent has to work with in its folder: the one place that decides it, out of the harness's parts."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,21 +10,20 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai_harness.ask_user import AskUser
-from pydantic_ai_harness.filesystem import FileSystem
 from pydantic_ai_harness.planning import Planning
-from pydantic_ai_harness.repo_context import RepoContext
-from pydantic_ai_harness.skills import Skills
 
 from co_tui.agent.sandbox import Sandbox, sandbox_trouble
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
-from co_tui.session.checkout import repository_of
+from co_tui.paths import find_upwards
 from co_tui.session.questions import Questions
 from co_tui.session.tools.commands import LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
+from co_tui.session.tools.folder_tools import FolderFiles
 from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
 from co_tui.session.tools.model_questions import ModelQuestions
 from co_tui.session.tools.plan_mode import PlanMode
+from co_tui.session.tools.project_texts import ProjectInstructions, ProjectSkills
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.tools.session_plan import SessionPlan
@@ -37,8 +35,6 @@ SMALLEST_WINDOW_TOKENS: Final = 8_000
 ROOMY_WINDOW_TOKENS: Final = 16_000
 """Below this only files and commands: the other tools take as much room as these."""
 MOST_READ_CHARS: Final = 50_000
-LARGEST_INSTRUCTIONS_BYTES: Final = 64_000
-"""A file of instructions larger than this goes with no request; the model can read it like any other."""
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
 _FILE_TOOLS: Final = (
@@ -79,7 +75,7 @@ class WorkingTools:
         self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
-        self._changes = FileChanges(FileSystem(tools=_FILE_TOOLS, content_hashes=False), folder)
+        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder)
 
     def __bool__(self) -> bool:
         return bool(self._has)
@@ -131,8 +127,7 @@ class WorkingTools:
         return [planning, PlanMode(self._plan, self._mode)]
 
     def _make_skills(self) -> Sequence[AbstractCapability[Any]]:
-        folders: list[str | Path] = [*SKILL_FOLDERS, self._user_skills]
-        return [_QuietSkills(folders, missing_directories="skip", duplicate_names="keep_first")]
+        return [ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)]
 
     def _make_questions(self) -> Sequence[AbstractCapability[Any]]:
         return [AskUser(answerer=ModelQuestions(self._questions))]
@@ -143,10 +138,13 @@ class WorkingTools:
         return [self._mcp.capability(wanted, self._window_tokens)] if wanted and not self._read_only else []
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
-        repository, _ = repository_of(self._folder)
-        above = Path(repository) if repository else self._folder
-        files = [name for name in INSTRUCTION_FILES if _none_is_large(name, self._folder, above)]
-        return [_FolderInstructions(filenames=files, home_dir=above)]
+        return [ProjectInstructions(self._folder, self._project, INSTRUCTION_FILES)]
+
+    @property
+    def _project(self) -> Path:
+        """The repository around the folder, or the folder itself."""
+        git = find_upwards(".git", self._folder)
+        return git.parent if git is not None else self._folder
 
 
 def given_in(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
@@ -158,17 +156,7 @@ def given_in(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def _none_is_large(name: str, folder: Path, above: Path) -> bool:
-    """Whether no file of that name, from the folder up to the one above it, is too large to go along."""
-    try:
-        between = [each for each in (folder, *folder.parents) if each.is_relative_to(above)]
-        files = [each / name for each in between if (each / name).is_file()]
-        return all(file.stat().st_size <= LARGEST_INSTRUCTIONS_BYTES for file in files)
-    except OSError:
-        return False
-
-
-class _ReadableFiles(FileSystem[Any]):
+class _ReadableFiles(FolderFiles):
     """Texts, and images where the model takes them; other files are told of."""
 
     async def after_tool_execute(
@@ -182,20 +170,3 @@ class _ReadableFiles(FileSystem[Any]):
         if isinstance(ctx.model, Model) and not ctx.model.profile.get("supports_image_input", True):
             return f"{header}It is an image, and this model takes none."
         return result if sendable_type(file.data) else f"{header}It is an image that is damaged."
-
-
-class _FolderInstructions(RepoContext[Any]):
-    """As they are now, in every request. Told as changes to what stood there, they would go into messages that are in
-    the log already, and not be sent."""
-
-    def _collect_instructions(self) -> Any:
-        return AbstractCapability._collect_instructions(self)
-
-
-class _QuietSkills(Skills[Any]):
-    """A skill that cannot be read is left out; a warning would be printed where the screen is."""
-
-    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return await super().for_run(ctx)

@@ -93,7 +93,7 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.screens.file_finder import FileFinder
         from co_tui.ui.screens.late_widgets import LateWidgets
 
-        late = LateWidgets(FileFinder(self, self._launch.cwd, self._launch.environ))
+        late = LateWidgets(FileFinder(self, self._launch.cwd))
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ FRESH_S = 5.0
 class FileFinder:
     """One folder. The list that is there serves while a new one is made."""
 
-    def __init__(self, screen: Screen[Any], cwd: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, screen: Screen[Any], cwd: Path) -> None:
         self._screen = screen
         self._cwd = cwd
-        self._environ = environ
         self._listed_at = float("-inf")
         self._listing = False
         self._asked = 0
@@ -53,7 +52,7 @@ class FileFinder:
     def _names(self) -> FileNames:
         from co_tui.ui.prompting.file_index import find_files
 
-        return FileNames(find_files(self._cwd, self._environ))
+        return FileNames(find_files(self._cwd))
 
     async def _match(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         asked, sought = self._asked, offer.sought

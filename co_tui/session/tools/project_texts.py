@@ -1,0 +1,109 @@
+"""What a project says to its agents: instruction files and skills, read with care before anything of it is trusted."""
+
+import asyncio
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.tools import RunContext
+from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend, Workspace
+from pydantic_ai_harness.repo_context import RepoContext
+from pydantic_ai_harness.repo_context._loader import discover_instruction_files
+from pydantic_ai_harness.skills import SkillCatalog, Skills
+
+from co_tui.paths import is_inside, read_small_bytes
+
+LARGEST_TEXT_BYTES: Final = 64_000
+"""A larger file goes with no request; the model can read it like any other."""
+
+
+class ProjectTexts(LocalWorkspaceBackend):
+    """A folder in which only small ordinary files exist, and no link that leads out of the project.
+
+    Anything else seems not to be there, so that a pipe, a device or a file that cannot be read fails no turn.
+    """
+
+    def __init__(self, folder: Path, project: Path, *, own: Path | None = None) -> None:
+        """`own` is a folder of the user, whose links may lead anywhere."""
+        super().__init__(folder)
+        self._project = Path(os.path.realpath(project))
+        self._own = own
+
+    async def stat(self, path: str) -> FileEntry:
+        return await asyncio.to_thread(self._stat, path)
+
+    async def list_dir(self, path: str) -> Sequence[FileEntry]:
+        return await asyncio.to_thread(self._list, path)
+
+    async def read_bytes(self, path: str) -> bytes:
+        return await asyncio.to_thread(self._read, path)
+
+    def _stat(self, path: str) -> FileEntry:
+        try:
+            is_dir = self._is_folder(path)
+            return FileEntry(
+                name=Path(path).name, path=path, is_dir=is_dir, size=None if is_dir else len(self._read(path))
+            )
+        except (OSError, ValueError):
+            raise FileNotFoundError(path) from None
+
+    def _is_folder(self, path: str) -> bool:
+        """Raises OSError for a folder that cannot be listed."""
+        inside = self._limit(path)
+        if not Path(path).is_dir() or (inside is not None and not is_inside(path, inside)):
+            return False
+        os.scandir(path).close()
+        return True
+
+    def _list(self, path: str) -> list[FileEntry]:
+        found = []
+        for each in Path(path).iterdir():
+            with suppress(FileNotFoundError):
+                found.append(self._stat(str(each)))
+        return found
+
+    def _read(self, path: str) -> bytes:
+        return read_small_bytes(path, LARGEST_TEXT_BYTES, inside=self._limit(path))
+
+    def _limit(self, path: str) -> Path | None:
+        """The folder that a path must not leave."""
+        return None if self._own is not None and Path(path).is_relative_to(self._own) else self._project
+
+
+class ProjectInstructions(RepoContext[Any]):
+    """Instruction files as they are now, in every request. As changes to earlier ones they would be put into messages
+    that are in the log already, and not be sent."""
+
+    def __init__(self, folder: Path, project: Path, filenames: Sequence[str]) -> None:
+        super().__init__(filenames=filenames, home_dir=project)
+        self._texts = ProjectTexts(folder, project)
+
+    async def before_run(self, ctx: RunContext[Any]) -> None:
+        texts = Workspace(self._texts)
+        self._cached_working_dir = Path(await texts.working_dir())
+        project = Path(await texts.realpath(str(self.home_dir)))
+        self._context_files = await discover_instruction_files(texts, self._cached_working_dir, project, self.filenames)
+
+    def _collect_instructions(self) -> Any:
+        return AbstractCapability._collect_instructions(self)
+
+
+class ProjectSkills(Skills[Any]):
+    """Skills of a project and of the user. One that cannot be read is left out; a warning would be printed over the
+    screen."""
+
+    def __init__(self, folder: Path, project: Path, folders: Sequence[str], user_skills: Path) -> None:
+        super().__init__([*folders, user_skills], missing_directories="skip", duplicate_names="keep_first")
+        self._texts = ProjectTexts(folder, project, own=user_skills)
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return await super().for_run(ctx)
+
+    async def _load(self, run_workspace: Workspace | None) -> SkillCatalog:
+        return await super()._load(Workspace(self._texts))
