@@ -166,6 +166,7 @@ class Turn:
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         """The last step before sending: what is new is logged, the stages run, the usage is told."""
         await self._log.catch_up(run_messages)
+        await self._end_delegations()  # all calls are answered: one that could not continue never will
         if self._steps >= self._runtime.settings.agent_max_steps:
             raise StepsUsedUp(
                 f"The turn stopped after {self._steps:,} steps, as many as `agent_max_steps` allows. "

@@ -124,6 +124,12 @@ class DelegationLines:
             followed.doing = "trying again"  # from its next request on
         return block
 
+    def asks(self, agent: str) -> Block | None:
+        return self._shows(agent, "approval pending")
+
+    def decided(self, agent: str, approved: bool) -> Block | None:
+        return self._shows(agent, "allowed" if approved else "denied")
+
     def end(self, fact: DelegationEnd, at: str = "") -> Block | None:
         followed = self._followed.get(fact.agent)
         if followed is None:
