@@ -3,6 +3,7 @@
 Every other moment is covered by `tests/session/test_killed.py`, on logs that are cut off there.
 """
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -35,9 +36,13 @@ DELEGATE = {
 }
 
 
-async def test_at_each_step_it_comes_back_as_a_question_or_as_interrupted(tmp_path: Path) -> None:
+def test_at_each_step_it_comes_back_as_a_question_or_as_interrupted(tmp_path: Path) -> None:
     kills = [*MAIN, *DELEGATE]
     subprocess.run([sys.executable, "-m", "tests.support.killing", str(tmp_path), *kills], check=True, timeout=120)
+    asyncio.run(_opened_again(tmp_path, kills))
+
+
+async def _opened_again(tmp_path: Path, kills: list[str]) -> None:
     for each in kills:
         home, (scenario, step) = tmp_path / each, each.split("-")
         person = Person(*[YES] * 5)

@@ -140,10 +140,8 @@ class BlockBuilder:
                 return self._delegations.compacted(done)
             case SessionError(agent=agent) as error if agent:
                 return self._delegations.failed(error)
-            case ApprovalRequested(agent=agent) if agent:
-                return self._delegations.asks(agent)
-            case ApprovalDecided(agent=agent, approved=approved) if agent:
-                return self._delegations.decided(agent, approved)
+            case (ApprovalRequested(agent=agent) | ApprovalDecided(agent=agent)) as approval if agent:
+                return self._delegations.asks(approval)
             case DelegationEnd() as end:
                 return self._delegations.end(end, event.timestamp)
             case _:
