@@ -4,15 +4,24 @@ A tool never runs twice. A call with an open question has not run, and is asked 
 have run before its result was logged, so it is closed.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 
 from co_tui.agent.messages import read_messages
 from co_tui.agent.prices import price_of
 from co_tui.context.repair import last_step, open_calls
-from co_tui.events import PATH_SIGN, ApprovalDecided, DelegationEnd, Fact, Message, SessionInterrupted
+from co_tui.events import (
+    PATH_SIGN,
+    ApprovalDecided,
+    DelegationEnd,
+    DelegationStart,
+    Fact,
+    Message,
+    SessionInterrupted,
+)
 from co_tui.session.approvals.asking import not_answered, refused, withdrawn
 from co_tui.session.run_log import closing
 from co_tui.session.state.derive import INTERRUPTED
@@ -100,35 +109,36 @@ def _closed(
 ) -> Message | None:
     """The message that answers an agent's open calls: with what is known of them, else as interrupted."""
     step = _last_step(state, agent)
-    known = [*answers, *_known_answers(state, agent, step)]
-    request = closing(step, [ModelRequest(parts=known)] if known else [], staying) if step else None
+    calls = [call for call in open_calls(step) if call.tool_call_id not in staying]
+    if not calls:
+        return None
+    known = [*answers, *_known_answers(state, agent, calls)]
+    request = closing(step, [ModelRequest(parts=known)] if known else [], staying)
     return None if request is None else Message(turn=state.turn, agent=agent, message=message_json(request))
 
 
-def _known_answers(state: SessionState, agent: str, step: Sequence[ModelMessage]) -> Iterator[ToolReturnPart]:
+def _known_answers(state: SessionState, agent: str, calls: Sequence[ToolCallPart]) -> Iterator[ToolReturnPart]:
     """Answers of which the log has no tool return, but all the same the content."""
-    if not (calls := open_calls(step)):
-        return
-    refusals = _refusals(state, agent)
-    ended = {each.call_id: (name, each) for name, each in state.delegations.items() if _asked_by(name) == agent}
+    refusals: dict[str, ApprovalDecided] = {}
+    delegations: dict[str, str] = {}
+    for fact in _since_last_reply(state, agent):  # call ids are used again, so that earlier ones mean other calls
+        match fact:
+            case ApprovalDecided(approved=False, call_id=call_id) if fact.agent == agent:
+                refusals[call_id] = fact
+            case DelegationStart(agent=name, call_id=call_id) if _asked_by(name) == agent:
+                delegations[call_id] = name
     for call in calls:
+        name = delegations.get(call.tool_call_id, "")
         if (refusal := refusals.get(call.tool_call_id)) is not None:
             yield refused(refusal, call.tool_name)
-        elif (found := ended.get(call.tool_call_id)) is not None and (report := _report(*found)) is not None:
-            outcome: Any = "success" if found[1].status == "done" else "failed"
+        elif name and (report := _report(name, ended := state.delegations[name])) is not None:
+            outcome: Any = "success" if ended.status == "done" else "failed"
             yield ToolReturnPart(call.tool_name, report, tool_call_id=call.tool_call_id, outcome=outcome)
 
 
-def _refusals(state: SessionState, agent: str) -> Mapping[str, ApprovalDecided]:
-    """What was not allowed of the last step."""
+def _since_last_reply(state: SessionState, agent: str) -> list[Fact]:
     since = _last_entries(state, agent)[0].seq
-    found: dict[str, ApprovalDecided] = {}
-    for event in reversed(state.timeline):
-        if seq_of(event) < since:
-            break
-        if isinstance(event.fact, ApprovalDecided) and event.fact.agent == agent and not event.fact.approved:
-            found[event.fact.call_id] = event.fact
-    return found
+    return [event.fact for event in takewhile(lambda event: seq_of(event) > since, reversed(state.timeline))]
 
 
 def _report(name: str, ended: Delegation) -> str | None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.context.repair import INTERRUPTED
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
     DelegationEnd,
     DelegationStart,
+    Event,
     Message,
     SessionInterrupted,
     SessionResume,
@@ -23,7 +25,15 @@ from co_tui.session.turn import Outcome
 from tests.session.test_state import log
 from tests.support.approving import YES, Person, Tools, log_of, returns
 from tests.support.environments import facts
-from tests.support.killed import PROMPT, SCRIPTS, check_finished, check_waits_or_is_closed, environment_of, statuses
+from tests.support.killed import (
+    FIRST,
+    PROMPT,
+    SCRIPTS,
+    check_finished,
+    check_waits_or_is_closed,
+    environment_of,
+    statuses,
+)
 from tests.support.stores import replayed
 from tests.support.waiting import until
 
@@ -32,17 +42,21 @@ from tests.support.waiting import until
 async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, scenario: str) -> None:
     made = environment_of(home, scenario, Tools(), Person(*[YES] * 5))
     session = await Session.start(made, "scripted")
+    assert await session.submit(FIRST) is Outcome.DONE
+    first = session.state.seq
     assert await session.submit(PROMPT) is Outcome.DONE
     events = log_of(made, session)
-    prompt = next(n for n, event in enumerate(events) if event.fact.TYPE == "message")
+    begin = next(n for n, event in enumerate(events) if event.fact.TYPE == "message" and event.seq > first)
     asked_again = 0
-    for upto in range(prompt, len(events)):
-        cut = events[: upto + 1]
+    for upto in range(begin, len(events)):
+        cut = events[begin : upto + 1]
         copy = await session.fork(upto=cut[-1].seq)
         tools, person = Tools(), Person(*[YES] * 5)
         again = environment_of(home, scenario, tools, person)
         resumed = await Session.resume(again, copy)
         check_waits_or_is_closed(resumed.state)
+        reported = {each.agent for each in facts(cut, DelegationEnd)}
+        assert closed_with(log_of(again, resumed)) <= {INTERRUPTED, *(reported and REPORTS)}
         pending = {(each.agent, each.call_id) for each in resumed.state.pending}
         decided = {(each.agent, each.call_id) for each in facts(cut, ApprovalDecided)}
         requested = {(each.agent, each.call_id) for each in facts(cut, ApprovalRequested)}
@@ -72,6 +86,16 @@ async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, sc
     assert asked_again > 0
     await session.close()
     made.store.close()
+
+
+REPORTS = {f"Report: {task}" for task in ("Write b.", "Write c.", "Have b written.")}
+
+
+def closed_with(events: list[Event]) -> set[str]:
+    """The content of the tool returns that were logged when the session was opened again."""
+    opened = next(n for n, event in enumerate(events) if isinstance(event.fact, SessionResume))
+    said = [part for fact in facts(events[opened:], Message) for part in fact.message["parts"]]
+    return {part["content"] for part in said if part["part_kind"] == "tool-return"}
 
 
 def _key(asked: ApprovalRequested) -> tuple[str, str]:
