@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic_ai.exceptions import ModelRetry, RunCancelled, ToolRetryError
+from pydantic_ai.exceptions import ModelRetry, RunCancelled, SkipModelRequest, ToolRetryError
 from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
@@ -15,6 +15,7 @@ from co_tui.agent.models import ModelHandle
 from co_tui.agent.prices import price_of
 from co_tui.agent.reasoning import with_effort
 from co_tui.context.count import Scaffold
+from co_tui.context.repair import last_step
 from co_tui.events import DelegationEnd, DelegationStart
 from co_tui.events.facts.agents import PATH_SIGN
 from co_tui.events.storable import storable_text
@@ -31,6 +32,7 @@ from co_tui.session.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
 from co_tui.session.streaming import Streaming
 from co_tui.session.to_the_end import to_the_end
+from co_tui.session.unfinished import left_delegation, spent, waiting_calls
 
 T = TypeVar("T")
 STOPPED = "the turn was stopped"
@@ -72,7 +74,7 @@ class DelegatedRun:
         self._steps = StepBudget(runtime.settings.agent_max_steps)
         self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
         self._log = RunLog(self._history, turn, self._live)
-        self._task_is_logged = False
+        self._task_is_logged = self._resumes = False
         self._attempts = Attempts(
             history=self._history,
             live=self._live,
@@ -103,6 +105,13 @@ class DelegatedRun:
         """It works for another delegation, out of the same budget."""
         self._steps = asking._steps
 
+    def resume(self) -> None:
+        """Continue from the log: an earlier process ended while a question of this delegation was open."""
+        state = self._history.recorder.state
+        self._task_is_logged = self._resumes = True
+        self._usage, self._cost = spent(state, self.agent)
+        self._steps.taken += self._usage["requests"]
+
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
         """Have the work done. Raises `GivenUp` when it cannot be, and what stops it."""
 
@@ -128,6 +137,8 @@ class DelegatedRun:
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)
         self._task_is_logged = True
+        if self._resumes:
+            await self._repeat_open_step(len(run_messages))
         self._steps.check()
         self._history.scaffold = scaffold
         measured = await self._compactor.before_request(self._on)
@@ -135,6 +146,19 @@ class DelegatedRun:
         if prepared.overshoot_tokens and self._history.policy.truncates:
             raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, "The task")
         return prepared.messages
+
+    async def _repeat_open_step(self, run_messages: int) -> None:
+        """Take the reply with open calls from the log instead of asking the model, until they are answered."""
+        waiting = waiting_calls(self._history.recorder.state, self.agent)
+        if not waiting:
+            self._resumes = False
+            await self._approvals.allowed_without_asking()
+            return
+        reply = last_step(self._history.messages)[0]
+        assert isinstance(reply, ModelResponse)
+        self._log.begin(run_messages + 1)
+        parts = [part for part in reply.parts if not isinstance(part, ToolCallPart) or part.tool_call_id in waiting]
+        raise SkipModelRequest(replace(reply, parts=parts))
 
     async def after_response(self, response: ModelResponse) -> None:
         self._steps.taken += 1
@@ -152,7 +176,16 @@ class DelegatedRun:
 
     async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
         await self._log.keep_results()
+        if self._resumes:
+            return await self._approvals.request_again(requests)
         return await self._approvals.request(requests)
+
+    async def leave(self) -> None:
+        """Log what came beyond the log, and keep its questions open for the next process."""
+        await self._compactor.close()
+        results = self._live.results()
+        staying = waiting_calls(self._history.recorder.state, self.agent)
+        await self._log.close([results] if results is not None else [], staying)
 
     async def _keep_results(self) -> None:
         if (results := self._live.results()) is not None:
@@ -189,8 +222,10 @@ NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
 class Delegations:
     """Those of one turn. Side by side, each run finds its own through the task it runs in."""
 
-    def __init__(self, recorder: Recorder, new_run: NewRun) -> None:
+    def __init__(self, recorder: Recorder, new_run: NewRun, is_left: Callable[[], bool] = lambda: False) -> None:
+        """`is_left` says whether the user is leaving: then open questions stay open."""
         self._recorder = recorder
+        self._is_left = is_left
         self._new_run = new_run
         self._names: set[str] = set()
         self._running: dict[str, DelegatedRun] = {}
@@ -203,7 +238,10 @@ class Delegations:
         """Do the work of a call that delegates; or say that it is too much."""
         if len(self._names) >= MOST_IN_A_TURN:
             return TOO_MANY
-        run = await self._begin(str(arguments.get("agent_name", "")), str(arguments.get("task", "")), call.tool_call_id)
+        run = await self._left_by_an_earlier_process(call.tool_call_id)
+        if run is None:
+            asked, task = (str(arguments.get(each, "")) for each in ("agent_name", "task"))
+            run = await self._begin(asked, task, call.tool_call_id)
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
         try:
@@ -212,7 +250,8 @@ class Delegations:
             await to_the_end(run.end("failed", str(given_up)))
             raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
         except BaseException as error:
-            await to_the_end(run.end(*_ended_by(error)))
+            stays_open = self._is_left() and waiting_calls(self._recorder.state, run.agent)
+            await to_the_end(run.leave() if stays_open else run.end(*_ended_by(error)))
             raise
         finally:
             CURRENT_AGENT.reset(token)
@@ -226,11 +265,27 @@ class Delegations:
         agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several begin at once, before any is in the log
         await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
+        return await self._made(DelegatedTask(agent, name, task, call_id))
+
+    async def _left_by_an_earlier_process(self, call_id: str) -> DelegatedRun | None:
+        """The delegation that the call started before, when it can continue."""
+        call_id, asking, state = storable_text(call_id), self.current(), self._recorder.state
+        agent = left_delegation(state, asking.agent if asking is not None else "", call_id)
+        if agent is None or agent in self._names:
+            return None
+        self._names.add(agent)
+        left = state.delegations[agent]
+        run = await self._made(DelegatedTask(agent, left.name, left.task, call_id))
+        run.resume()
+        return run
+
+    async def _made(self, asked: DelegatedTask) -> DelegatedRun:
+        asking = self.current()
         try:
-            run = await self._new_run(DelegatedTask(agent, name, task, call_id))
+            run = await self._new_run(asked)
         except BaseException as error:
             outcome, why = _ended_by(error)
-            await to_the_end(self._recorder.record(DelegationEnd(agent=agent, outcome=outcome, error=why)))
+            await to_the_end(self._recorder.record(DelegationEnd(agent=asked.agent, outcome=outcome, error=why)))
             raise
         if asking is not None:
             run.share_steps(asking)

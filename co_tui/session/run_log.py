@@ -71,8 +71,8 @@ class RunLog:
                     await self.log(request)
             raise
         step = last_step(self._history.messages)
-        if step and (closing := _closing(step, requests, staying)) is not None:
-            await self.log(closing)
+        if step and (closed := closing(step, requests, staying)) is not None:
+            await self.log(closed)
 
     async def prompt(self, prompt: ModelRequest) -> None:
         """What the user says; it goes back to them when it cannot be logged."""
@@ -95,7 +95,7 @@ class RunLog:
         return replace(message, parts=[part for part in message.parts if answered_id(part) not in self._answered])
 
 
-def _closing(
+def closing(
     step: Sequence[ModelMessage], requests: Sequence[ModelRequest], staying: Collection[str]
 ) -> ModelRequest | None:
     """The one request that brings the step's answers, with one for each call that has none."""

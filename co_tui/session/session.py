@@ -43,6 +43,7 @@ from co_tui.session.runtime_switcher import RuntimeSwitcher
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turn import Outcome
+from co_tui.session.unfinished import recovered
 from co_tui.session.user_messages import content_of, prompt_message
 from co_tui.settings import Settings
 from co_tui.store.checkpoints import Checkpoint
@@ -124,7 +125,7 @@ class Session:
             elif sent_beside is not None:
                 session._switcher.go_on_with(session._runtime, sent_beside, before or window.tokens)
             place = session._place() | ({"model": state.model} if state.model else {})
-            await session._recorder.record(SessionResume(**place))
+            await session._recorder.record(SessionResume(**place), *recovered(state))
             await session._switcher.record_model_change(state.model, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
             await session._editor.restore()

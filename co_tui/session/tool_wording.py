@@ -16,6 +16,8 @@ _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
 BETWEEN_STEPS: Final = " · "
+INTERRUPTED: Final = "interrupted"
+"""How a call ended of which nobody knows a result: it was stopped, or its process ended."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
 _STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
 
@@ -92,7 +94,7 @@ def _in_a_line(value: object) -> str:
 def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
     """How a call ended, in a few words."""
     if stage != "finished":
-        return stage
+        return INTERRUPTED if stage == "stopped" else stage
     if tool == "run_command":
         return _ended(result)
     if tool == "write_plan":

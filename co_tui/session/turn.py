@@ -9,7 +9,7 @@ from pydantic_ai import CancellationToken
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, ModelResponse, repair_messages
 from pydantic_ai.run import AgentRunResultEvent
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved
 from pydantic_ai.usage import UsageLimits
 
 from co_tui.context.count import Scaffold
@@ -25,15 +25,17 @@ from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, StoppedWhil
 from co_tui.session.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp, Stopped
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.delegations import Delegations, NewRun
+from co_tui.session.delegations import STOPPED, Delegations, NewRun
 from co_tui.session.request_hook import RequestHook
 from co_tui.session.run_log import RunLog
 from co_tui.session.runtime import Runtime
-from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.streaming import Streaming
+from co_tui.session.unfinished import abandoned, abandoned_delegations, waiting_calls
 
 # The library greets on standard error, which is where the screen, or a script's reader, is.
 pydantic_ai.BANNER_ENABLED = False
+NO_LONGER_OPEN = "The call is no longer part of the conversation."
+OTHER_PROMPT = "a new prompt came instead of an answer"
 
 
 class Outcome(Enum):
@@ -75,8 +77,8 @@ class Turn:
             what=runtime.toolkit.what,
             where=runtime.commands_run_in,
         )
-        self._delegations = Delegations(self._recorder, new_delegated_run)
         self._leaving = self._passed_over = False
+        self._delegations = Delegations(self._recorder, new_delegated_run, is_left=lambda: self._leaving)
         self._steps = 0
         self._attempts = Attempts(
             history=self._history,
@@ -105,8 +107,8 @@ class Turn:
         """Answer a prompt; without one, go on from the questions at which the turn was left."""
         if prompt is not None:
             await self._say(prompt)
-        elif not self._open_questions:
-            await self._approvals.withdraw("The call is no longer part of the conversation.")
+        elif not waiting_calls(self._recorder.state):
+            await self._recorder.record(*abandoned(self._recorder.state, NO_LONGER_OPEN, NO_LONGER_OPEN))
             return Outcome.DONE
         try:
             await self._attempts.until_answered(self._ask)
@@ -120,11 +122,8 @@ class Turn:
 
     async def _say(self, prompt: ModelRequest) -> None:
         """Log the prompt; what waited for an answer until now is not allowed, and the model is told."""
-        asked = self._open_questions
-        await self._approvals.withdraw(NOT_ANSWERED)
-        if asked:
-            told = message_json(ModelRequest(parts=not_answered(asked)))
-            await self._recorder.record(Message(turn=self._recorder.state.turn, message=told))
+        if unanswered := abandoned(self._recorder.state, NOT_ANSWERED, OTHER_PROMPT):
+            await self._recorder.record(*unanswered)
         await self._log.prompt(prompt)
 
     @property
@@ -135,6 +134,7 @@ class Turn:
         runtime = self._runtime
         self._log.begin()
         model = await runtime.model_handle.model()
+        waiting = waiting_calls(self._recorder.state)
         answers = await self._approvals.decide_unless(self._stopped, self._open_questions)
         equipment = runtime.toolkit.for_turn(
             runtime.instructions,
@@ -142,6 +142,7 @@ class Turn:
             approve=self._approve,
             hook=RequestHook(self, self._delegations),
         )
+        answers |= {call_id: ToolApproved() for call_id in waiting - answers.keys()}  # delegations, which continue
         history = repair(self._history.messages, answers)
         if answers:
             # As the library would join them; what comes after these is new.
@@ -170,6 +171,7 @@ class Turn:
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         """The last step before sending: what is new is logged, the stages run, the usage is told."""
         await self._log.catch_up(run_messages)
+        await self._end_delegations()  # all calls are answered: one that could not continue never will
         if self._steps >= self._runtime.settings.agent_max_steps:
             raise StepsUsedUp(
                 f"The turn stopped after {self._steps:,} steps, as many as `agent_max_steps` allows. "
@@ -212,12 +214,13 @@ class Turn:
                 )
 
     async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
-        asked = self._open_questions
-        if self._leaving and asked:
-            await self._log.close(run_messages, staying={each.call_id for each in asked})
+        if self._leaving and (waiting := waiting_calls(self._recorder.state)):
+            await self._log.close(run_messages, staying=waiting)
             return Outcome.INTERRUPTED
-        what = "a new prompt came instead of an answer" if self._passed_over else "interrupted by the user"
+        asked = self._open_questions
+        what = OTHER_PROMPT if self._passed_over else "interrupted by the user"
         told = [ModelRequest(parts=not_answered(asked))] if self._passed_over and asked else []
+        await self._end_delegations()
         await self._approvals.withdraw(NOT_ANSWERED if self._passed_over else what)
         await self._log.close([*run_messages, *told])
         await self._recorder.record(
@@ -242,5 +245,11 @@ class Turn:
             self._live.begin()
 
     async def _close(self, rest: Sequence[ModelMessage]) -> None:
+        await self._end_delegations()
         await self._approvals.withdraw("the turn failed")
         await self._log.close(rest)
+
+    async def _end_delegations(self) -> None:
+        """Those that an earlier process left, and that this one did not come to."""
+        if left := abandoned_delegations(self._recorder.state, STOPPED):
+            await self._recorder.record(*left)

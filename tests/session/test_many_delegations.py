@@ -12,8 +12,6 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
-from co_tui.agent.messages import read_messages
-from co_tui.context.repair import repair
 from co_tui.events import Event, SessionResume
 from co_tui.session.environment import Environment
 from co_tui.session.questions import Approval, ApprovalQuestion
@@ -21,9 +19,10 @@ from co_tui.session.session import Session
 from co_tui.session.state.derive import apply
 from co_tui.session.state.replay import replay
 from co_tui.session.turn import Outcome
-from tests.context.test_repair import breaches
+from co_tui.session.unfinished import recovered
 from tests.session.test_agent_files import REVIEWER, Model, Person, asks, call, project
 from tests.session.test_delegations import ended
+from tests.support.killed import check_waits_or_is_closed
 from tests.support.long_run import drawn
 from tests.support.stores import stored_events
 from tests.support.waiting import until
@@ -133,7 +132,7 @@ async def test_stopped_in_the_middle_of_eight_all_end_and_the_talk_goes_on(home:
 
 
 async def test_killed_in_the_middle_of_eight_another_process_goes_on(home: Path, folder: Path) -> None:
-    made, model = eight(home, folder, plain=[[asyncio.Event()]], nested=[["Half ", asyncio.Event()]])
+    made, model = eight(home, folder, plain=[[asyncio.Event()]], nested=[["Half ", asyncio.Event()]], long=[])
     made.questions = silent = Silent()
     session = await Session.start(made, "scripted")
     turn = asyncio.create_task(session.submit("Remember the word heliotrope."))
@@ -144,19 +143,24 @@ async def test_killed_in_the_middle_of_eight_another_process_goes_on(home: Path,
     session.interrupt()
     await turn
     await ended(made, session, home)
-    model.tasks = []
     again = project(left, folder, {}, model)
     resumed = await Session.resume(again, session.id)
-    assert (
-        {"interrupted"}
-        <= {each.status for each in resumed.state.delegations.values()}
-        <= {"interrupted", "done", "failed"}
-    )
-    assert not resumed.state.pending and await resumed.ask_pending() is None
+    running = {each.task: each.status for each in resumed.state.delegations.values() if each.status != "done"}
+    assert running == {
+        **dict.fromkeys(("plain", "nesting", "nested", "cancelled"), "interrupted"),
+        "broken": "failed",
+        "asking": "running",
+    }
+    assert [each.arguments["path"] for each in resumed.state.pending] == ["new.txt"]
+    assert await resumed.ask_pending() is Outcome.DONE
+    assert (folder / "new.txt").read_text() == "x"
+    told = model.sent("")[-1]
+    assert told.count("Interrupted by user.") == 3, "those that were still at work, and the one that stopped itself"
+    assert "Report on asking." in told and "Report on filed." in told and "no such key" in told
+    model.tasks = []
     assert await resumed.submit("And heliotrope now?") is Outcome.DONE
-    assert model.sent("")[-1].count("Interrupted by user.") == 8, "every call of the turn is answered, once"
     check_kept_apart(model)
-    await ended(again, resumed, left, killed=True)
+    await ended(again, resumed, left)
 
 
 async def test_killed_at_any_moment_it_resumes_with_every_call_answered(home: Path, folder: Path) -> None:
@@ -165,11 +169,10 @@ async def test_killed_at_any_moment_it_resumes_with_every_call_answered(home: Pa
     assert await session.submit("Remember the word heliotrope.") is Outcome.DONE
     events = stored_events(home, session.id)
     for upto in range(2, len(events)):
-        state = replay(events[:upto])
-        resumed = apply(state, Event(session_id=session.id, seq=upto + 1, timestamp="", fact=SessionResume()))
-        assert all(each.status != "running" for each in resumed.delegations.values())
-        assert not any(each.agent for each in resumed.pending)
-        assert breaches(repair(read_messages([entry.message for entry in resumed.history]), ())) == []
+        resumed = replay(events[:upto])
+        for seq, fact in enumerate((SessionResume(), *recovered(resumed)), upto + 1):
+            resumed = apply(resumed, Event(session_id=session.id, seq=seq, timestamp=events[0].timestamp, fact=fact))
+        check_waits_or_is_closed(resumed)
     begun = [n for n, event in enumerate(events) if event.fact.TYPE.startswith("delegation.")]
     model.tasks = []
     for upto in (begun[3], begun[7] + 30, begun[-1]):

@@ -192,7 +192,7 @@ async def test_a_question_waits_for_whoever_writes_and_no_longer(
         assert app.chat.prompt.has_focus, "whoever leaves it is not brought back"
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
-        await until(pilot, lambda: "src/a.py" in screen_text(app) and "stopped" in screen_text(app))
+        await until(pilot, lambda: "src/a.py" in screen_text(app) and "interrupted" in screen_text(app))
         assert written == [], "and a call that nothing came of says so"
 
 

@@ -161,7 +161,23 @@ class Approvals:
         """Nobody will answer any more what is pending: it is not allowed."""
         pending = _pending_of(self._recorder.state, self._agent)
         if pending:
-            await self._recorder.record(*(_decided(each, _unanswered(reason)) for each in pending))
+            await self._recorder.record(*withdrawn(pending, reason))
+
+    async def request_again(self, requests: DeferredToolRequests) -> DeferredToolResults:
+        """As `request`, when a run repeats a step that was left open: its questions are in the log already."""
+        pending = {each.call_id: each for each in _pending_of(self._recorder.state, self._agent)}
+        ids = {call.tool_call_id: storable_text(call.tool_call_id) for call in requests.approvals}
+        if not pending.keys() >= set(ids.values()):
+            return await self.request(requests)
+        answers = await self.decide([pending[each] for each in ids.values()])
+        return DeferredToolResults(approvals={given: answers[stored] for given, stored in ids.items()})
+
+    async def allowed_without_asking(self) -> None:
+        """What is pending has run: it was asked about before, and is allowed by now."""
+        pending = _pending_of(self._recorder.state, self._agent)
+        allowed = Approval(approved=True, by="an earlier answer")
+        if pending:
+            await self._recorder.record(*(_decided(each, allowed) for each in pending))
 
 
 def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list[ApprovalRequested]:
@@ -177,6 +193,16 @@ def not_answered(asked: Sequence[ApprovalRequested]) -> list[ToolReturnPart]:
         ToolReturnPart(tool_name=each.tool, content=NOT_ANSWERED, tool_call_id=each.call_id, outcome="denied")
         for each in asked
     ]
+
+
+def withdrawn(pending: Sequence[ApprovalRequested], reason: str) -> list[ApprovalDecided]:
+    """The decisions on questions that nobody will answer."""
+    return [_decided(each, _unanswered(reason)) for each in pending]
+
+
+def refused(decided: ApprovalDecided, tool: str) -> ToolReturnPart:
+    """The answer to a call that was not allowed."""
+    return ToolReturnPart(tool, _refusal(decided), tool_call_id=decided.call_id, outcome="denied")
 
 
 def _pending_of(state: SessionState, agent: str = "") -> list[ApprovalRequested]:

@@ -72,8 +72,8 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case Announced():
             return state
         case SessionStart() | SessionResume() | SessionFork():
-            # What was under way when the process before this one ended did not happen.
-            state = _without_running(_placed(state, fact)).but(started=True, ended=False, compacting=None)
+            # A compaction that was under way when the process before this one ended did not happen.
+            state = _placed(state, fact).but(started=True, ended=False, compacting=None)
             return _happened(state.but(session_id=event.session_id), event)
         case SessionRename():
             return _happened(state.but(title=fact.title, summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
@@ -161,7 +161,8 @@ def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
     title = state.title
     if not title and (prompt := prompt_of(fact.message)) is not None:
         title = title_of(prompt)
-    opens_turn = fact.turn > state.turn
+    if opens_turn := fact.turn > state.turn:
+        state = _without_running(state)
     return _unmeasured(state).but(
         title=title,
         turn=max(state.turn, fact.turn),
@@ -278,7 +279,7 @@ def _delegated(state: SessionState, agent: str, **changes: Any) -> SessionState:
 
 
 def _without_running(state: SessionState) -> SessionState:
-    """A delegation ends with the process that ran it, and so do its questions."""
+    """A delegation ends with its turn, and so do its questions; logs of older versions do not always say so."""
     state = state.but(pending=tuple(each for each in state.pending if not each.agent))
     running = [agent for agent, each in state.delegations.items() if each.status == "running"]
     for agent in running:

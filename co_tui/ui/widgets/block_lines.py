@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.strip import Strip
 
 from co_tui.events.signs import COMPACTED_SIGN
-from co_tui.session.tool_wording import BETWEEN_STEPS, diff_of, told_arguments
+from co_tui.session.tool_wording import BETWEEN_STEPS, INTERRUPTED, diff_of, told_arguments
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.diffs import coloured_diff, holds_diff
 from co_tui.ui.widgets.look import Look, prose_width
@@ -113,7 +113,7 @@ def _ended(status: str, look: Look) -> Text:
         return Text(status, look.error)
     if changed := _CHANGED.fullmatch(status):
         return Text.assemble((changed[1], look.reply), (changed[2] or "", look.error))
-    return Text(status, look.warning if end in ("refused", "stopped") else look.muted)
+    return Text(status, look.warning if end in ("refused", INTERRUPTED) else look.muted)
 
 
 def _thought(block: Block, look: Look, width: int) -> list[Strip]:

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from co_tui.events import (
+    ApprovalDecided,
+    ApprovalRequested,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -25,7 +27,15 @@ from co_tui.events import (
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_beside_images
 from co_tui.events.messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import Stage, stage_of, told_output, told_progress, told_result, told_steps
+from co_tui.session.tool_wording import (
+    INTERRUPTED,
+    Stage,
+    stage_of,
+    told_output,
+    told_progress,
+    told_result,
+    told_steps,
+)
 from co_tui.session.wording import told_compaction
 from co_tui.ui.keys.command_table import WayTo, way_to
 from co_tui.ui.widgets.block import ATTACHED, MADE, Block, Kind, clock
@@ -130,6 +140,8 @@ class BlockBuilder:
                 return self._delegations.compacted(done)
             case SessionError(agent=agent) as error if agent:
                 return self._delegations.failed(error)
+            case (ApprovalRequested(agent=agent) | ApprovalDecided(agent=agent)) as approval if agent:
+                return self._delegations.asks(approval)
             case DelegationEnd() as end:
                 return self._delegations.end(end, event.timestamp)
             case _:
@@ -137,7 +149,15 @@ class BlockBuilder:
 
     def user(self, text: str, time: str, status: str = "", seq: int = 0) -> Block:
         self._speaking, self._plan = False, None
+        self._close_calls()
         return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
+
+    def _close_calls(self) -> None:
+        """A prompt ends the step before it: calls without a result never get one. Logs of older versions have some."""
+        for block in self._open_calls.values():
+            block.status = block.outcome or INTERRUPTED
+            self.touched.append(block)
+        self._open_calls.clear()
 
     def attached(self, name: str, text: str, seq: int = 0, image: StoredImage | None = None) -> Block:
         """A file that went with the prompt above."""

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from co_tui.events import (
     PATH_SIGN,
+    ApprovalDecided,
+    ApprovalRequested,
     CompactionComplete,
     CompactionStart,
     DelegationEnd,
@@ -39,6 +41,8 @@ class _Followed:
     began: str
     calls: int = 0
     doing: str = ""
+    asked: set[str] = field(default_factory=set)
+    """Calls that wait for an approval."""
     reading: GaugeReading = field(default_factory=GaugeReading)
 
     def add(self, text: str) -> Block:
@@ -51,7 +55,7 @@ class _Followed:
     def show(self) -> Block:
         """What it does right now stands on the one line, with how full its context is."""
         who = f"{self.name}: " if self.depth else ""
-        gist = one_line(who + self.doing, GIST_CHARS)
+        gist = one_line(who + ("approval pending" if self.asked else self.doing), GIST_CHARS)
         self.block.status = f"{gist} · {self.reading.amount}" if self.reading.usage else gist
         return self.block
 
@@ -123,6 +127,17 @@ class DelegationLines:
             self._shows(fact.agent, fact.outcome)
             followed.doing = "trying again"  # from its next request on
         return block
+
+    def asks(self, fact: ApprovalRequested | ApprovalDecided) -> Block | None:
+        """One of its calls waits for an approval, or no longer."""
+        followed = self._followed.get(fact.agent)
+        if followed is None:
+            return None
+        if isinstance(fact, ApprovalRequested):
+            followed.asked.add(fact.call_id)
+        else:
+            followed.asked.discard(fact.call_id)
+        return followed.show()
 
     def end(self, fact: DelegationEnd, at: str = "") -> Block | None:
         followed = self._followed.get(fact.agent)
