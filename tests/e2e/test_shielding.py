@@ -55,7 +55,8 @@ def test_a_command_of_the_model_finds_no_key(provider: Provider) -> None:
         (home / "notes.txt").write_text("as ever")
         command = Command(home / "state", home)
         command.environ |= {
-            "HOME": str(home), "CO_TUI_MODEL": "openai-chat:scripted", "OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": KEY
+            "HOME": str(home), "CO_TUI_MODEL": "openai-chat:scripted",
+            "OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": KEY
         }  # fmt: skip
         done = subprocess.run(
             as_ordinary_user(sys.executable, "-m", "co_tui", "run", "-p", "look", "--yes"),

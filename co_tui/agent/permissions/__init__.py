@@ -1,0 +1,1 @@
+"""Which calls run freely, which are asked about, and which are refused."""
