@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_folders import git_folder_of, is_harmless
 from co_tui.agent.permissions.protected_files import Present, Protected, ProtectedFiles
-from co_tui.agent.permissions.protected_names import GIT, protected_name, same_name
+from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, protected_name, same_name
 from co_tui.paths import ensure_dir, path_text
 
 _ONLY_FOLDERS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -98,19 +98,32 @@ class FolderGuard:
             self._accepted.add(str(Path(os.path.realpath(self.folder / path)).relative_to(self.folder)))
 
     def _move_new(self, found: Protected) -> CreatedProtected | None:
+        """First the names themselves: a git folder elsewhere does nothing once no `.git` leads to it."""
+        moved = self._moved_of(found, [name for name in {*found.names, *self._known} if _is_name(name)])
+        if moved:
+            found = self._files.find()
+        moved += self._moved_of(found, [name for name in {*found.names, *self._known} if not _is_name(name)])
+        return CreatedProtected(self.folder, tuple(moved)) if moved else None
+
+    def _moved_of(self, found: Protected, names: list[str]) -> list[SetAside]:
         moved: list[SetAside] = []
         passed: list[str] = []
-        for name in sorted({*found.names, *self._known}):
+        for name in sorted(names):
             before, now = self._known.get(name), found.names.get(name)
             if before == now or any(Path(name).is_relative_to(each) for each in passed):
                 continue
             if before is not None and not self._was_changed(name, before):
                 continue
             passed.append(name)
-            if before is None and (self._is_accepted(name) or self._runs_nothing(name)):
+            if before is None and (self._is_accepted(name) or self._is_in_harmless(name)):
                 continue
             moved.append(self._set_aside(name, before))
-        return CreatedProtected(self.folder, tuple(moved)) if moved else None
+        return moved
+
+    def _is_in_harmless(self, name: str) -> bool:
+        """Also for the parts of a new repository, which is judged as a whole."""
+        new = [each for each in (Path(name), *Path(name).parents) if str(each) != "." and str(each) not in self._known]
+        return any(self._runs_nothing(str(each)) for each in new)
 
     def _was_changed(self, name: str, before: Present) -> bool:
         """Whether a command can have changed it: a mount keeps it from that, unless it is a link or has two names."""
@@ -165,6 +178,10 @@ class FolderGuard:
         beside = f"{name}.set-aside-{os.getpid()}-{self._moved}"
         os.rename(name, beside, src_dir_fd=folder, dst_dir_fd=folder)
         return place / beside
+
+
+def _is_name(name: str) -> bool:
+    return same_name(Path(name).name) in (*PROTECTED_NAMES, *EDITOR_NAMES)
 
 
 @contextmanager
