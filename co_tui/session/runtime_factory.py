@@ -226,7 +226,7 @@ class RuntimeFactory:
         )
 
     async def _report_set_aside(self, created: CreatedProtected) -> None:
-        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox"))
+        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved away"))
 
     async def close(self) -> None:
         """Stop compactions and commands, and let go of the models opened for summaries."""
