@@ -7,6 +7,9 @@ import sys
 
 def main() -> int:
     """Run the command line; returns the exit code. Whatever happens, people get a sentence and scripts a code."""
+    from co_tui.shielding import shield_process
+
+    shield_process()
     from co_tui.headless import stopping
 
     stopping.heed_signals()

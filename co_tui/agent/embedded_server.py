@@ -8,8 +8,11 @@ import json
 import os
 import sys
 
+from co_tui.shielding import shield_process
+
 
 def main() -> None:
+    shield_process()
     weights, context_tokens, alias, *extra_site = sys.argv[1:]
     sys.path.extend(extra_site)
     # The server writes its log to standard output; the address line must stay alone there.

@@ -21,6 +21,10 @@ HIDDEN_IN_HOME: Final = (
 STARTING_S: Final = 10.0
 _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--ro-bind", "/", "/")
 _NO_NETWORK: Final = ("--unshare-net",)
+HIDE_PROCESSES: Final = "--unshare-pid"
+_working: set[tuple[str, str]] = set()
+"""Sandboxes that were started before, by program and kind. A failure is tried again: the user may have mended it."""
+_tried: dict[tuple[str, str], bool] = {}
 
 
 class Sandbox(Record):
@@ -39,6 +43,11 @@ class Sandbox(Record):
     @property
     def has_network(self) -> bool:
         return self.kind == SANDBOX_WITH_NETWORK
+
+    @property
+    def set_aside(self) -> Path:
+        """For what commands created under protected names; they cannot reach it."""
+        return self.paths.state / "set-aside"
 
     def told(self) -> str:
         """What it means for a command, in a few words."""
@@ -75,9 +84,35 @@ async def sandbox_trouble(kind: str) -> str:
         return ""
     if (program := shutil.which("bwrap")) is None:
         return told_unusable(kind, "bwrap is not installed")
+    if (program, kind) in _working:
+        return ""
     network = () if kind == SANDBOX_WITH_NETWORK else _NO_NETWORK
+    if (why := await _start(program, *network)) is None:
+        _working.add((program, kind))
+        return ""
+    return told_unusable(kind, why)
+
+
+async def sandbox_works(kind: str = "bwrap") -> bool:
+    """Whether commands can run in this sandbox on this machine; tried once in a process."""
+    key = (shutil.which("bwrap") or "", kind)
+    if key not in _tried:
+        _tried[key] = kind != SANDBOX_OFF and not await sandbox_trouble(kind)
+    return _tried[key]
+
+
+async def can_hide_processes() -> bool:
+    """Whether a sandbox can have processes of its own only; inside a container it often cannot."""
+    key = (shutil.which("bwrap") or "", "processes")
+    if key not in _tried:
+        _tried[key] = bool(key[0]) and await _start(key[0], HIDE_PROCESSES, "--proc", "/proc") is None
+    return _tried[key]
+
+
+async def _start(program: str, *arguments: str) -> str | None:
+    """Start an empty sandbox; returns why it failed, None when it worked."""
     process = await asyncio.create_subprocess_exec(
-        program, *_SMALLEST, *network, program, "--version",
+        program, *_SMALLEST, *arguments, program, "--version",
         env={}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -85,8 +120,8 @@ async def sandbox_trouble(kind: str) -> str:
     except TimeoutError:
         process.kill()
         await process.wait()
-        return told_unusable(kind, "bwrap does not start")
-    return told_unusable(kind, said.decode(errors="replace").strip()) if process.returncode else ""
+        return "bwrap does not start"
+    return said.decode(errors="replace").strip() if process.returncode else None
 
 
 def told_unusable(kind: str, why: str) -> str:

@@ -41,6 +41,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.folder_guard import CreatedProtected
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.memory_search import MemorySearch
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
@@ -70,6 +71,7 @@ class RuntimeFactory:
         self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
         paths = environment.paths
         self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
+        self.commands.report = self._report_set_aside
         memory = DailyMemory(paths.memory)
         keys = keys_in(environment.environ)
         remembered = None if environment.private else memory
@@ -233,6 +235,9 @@ class RuntimeFactory:
             model_handle.asked.secrets,
             environment.environ,
         )
+
+    async def _report_set_aside(self, created: CreatedProtected) -> None:
+        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved away"))
 
     async def close(self) -> None:
         """Stop compactions and commands, and let go of the models opened for summaries."""

@@ -14,7 +14,7 @@ from co_tui.paths import locate
 from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
-from tests.session.test_commands import is_gone
+from tests.session.test_commands import is_gone, runs
 from tests.support.approving import left
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
@@ -167,15 +167,15 @@ def test_commands_end_when_co_tui_is_killed(served: Command, provider: Provider,
     provider.window = 60_000
     provider.script = [
         call("start_command", "echo $$ > beside; exec sleep 600"),
-        call("run_command", "echo $$ > waited; exec sleep 600"),
+        call("run_command", f"echo > waited; exec tail -f {served.cwd}/waited"),
     ]
     served.environ["CO_TUI_COMMAND_SANDBOX"] = kind
     process = served.start_loaded("run", "-p", "go", "--yes")
     files = [served.cwd / "beside", served.cwd / "waited"]
-    wait_until(lambda: all(file.exists() and file.read_text().strip() for file in files))
-    pids = [int(file.read_text()) for file in files]
-    assert not any(map(is_gone, pids))
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files))
+    beside, waited = int(files[0].read_text()), f"{served.cwd}/waited"
+    wait_until(lambda: runs(waited) and not is_gone(beside))
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=20)
-    wait_until(lambda: all(map(is_gone, pids)))
+    wait_until(lambda: is_gone(beside) and not runs(waited))
     wait_until(lambda: not any((served.home / "state" / "commands").iterdir()))

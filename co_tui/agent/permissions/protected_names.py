@@ -23,11 +23,11 @@ def protected_name(path: str | Path, folder: Path) -> str | None:
 
     `path` may be relative to the folder. Above the folder no name counts: one can work in `.claude/worktrees/x`.
     """
-    root, given = os.path.realpath(folder), os.path.abspath(folder)
-    named, real = os.path.normpath(os.path.join(given, path)), os.path.realpath(os.path.join(root, path))
+    given, root = folder.absolute(), Path(os.path.realpath(folder))
+    named, real = Path(os.path.normpath(given / path)), Path(os.path.realpath(root / path))
     for each in (named, real):
-        start = next((start for start in (given, root) if _is_in(each, start)), "")
-        if name := next(filter(None, map(_protected, each.removeprefix(start).split(os.sep))), None):
+        start = next((start for start in (given, root) if each.is_relative_to(start)), each.parents[-1])
+        if name := next(filter(None, map(_protected, each.relative_to(start).parts)), None):
             return name
     return _reached_by_link(real, root)
 
@@ -43,19 +43,14 @@ def _protected(part: str) -> str | None:
     return plain if plain in PROTECTED_NAMES else None
 
 
-def _reached_by_link(real: str, root: str) -> str | None:
+def _reached_by_link(real: Path, root: Path) -> str | None:
     """The protected name that is a link to this file, or to a folder around it."""
-    if not _is_in(real, root):
-        return None
-    above = real
-    while above != root:
-        above = os.path.dirname(above)
+    for above in real.parents:
+        if not above.is_relative_to(root):
+            break
         for name in (*PROTECTED_NAMES, f"{GIT}/hooks"):
-            link = os.path.join(above, name)
-            if os.path.islink(link) and _is_in(real, target := os.path.realpath(link)) and not _is_in(root, target):
-                return name.partition("/")[0]
+            if (above / name).is_symlink():
+                target = Path(os.path.realpath(above / name))
+                if real.is_relative_to(target) and not root.is_relative_to(target):
+                    return name.partition("/")[0]
     return None
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
@@ -61,6 +62,15 @@ class ProcessGuard:
         for group in [each for each in self._groups if not group_exists(each)]:
             self.forget(group)
 
+    def has_processes(self) -> bool:
+        """Whether anything that was noted, or bears the session's mark, still runs."""
+        return any(group_exists(group) for group in list(self._groups)) or any(map(self._is_marked, _environments()))
+
+    def _is_marked(self, environment: Path) -> bool:
+        with contextlib.suppress(OSError):
+            return self._mark.encode() in environment.read_bytes().split(b"\0")
+        return False
+
     async def close(self) -> None:
         """End what is left; returns when it is gone."""
         self.forget_ended()
@@ -87,6 +97,10 @@ class ProcessGuard:
             env={"PATH": os.defpath},
             start_new_session=True,  # what ends us by the terminal must not end it
         )
+
+
+def _environments() -> Iterator[Path]:
+    return Path("/proc").glob("[0-9]*/environ")
 
 
 def group_exists(group: int) -> bool:

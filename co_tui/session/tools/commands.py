@@ -14,11 +14,13 @@ from pydantic_ai_harness.shell import Shell, ShellToolset
 
 from co_tui.paths import ensure_dir
 from co_tui.session.current_agent import CURRENT_AGENT
-from co_tui.session.tools.running_commands import CURRENT_CALL, RunningCommands
+from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL, RunningCommands
 
 MOST_OUTPUT_CHARS: Final = 50_000
 WORTH_TELLING_S: Final = 1.0
 """A command that took so long says so in its result."""
+_LEFT_RUNNING: Final = re.compile(r"(?<![&>])&(?![&>])|\b(?:nohup|setsid|disown|daemon\w*)\b")
+"""In a command line that leaves something running, as far as it can be seen; `2>&1` and `&&` do not."""
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
@@ -47,10 +49,12 @@ class LimitedShell(Shell[Any]):
         if call.tool_name != "run_command":
             return await handler(args)
         token = CURRENT_CALL.set(call.tool_call_id)
+        ends = ENDS_WITH_CALL.set(_LEFT_RUNNING.search(str(args.get("command"))) is None)
         try:
             return await handler(args)
         finally:
             CURRENT_CALL.reset(token)
+            ENDS_WITH_CALL.reset(ends)
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -70,6 +74,8 @@ class LimitedShell(Shell[Any]):
             self._commands.begin(found[1], str(args.get("command")))
         elif call.tool_name == "stop_command":
             self._commands.forget(str(args.get("command_id")))
+        if notes := self._commands.take_notes():
+            result = f"{result}\n[{notes}]"
         if call.tool_name != "run_command":
             return result  # the id of a command that was refused may come again
         took = time.monotonic() - self._began.pop((CURRENT_AGENT.get(), call.tool_call_id), time.monotonic())

@@ -7,7 +7,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -17,6 +17,7 @@ from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
+from co_tui.session.tools.folder_guard import CreatedProtected, FolderGuard
 
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000
@@ -28,7 +29,10 @@ REAPED_S: Final = 1.0
 """After so long, a group whose last process ended is gone."""
 _WRITTEN_OVER: Final = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 STATUS: Final = "status.json"
+WATCH_S: Final = 2.0
+"""How often the folder is looked at while commands run in its sandbox in the background."""
 CURRENT_CALL: ContextVar[str] = ContextVar("the call whose command runs", default="")
+ENDS_WITH_CALL: ContextVar[bool] = ContextVar("whether all that a command starts ends with it", default=False)
 
 
 class BackgroundCommand(NamedTuple):
@@ -61,8 +65,14 @@ class RunningCommands:
         self.guard = ProcessGuard(folder, session_id)
         self.environment = {MARK: session_id}
         """What each of them gets, so that it is found wherever it went."""
+        self.report: Callable[[CreatedProtected], Awaitable[None]] | None = None
+        """Is given what commands in the sandbox left under protected names, once it was moved away."""
         self._announce = announce
+        self._session_id = session_id
         self._started: dict[str, _Started] = {}
+        self._folder_guards: dict[Path, FolderGuard] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self._notes: list[str] = []
 
     @contextmanager
     def following(self, pid: int, stdout: bytearray, stderr: bytearray) -> Iterator[None]:
@@ -107,12 +117,52 @@ class RunningCommands:
         if started is not None and started.group is not None:
             await _end(started.group, self.folder / command_id / STATUS)
 
+    def folder_guard(self, folder: Path, aside: Path) -> FolderGuard:
+        """The guard of a folder in which commands run in a sandbox; `aside` is for what they must not leave there."""
+        return self._folder_guards.setdefault(folder, FolderGuard(folder, aside / self._session_id))
+
+    @property
+    def some_run_on(self) -> bool:
+        """Whether commands in the sandbox were left running when this was last looked at."""
+        return self._watching is not None and not self._watching.done()
+
+    def watch(self) -> None:
+        """Look at the folders as long as a command that was started runs on."""
+        if not self.some_run_on:
+            self._watching = asyncio.create_task(self._watch())
+
+    async def found(self, created: CreatedProtected | None) -> None:
+        """Tell the model and the user what was moved away."""
+        if created is not None:
+            self._notes.append(created.sentence())
+            if self.report is not None:
+                await self.report(created)
+
+    def take_notes(self) -> str:
+        """What the model has not been told yet."""
+        notes, self._notes = "\n".join(self._notes), []
+        return notes
+
     async def close(self) -> None:
         """End all that is left, and remove what it said."""
+        some_ran_on = self.some_run_on
+        if self._watching is not None:
+            self._watching.cancel()
         await asyncio.gather(*(self.end(each.id) for each in self.background() if each.running))
         self._started.clear()
         await self.guard.close()
+        if some_ran_on:
+            await self._check()
         await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    async def _watch(self) -> None:
+        while await asyncio.to_thread(self.guard.has_processes):
+            await asyncio.sleep(WATCH_S)
+            await self._check()
+
+    async def _check(self) -> None:
+        for guard in list(self._folder_guards.values()):
+            await self.found(await guard.check())
 
     def _now(self, command_id: str, started: _Started) -> BackgroundCommand:
         job = self.folder / command_id

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import stat
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,13 +26,20 @@ from pydantic_ai.workspaces import (
 )
 from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
-from co_tui.agent.sandbox import Sandbox, told_unusable
-from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.agent.permissions.protected_files import Protected, mounts
+from co_tui.agent.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, told_unusable
+from co_tui.session.to_the_end import to_the_end
+from co_tui.session.tools.folder_guard import CreatedProtected
+from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 
 COMMAND_ENVIRONMENT: Final = {
     "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
 }  # fmt: skip
 """Nobody is there to page through anything, or to type a password; and git, asked to read, writes nothing."""
+
+
+_PROTECTED: ContextVar[Protected | None] = ContextVar("what the command that starts must not change", default=None)
+_ALLOWED: ContextVar[bool] = ContextVar("whether the user allowed this change of a protected name", default=False)
 
 
 class SessionFolder(LocalWorkspace[Any]):
@@ -46,7 +54,7 @@ class SessionFolder(LocalWorkspace[Any]):
         here = Workspace(_Followed(self.working_dir, self._commands))
         if self.read_only:
             return ReadOnlyWorkspace(here)
-        return _Sandboxed(here, self._sandbox, self._commands.folder) if self._sandbox else here
+        return _Sandboxed(here, self._sandbox, self._commands) if self._sandbox else here
 
 
 class _Followed(LocalWorkspaceBackend):
@@ -71,9 +79,11 @@ class _Sandboxed(BubblewrapWorkspace):
     """Commands run, and files are changed, in the sandbox or not at all. What lies in the folder is read past it, which
     is quicker; what a command may have put a link to is not."""
 
-    def __init__(self, here: Workspace, sandbox: Sandbox, writable: Path) -> None:
-        super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments(writable))
+    def __init__(self, here: Workspace, sandbox: Sandbox, commands: RunningCommands) -> None:
+        super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments(commands.folder))
         self._kind = sandbox.kind
+        self._commands = commands
+        self._guard = commands.folder_guard(sandbox.folder, sandbox.set_aside)
 
     async def run(
         self,
@@ -84,12 +94,69 @@ class _Sandboxed(BubblewrapWorkspace):
         timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
     ) -> CommandResult:
         try:
-            return await super().run(command, shell=shell, env=env, timeout=timeout)
+            async with self._protected():
+                return await super().run(command, shell=shell, env=env, timeout=timeout)
         except WorkspaceUnavailableError as error:
             if not await self.wrapped.exists("."):
                 raise  # the folder itself is gone
             # Not the end of the turn: the model, and who reads along, are told.
             raise WorkspaceError(told_unusable(self._kind, str(error))) from error
+
+    @asynccontextmanager
+    async def _protected(self) -> AsyncIterator[None]:
+        """While this holds, a command cannot change what is there under protected names, nor leave more of it."""
+        if _ALLOWED.get():
+            yield
+            return
+        found, created = await self._guard.begin(others_run=self._commands.some_run_on)
+        token = _PROTECTED.set(found)
+        try:
+            yield
+        finally:
+            _PROTECTED.reset(token)
+            if not ENDS_WITH_CALL.get():
+                self._commands.watch()
+            await to_the_end(self._look_after(created))
+
+    async def _look_after(self, created: CreatedProtected | None) -> None:
+        await self._commands.found(created)
+        await self._commands.found(await self._guard.end())
+
+    async def _sandbox(self) -> list[str]:
+        program, *arguments = await super()._sandbox()
+        hidden = [HIDE_PROCESSES] if ENDS_WITH_CALL.get() and await can_hide_processes() else []
+        return [program, *hidden, *arguments]
+
+    async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
+        others = await super()._login_path_mounts(working_dir)
+        found = _PROTECTED.get()
+        return mounts(found, self._guard.folder, others) if found is not None else others
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        with self._allowing(path):
+            await super().write_bytes(path, data)
+
+    async def make_dir(self, path: str) -> None:
+        with self._allowing(path):
+            await super().make_dir(path)
+
+    async def remove(self, path: str) -> None:
+        with self._allowing(path):
+            await super().remove(path)
+
+    @contextmanager
+    def _allowing(self, path: str) -> Iterator[None]:
+        """A file tool asks before it changes a protected name: what it was allowed is done. Any other change is made
+        with those protected, in case a command has put a link to one of them there."""
+        if not self._guard.is_protected(path):
+            yield
+            return
+        self._guard.accept(path)
+        token = _ALLOWED.set(True)
+        try:
+            yield
+        finally:
+            _ALLOWED.reset(token)
 
     async def read_bytes(self, path: str) -> bytes:
         folder = await self.working_dir()

@@ -1,0 +1,141 @@
+"""What inside a git folder makes git run programs, and whether a new one is as harmless as `git init` leaves it."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from co_tui.paths import read_small_text
+
+RUNS_THINGS: Final = ("config", "config.worktree", "commondir", "hooks", "objects/info/alternates")
+"""Hooks and settings name programs; the others lead git to settings and objects elsewhere.
+
+`info/attributes` only chooses among programs that a configuration names, as any `.gitattributes` does.
+"""
+LIMIT_BYTES: Final = 256_000
+MOST_FOLDERS: Final = 2_000
+_SECTION: Final = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+_KEY: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?)\s*)?$")
+_COMMENT: Final = re.compile(r"\s+[#;][^\"]*$")
+_HARMLESS: Final = re.compile(
+    r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree)"
+    r"|remote\.[^.]+\.(?:url|fetch)|branch\..+\.(?:remote|merge)|submodule\..+\.(?:url|active)|submodule\.active"
+    r"|user\.(?:name|email)|init\.defaultbranch|extensions\.objectformat"
+)
+
+
+class ConfigEntry(NamedTuple):
+    key: str
+    """As `section.subsection.name`; section and name in lower case."""
+    value: str
+
+
+def git_folder_of(dot_git: Path) -> Path | None:
+    """The git folder that a `.git` is, links to, or names in its text."""
+    if dot_git.is_dir():
+        return dot_git.resolve()
+    try:
+        named = read_small_text(dot_git, LIMIT_BYTES, errors="surrogateescape").partition("gitdir:")[2].strip()
+    except (OSError, ValueError):
+        return None
+    return Path(os.path.realpath(dot_git.parent / named)) if named else None
+
+
+def common_folder(git: Path) -> Path:
+    """Where the settings are that hold for a git folder: a worktree's are in the main one."""
+    try:
+        named = read_small_text(git / "commondir", LIMIT_BYTES, errors="surrogateescape").strip()
+    except (OSError, ValueError):
+        return git
+    return Path(os.path.realpath(git / named))
+
+
+def inner_git_folders(git: Path) -> Iterator[Path]:
+    """The git folders of submodules and worktrees that are kept in this one, and in theirs."""
+    waiting = [(git / "modules", False), (git / "worktrees", False)]
+    for _ in range(MOST_FOLDERS):
+        if not waiting:
+            return
+        folder, is_git = waiting.pop()
+        if is_git:
+            yield folder
+            waiting += [(folder / "modules", False), (folder / "worktrees", False)]
+            continue
+        waiting += [(each, _is_git_folder(each)) for each in _folders_in(folder)]
+
+
+def config_entries(file: Path) -> list[ConfigEntry] | None:
+    """What a configuration file sets; None when it cannot be read with certainty."""
+    try:
+        text = read_small_text(file, LIMIT_BYTES, errors="surrogateescape")
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError):
+        return None
+    entries, section = [], ""
+    for line in text.splitlines():
+        if found := _SECTION.match(line):
+            section = found[1].lower() + (f".{found[2]}" if found[2] is not None else "")
+            line = line[found.end() :]
+        if not line.strip() or line.lstrip()[0] in "#;":
+            continue
+        key = _KEY.match(line)
+        if key is None or not section or line.endswith("\\"):
+            return None
+        value = _COMMENT.sub("", key[2] or "").strip('"')
+        entries.append(ConfigEntry(f"{section}.{key[1].lower()}", value))
+    return entries
+
+
+def named_by_config(git: Path, work_tree: Path) -> Iterator[Path]:
+    """The folders of hooks and the further settings that a git folder's configuration names."""
+    for file in (git / "config", git / "config.worktree"):
+        for key, value in config_entries(file) or ():
+            if key == "core.hookspath":
+                yield work_tree / Path(value).expanduser()
+            elif key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
+                yield git / Path(value).expanduser()
+
+
+def is_harmless(git: Path, folder: Path) -> bool:
+    """Whether a git folder that just appeared runs nothing and leads nowhere outside of `folder`."""
+    if git.is_symlink() or (git / "config.worktree").exists() or (git / "objects/info/alternates").exists():
+        return False
+    if (git / "commondir").exists() and not _leads_to_main(git):
+        return False
+    hooks = git / "hooks"
+    if hooks.is_symlink() or any(not name.endswith(".sample") for name in _names_in(hooks)):
+        return False
+    entries = config_entries(git / "config")
+    return entries is not None and all(_is_harmless(entry, git, folder) for entry in entries)
+
+
+def _is_harmless(entry: ConfigEntry, git: Path, folder: Path) -> bool:
+    if _HARMLESS.fullmatch(entry.key) is None or "::" in entry.value or entry.value.startswith("-"):
+        return False
+    if entry.key == "core.worktree":
+        return Path(os.path.realpath(git / entry.value)).is_relative_to(folder)
+    return True
+
+
+def _leads_to_main(git: Path) -> bool:
+    """A worktree's git folder uses the settings of the one that it is kept in."""
+    return git.parent.name == "worktrees" and common_folder(git) == git.parent.parent.resolve()
+
+
+def _is_git_folder(folder: Path) -> bool:
+    return any(os.path.lexists(folder / name) for name in ("HEAD", *RUNS_THINGS))
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return [
+        folder / name for name in _names_in(folder) if (folder / name).is_dir() and not (folder / name).is_symlink()
+    ]
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in folder.iterdir())
+    except OSError:
+        return []

@@ -1,0 +1,204 @@
+"""Find what a folder holds under protected names, and how bubblewrap keeps commands from changing it."""
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from co_tui.agent.permissions.git_folders import (
+    RUNS_THINGS,
+    common_folder,
+    git_folder_of,
+    inner_git_folders,
+    named_by_config,
+)
+from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, same_name
+
+MOST_FOLDERS: Final = 20_000
+"""More are not searched, the outermost first: a command must not wait for a look at a whole disk."""
+SKIPPED: Final = frozenset({"node_modules", "site-packages", "__pycache__"})
+"""Installed packages, in which nobody runs git or an agent."""
+MOST_LINKS: Final = 200
+SETTLED_S: Final = 2.0
+"""A folder that changed less than this before it was read is read again: its time may not tell two changes apart."""
+LARGEST_KEPT_BYTES: Final = 1_000_000
+
+
+class Present(NamedTuple):
+    """What is there under one protected name, as far as a mount cannot keep it so."""
+
+    link: str = ""
+    """Where it leads, when it is a link: that can be replaced, since nothing can be mounted on a link."""
+    content: bytes | None = None
+    """Of a file that has another name, too, through which it could be written."""
+
+
+class Protected(NamedTuple):
+    """What a folder holds under protected names."""
+
+    names: dict[str, Present]
+    """By their path in the folder."""
+    read_only: frozenset[str]
+    """Absolute paths inside the folder that commands may not write, without links."""
+    pinned: frozenset[str]
+    """Folders that may be written into, but not be moved away."""
+    whole: bool
+    """False when the folder has too many folders to look into all."""
+
+
+class _Listing(NamedTuple):
+    changed_ns: int
+    folders: tuple[str, ...]
+    protected: tuple[str, ...]
+
+
+class ProtectedFiles:
+    """Looks through one folder; a second look only reads what changed since."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(os.path.realpath(folder))
+        self._listings: dict[str, _Listing] = {}
+
+    def find(self) -> Protected:
+        found = _Finding(self.folder)
+        waiting, listings = deque([str(self.folder)]), dict[str, _Listing]()
+        while waiting and len(listings) < MOST_FOLDERS:
+            path = waiting.popleft()
+            if (listing := self._listed(path)) is None:
+                continue
+            listings[path] = listing
+            waiting.extend(f"{path.rstrip(os.sep)}{os.sep}{name}" for name in listing.folders)
+            for name in listing.protected:
+                found.add(Path(path, name))
+        self._listings = listings
+        return found.result(whole=not waiting)
+
+    def _listed(self, path: str) -> _Listing | None:
+        try:
+            changed_ns = os.lstat(path).st_ctime_ns
+            known = self._listings.get(path)
+            if known is not None and known.changed_ns == changed_ns:
+                return known
+            # A time that a change within the same tick would not move is not kept.
+            settled = time.time() - changed_ns / 1e9 > SETTLED_S
+            with os.scandir(path) as entries:
+                folders, protected = [], []
+                for entry in entries:
+                    if self._is_protected(entry.name, path):
+                        protected.append(entry.name)
+                    elif entry.name not in SKIPPED and entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
+        except OSError:
+            return None  # gone meanwhile, or not ours to read
+        return _Listing(changed_ns if settled else -1, tuple(folders), tuple(sorted(protected)))
+
+    def _is_protected(self, name: str, folder: str) -> bool:
+        if not name.startswith(".") and "~" not in name:
+            return False
+        plain = same_name(name)
+        return plain in PROTECTED_NAMES or (plain in EDITOR_NAMES and folder == str(self.folder))
+
+
+class _Finding:
+    """Gathers what `find` comes across."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._names: dict[str, Present] = {}
+        self._read_only: set[str] = set()
+        self._pinned: set[str] = set()
+        self._git_folders: set[Path] = set()
+
+    def add(self, path: Path) -> None:
+        if same_name(path.name) != GIT:
+            self._keep(path)
+            self._keep_links_in(path)
+            return
+        if not path.is_dir() or path.is_symlink():
+            self._keep(path, read_only=not path.is_dir())
+        if (git := git_folder_of(path)) is None:
+            return
+        for named in named_by_config(common_folder(git), path.parent):
+            self._keep_target(named)
+        if git.is_relative_to(self._folder):
+            for each in (git, *inner_git_folders(git)):
+                self._add_git_folder(each, path.parent)
+
+    def result(self, *, whole: bool) -> Protected:
+        return Protected(self._names, frozenset(self._read_only), frozenset(self._pinned), whole)
+
+    def _add_git_folder(self, git: Path, work_tree: Path) -> None:
+        if git in self._git_folders:
+            return
+        self._git_folders.add(git)
+        self._pinned.add(str(git))
+        self._names[self._relative(git)] = Present()
+        for name in RUNS_THINGS:
+            self._keep(git / name)
+        self._keep_links_in(git / "hooks")
+        for path in named_by_config(git, work_tree):
+            self._keep_target(path)
+
+    def _keep(self, path: Path, *, read_only: bool = True) -> None:
+        """Under its own name, which lies in the folder."""
+        try:
+            status = os.lstat(path)
+            link = str(path.readlink()) if stat.S_ISLNK(status.st_mode) else ""
+            twice = stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and status.st_size <= LARGEST_KEPT_BYTES
+            self._names[self._relative(path)] = Present(link, path.read_bytes() if twice else None)
+        except OSError:
+            return
+        if read_only:
+            self._keep_target(path)
+
+    def _keep_target(self, path: Path) -> None:
+        """What a path leads to, when that is in the folder: elsewhere nothing can be written anyway."""
+        real = Path(os.path.realpath(path))
+        if real != self._folder and real.is_relative_to(self._folder) and os.path.lexists(real):
+            self._read_only.add(str(real))
+
+    def _keep_links_in(self, path: Path) -> None:
+        """A hook is often a link to a script of the project."""
+        links = 0
+        for folder, folders, files in os.walk(path):
+            for name in (*folders, *files):
+                if links < MOST_LINKS and (inside := Path(folder, name)).is_symlink():
+                    links += 1
+                    self._keep_target(inside)
+
+    def _relative(self, path: Path) -> str:
+        return str(path.relative_to(self._folder))
+
+
+def mounts(protected: Protected, folder: Path, others: Sequence[str] = ()) -> tuple[str, ...]:
+    """Arguments of bubblewrap that make it so, together with `others`: mounts in the form OPTION PATH PATH.
+
+    What is read-only, and every folder around it, is a mount point: a mount point cannot be renamed or removed. All are
+    sorted, since a later mount covers what an earlier one put below it.
+    """
+    read_only = _outermost({*protected.read_only, *_paths(others, "--ro-bind")})
+    around = {str(above) for path in (*read_only, *protected.pinned) for above in _parents(Path(path), folder)}
+    writable = {*around, *protected.pinned, *_paths(others, "--bind")} - read_only
+    chosen = dict.fromkeys(read_only, "--ro-bind")
+    chosen |= {path: "--bind" for path in writable if not any(str(above) in read_only for above in Path(path).parents)}
+    return tuple(argument for path in sorted(chosen, key=_depth) for argument in (chosen[path], path, path))
+
+
+def _paths(arguments: Sequence[str], option: str) -> Iterator[str]:
+    return (path for name, path, _ in zip(*[iter(arguments)] * 3, strict=True) if name == option)
+
+
+def _parents(path: Path, folder: Path) -> Iterator[Path]:
+    return (above for above in path.parents if above != folder and above.is_relative_to(folder))
+
+
+def _outermost(paths: Iterable[str]) -> set[str]:
+    every = set(paths)
+    return {path for path in every if not any(str(above) in every for above in Path(path).parents)}
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.count(os.sep), path
