@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import shutil
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,15 @@ HIDDEN_IN_HOME: Final = (
 )  # fmt: skip
 """Where programs keep keys: a command in the sandbox finds nothing there."""
 STARTING_S: Final = 10.0
+_REFUSALS: Final = {
+    "it needs the network": r"network is unreachable|could not resolve host|temporary failure in name resolution|"
+    r"name or service not known|failed to establish a new connection|dns error|getaddrinfo|EAI_AGAIN|ENOTFOUND|"
+    r"could not resolve proxy|no address associated with hostname",
+    "it writes outside of this folder": r"read-only file system|EROFS",
+    "it changes a protected file": r"device or resource busy",
+    "it needs more rights": r"operation not permitted",
+}
+"""What commands say when the sandbox is in their way."""
 _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--ro-bind", "/", "/")
 _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
@@ -69,6 +79,17 @@ class Sandbox(Record):
             if not self.folder.resolve().is_relative_to(path):
                 return ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
         return ()
+
+
+def sandbox_label(kind: str) -> str:
+    """Where commands run, in two or three words."""
+    labels = {SANDBOX_OFF: "not sandboxed", SANDBOX_WITH_NETWORK: "sandboxed, with network"}
+    return labels.get(kind, "sandboxed")
+
+
+def refusal_in(output: str) -> str:
+    """Why the sandbox kept a command from its work, as far as its output shows it; empty when it does not."""
+    return next((why for why, said in _REFUSALS.items() if re.search(said, output, re.IGNORECASE)), "")
 
 
 def told_sandbox(kind: str) -> str:

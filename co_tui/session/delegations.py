@@ -91,7 +91,6 @@ class DelegatedRun:
             turn,
             runtime.permissions,
             what=runtime.toolkit.what,
-            where=runtime.commands_run_in,
             agent=self._history.agent,
         )
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}

@@ -34,8 +34,6 @@ class Runtime:
     """What is made smaller when it grows too long."""
     permissions: Permissions
     """What may run without a question."""
-    commands_run_in: str = ""
-    """Where commands run, in a few words: the folder, and whether a sandbox keeps them in."""
     first_backoff_s: float = FIRST_BACKOFF_S
 
     @property

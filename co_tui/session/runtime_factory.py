@@ -87,7 +87,8 @@ class RuntimeFactory:
         environment, name = self._environment, model_handle.name
         self.keeping.remembered = Remembered(settings.daily_memory)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
-        works = self._working_tools(settings, window) if model_handle.takes_tools else None
+        permissions = self._permissions(settings)
+        works = self._working_tools(settings, window, permissions) if model_handle.takes_tools else None
         instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._told(settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
@@ -95,7 +96,6 @@ class RuntimeFactory:
         if model_handle.takes_tools:
             history.foresee = partial(self._tools.foreseen, history, self._memory_use(settings))
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
-        permissions = self._permissions(settings)
         return Runtime(
             model_handle=model_handle,
             settings=settings,
@@ -106,7 +106,6 @@ class RuntimeFactory:
             sent_beside=self.sent_beside,
             compactable=Compactable(history, summaries, hooks),
             permissions=permissions,
-            commands_run_in=f"{path_text(environment.cwd)} · {told_sandbox(settings.command_sandbox)}",
             first_backoff_s=environment.first_backoff_s,
         )
 
@@ -163,7 +162,14 @@ class RuntimeFactory:
         environment = self._environment
         judge = Judge(folder=environment.cwd, home=Path.home(), environ=_for_git(environment.environ))
         kept = environment.kept_approvals
-        return Permissions(judge, self._recorder, settings.permissions, kept, environment.asks_first)
+        return Permissions(
+            judge,
+            self._recorder,
+            settings.permissions,
+            kept,
+            sandbox=settings.command_sandbox,
+            asks_first=environment.asks_first,
+        )
 
     def _toolkit(
         self, history: GovernedHistory, works: WorkingTools | None, settings: Settings, permissions: Permissions
@@ -184,7 +190,7 @@ class RuntimeFactory:
         use = memory_use(settings)
         return use._replace(written=Remembered.OFF) if self._environment.private else use
 
-    def _working_tools(self, settings: Settings, window: Window) -> WorkingTools | None:
+    def _working_tools(self, settings: Settings, window: Window, permissions: Permissions) -> WorkingTools | None:
         environment = self._environment
         if not environment.works_in_folder:
             return None
@@ -200,7 +206,7 @@ class RuntimeFactory:
             ),
             user_skills=environment.paths.skills,
             mcp=self._mcp,
-            mode=lambda: self._recorder.state.mode,
+            permissions=permissions,
             read_only=environment.read_only,
         )
 

@@ -75,7 +75,6 @@ class Turn:
             number,
             runtime.permissions,
             what=runtime.toolkit.what,
-            where=runtime.commands_run_in,
         )
         self._leaving = self._passed_over = False
         self._delegations = Delegations(self._recorder, new_delegated_run, is_left=lambda: self._leaving)

@@ -30,13 +30,13 @@ def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
-    person = Person(Approval(approved=True, by="user", scope="session"))
+    person = Person(Approval(approved=True, by="user", scope="session", rules=("mcp__time__convert_time",)))
     step = ("mcp__time__convert_time", NOON)
     async with Talk(folder, home, step, step, person=person, mcp_servers={"time": TIME}) as talk:
         assert await talk.say("when?") is Outcome.DONE
         assert {"mcp__time__convert_time", "mcp__time__get_current_time", "read_file"} <= set(talk.model.offered)
     (asked,) = person.asked  # once for this session
-    assert asked.tool == "mcp__time__convert_time" and not asked.every_time
+    assert asked.tool == "mcp__time__convert_time" and asked.rules == (asked.tool,)
     assert asked.what == (
         "convert_time of the MCP server time\nsource_timezone: Europe/Berlin\ntime: 12:00\ntarget_timezone: Asia/Tokyo"
     )
@@ -45,11 +45,11 @@ async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -
 
 
 async def test_what_was_allowed_for_the_project_is_one_tool_of_one_server(folder: Path, home: Path) -> None:
-    kept = Approval(approved=True, by="user", scope="pattern", pattern="mcp__odd__echo")
+    kept = Approval(approved=True, by="user", scope="project", rules=("mcp__odd__echo",))
     person, server = Person(kept), {"odd": odd()}
     async with Talk(folder, home, *calls("echo"), person=person, mcp_servers=server) as talk:
         assert await talk.say("echo") is Outcome.DONE
-    assert person.asked[0].pattern == "mcp__odd__echo"
+    assert person.asked[0].rules == ("mcp__odd__echo",)
     no = Person(Approval(approved=False, by="user"))
     async with Talk(folder, home, *calls("echo", "fail"), person=no, mcp_servers=server) as later:
         assert await later.say("again") is Outcome.DONE

@@ -104,7 +104,7 @@ async def test_the_question_and_the_model_are_told(folder: Path, home: Path) -> 
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     words = "sandboxed: writes only in this folder, no network, known keys hidden"
-    assert (person.asked[0].what, person.asked[0].where) == ("touch x", f"{folder} · {words}")
+    assert (person.asked[0].what, person.asked[0].where) == ("touch x", f"{folder} · sandboxed")
     assert f"They run {words}." in model.instructions
     await left(environment, session)
 

@@ -68,10 +68,10 @@ async def test_a_whole_job(folder: Path, home: Path) -> None:
     assert await session.submit("mend the greeting") is Outcome.DONE
 
     run, edit, push, again = person.asked
-    assert run.what == f"{CHECK}\n\nin {folder}, not sandboxed" and not run.every_time
-    assert edit.tool == "edit_file" and edit.pattern == "login.py"
+    assert (run.what, run.where, run.danger) == (CHECK, f"{folder} · not sandboxed", "")
+    assert edit.tool == "edit_file" and edit.rules == ("Edit(./*)",)
     assert "-    return 'helo'\n+    return 'hello'" in edit.what
-    assert push.every_time and push.pattern == "" and again.arguments == {"command": CHECK}
+    assert push.danger == "reaches others" and push.rules == () and again.arguments == {"command": CHECK}
     assert [question.options for question in person.questions] == [("hello", "hallo")]
     assert (folder / "login.py").read_text() == "def greeting():\n    return 'hello'\n"
 
@@ -147,14 +147,15 @@ async def test_what_cannot_work_is_refused_by_a_sentence_and_nobody_is_asked(
     await left(environment, session)
 
 
-async def test_a_pattern_holds_in_later_sessions_of_the_project(folder: Path, home: Path, tmp_path: Path) -> None:
-    always = Approval(approved=True, by="user", scope="pattern", pattern=f"{CHECK} *")
+async def test_a_rule_holds_in_later_sessions_of_the_project(folder: Path, home: Path, tmp_path: Path) -> None:
+    rule = f"Bash({CHECK}:*)"
+    always = Approval(approved=True, by="user", scope="project", rules=(rule,))
     environment = working_in(folder, home, Working(("run_command", {"command": CHECK})), Person(always))
     session = await Session.start(environment, "scripted")
     await session.submit("run it")
     await session.close()
     kept = environment.paths.state / "approvals.json"
-    assert json.loads(kept.read_text()) == {str(folder): [{"tool": "run_command", "pattern": f"{CHECK} *"}]}
+    assert json.loads(kept.read_text()) == {str(folder): [rule]}
     assert kept.stat().st_mode & 0o777 == 0o600
     environment.store.close()
     (folder / "sub").mkdir()

@@ -115,18 +115,20 @@ class _Repository:
         self._environ = environ
 
     def is_harmless(self, depth: int) -> bool:
-        if self._git("rev-parse", "--absolute-git-dir") is None:
-            return True  # git finds no repository it would use, and so does the command
-        found = self._git("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
-        lines = (found or "").split("\n")
-        if len(lines) != 4:  # a bare repository, or names with line breaks
+        if _would_block(self._folder):
             return False
-        work_tree, git_folder, common = Path(lines[0]), Path(lines[1]), (self._folder / lines[2]).resolve()
+        found = self._run("rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-toplevel")
+        if not found.stdout:
+            return True  # git finds no repository it would use here, and neither does the command
+        lines = _text(found.stdout).split("\n")
+        if found.returncode or len(lines) != 4:  # no work tree, or names with line breaks
+            return False
+        git_folder, common, work_tree = Path(lines[0]), (self._folder / lines[1]).resolve(), Path(lines[2])
         return (
             self._belongs(work_tree, git_folder, common)
             and _owns_objects(git_folder, common, work_tree)
             and self._has_harmless_configuration(work_tree)
-            and all(_Repository(each, self._environ).is_harmless(depth - 1) for each in self._submodules(depth))
+            and all(_Repository(each, self._environ).is_harmless(depth - 1) for each in self._submodules(work_tree, depth))
         )
 
     def _belongs(self, work_tree: Path, git_folder: Path, common: Path) -> bool:
@@ -156,27 +158,28 @@ class _Repository:
         ]
         return bool(own) and all(_is_harmless_key(key, value, work_tree) for key, _, value in own)
 
-    def _submodules(self, depth: int) -> list[Path]:
+    def _submodules(self, work_tree: Path, depth: int) -> list[Path]:
         """Repositories inside of it that git visits. Raises ValueError when there are too many to check."""
-        top = self._git("rev-parse", "--show-toplevel")
         listed = self._git("ls-files", "--stage", "--full-name", "-z", ":/")
-        if top is None or listed is None:
+        if listed is None:
             raise ValueError("an index that cannot be read")
         paths = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith("160000 ")]
-        inside = [Path(top.rstrip("\n")) / path for path in paths]
-        present = [each for each in inside if os.path.lexists(each / ".git")]
+        present = [work_tree / path for path in paths if os.path.lexists(work_tree / path / ".git")]
         if len(present) > MOST_SUBMODULES or (present and depth == 0):
             raise ValueError("too many submodules")
         return [each.resolve() for each in present]
 
     def _git(self, *arguments: str) -> str | None:
         """What git says; None when it fails."""
-        done = subprocess.run(
+        done = self._run(*arguments)
+        return _text(done.stdout) if done.returncode == 0 else None
+
+    def _run(self, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
             ("git", *arguments),
             cwd=self._folder, env=guarded_environment(self._environ, self._folder), stdin=subprocess.DEVNULL,
             capture_output=True, timeout=TIMEOUT_S, check=False,
         )  # fmt: skip
-        return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
 
 
 def _owns_objects(git_folder: Path, common: Path, work_tree: Path) -> bool:
@@ -191,6 +194,19 @@ def _owns_objects(git_folder: Path, common: Path, work_tree: Path) -> bool:
         return True
     others = [line for line in _text_of(alternates).splitlines() if line and not line.startswith("#")]
     return all((objects / each).resolve().is_relative_to(work_tree.resolve()) for each in others)
+
+
+def _would_block(folder: Path) -> bool:
+    """Whether one of git's own files is a pipe or a device: git would wait for it."""
+    found = next((each / ".git" for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
+    if found is None:
+        return False
+    inside = _entries(found) if found.is_dir() and not found.is_symlink() else ()
+    return not (found.is_dir() or found.is_file()) or any(not (each.is_file() or each.is_dir()) for each in inside)
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "surrogateescape")
 
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:

@@ -26,7 +26,7 @@ def protected_name(path: str | Path, folder: Path) -> str | None:
     given, root = folder.absolute(), Path(os.path.realpath(folder))
     named, real = Path(os.path.normpath(given / path)), Path(os.path.realpath(root / path))
     for each in (named, real):
-        start = next((start for start in (given, root) if each.is_relative_to(start)), each.parents[-1])
+        start = next((start for start in (given, root) if each.is_relative_to(start)), Path(each.anchor))
         if name := next(filter(None, map(_protected, each.relative_to(start).parts)), None):
             return name
     return _reached_by_link(real, root)

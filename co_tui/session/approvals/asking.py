@@ -10,7 +10,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApp
 
 from co_tui.agent.permissions.older_answers import rules_of
 from co_tui.agent.permissions.verdict import Verdict
-from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
+from co_tui.agent.tool_names import CHANGING_TOOLS
 from co_tui.agent.toolkit import WHAT, What, says_nothing
 from co_tui.context.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
@@ -52,16 +52,14 @@ class Approvals:
         permissions: Permissions,
         *,
         what: What = says_nothing,
-        where: str = "",
         agent: str = "",
     ) -> None:
-        """`what` says what a call would do now, `where` where commands run."""
+        """`what` says what a call would do now."""
         self._recorder = recorder
         self._questions = questions
         self._turn = turn
         self._permissions = permissions
         self._what = what
-        self._where = where
         self._agent = agent
 
     async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
@@ -96,7 +94,7 @@ class Approvals:
             await self._recorder.record(*decided, *self._mode_changes(decided))
             self._keep(asked, decided)
         return {
-            each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(question, each))
+            each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(question.tool, each))
             for question, each in zip(asked, decided, strict=True)
         }
 
@@ -113,16 +111,14 @@ class Approvals:
             if shown.what != asked.what:
                 asked, note = asked.but(what=shown.what), CHANGED_SINCE
                 await self._recorder.record(asked)
-            question = _question(asked, verdict, number, of).but(note=note, where=self._where_of(asked))
+            question = _question(asked, verdict, number, of)
+            question = question.but(note=note, where=self._permissions.where(asked.tool, verdict))
             answer = await self._questions.approve(question)
             now = await self._now(asked)
             if not answer.approved or now.note or now.what == asked.what:
                 return answer
             shown = now
         return _unanswered(KEEPS_CHANGING)
-
-    def _where_of(self, asked: ApprovalRequested) -> str:
-        return self._where if asked.tool in COMMAND_TOOLS else ""
 
     async def _now(self, asked: ApprovalRequested) -> "_Change":
         if asked.tool not in CHANGING_TOOLS:
@@ -202,7 +198,7 @@ def withdrawn(pending: Sequence[ApprovalRequested], reason: str) -> list[Approva
 
 def refused(decided: ApprovalDecided, tool: str) -> ToolReturnPart:
     """The answer to a call that was not allowed."""
-    return ToolReturnPart(tool, _refusal(decided), tool_call_id=decided.call_id, outcome="denied")
+    return ToolReturnPart(tool, _refusal(tool, decided), tool_call_id=decided.call_id, outcome="denied")
 
 
 def _pending_of(state: SessionState, agent: str = "") -> list[ApprovalRequested]:
@@ -258,10 +254,10 @@ def _unanswered(reason: str) -> Approval:
     return Approval(approved=False, by="nobody", reason=reason)
 
 
-def _refusal(asked: ApprovalRequested, decided: ApprovalDecided) -> str:
+def _refusal(tool: str, decided: ApprovalDecided) -> str:
     """What the model is told; a reason that is not the user's own is a sentence by itself."""
     if decided.by != USER:
         return decided.reason or "It was not allowed."
-    if asked.tool == PRESENT_PLAN:
+    if tool == PRESENT_PLAN:
         return f"The user sent the plan back: {decided.reason}" if decided.reason else PLAN_LEFT
     return f"The user did not allow it: {decided.reason}" if decided.reason else "The user did not allow it."

@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from co_tui.agent.permissions.judge import Judge, is_judged
 from co_tui.agent.permissions.verdict import Verdict
+from co_tui.agent.sandbox import sandbox_label
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.agent.toolkit import AsksFirst, never_asks
+from co_tui.paths import home_text, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
 from co_tui.settings.permission_rules import Rule, RuleInForce
-from co_tui.settings.rules import AUTO
+from co_tui.settings.rules import AUTO, SANDBOX, SANDBOX_OFF
 
 THIS_SESSION: Final = "this session"
 THIS_PROJECT: Final = "this project"
@@ -26,19 +28,36 @@ class Permissions:
         recorder: Recorder,
         written: Sequence[RuleInForce] = (),
         kept: KeptApprovals | None = None,
+        *,
+        sandbox: str = SANDBOX_OFF,
         asks_first: AsksFirst = never_asks,
     ) -> None:
-        """`written` are the rules of the settings; `asks_first` says which calls of other tools ask."""
+        """`written` are the rules of the settings, `sandbox` is where commands run unless the mode says otherwise;
+        `asks_first` says which calls of other tools ask."""
         self._judge = judge
         self._recorder = recorder
         self._written = written
         self._asks_first = asks_first
         self.kept = kept
+        self._sandbox = sandbox
         self._refused_by_sandbox: dict[str, str] = {}
 
     @property
     def mode(self) -> str:
         return self._recorder.state.mode
+
+    @property
+    def sandbox(self) -> str:
+        """Where commands run now; mode `auto` always uses a sandbox."""
+        return SANDBOX if self.mode == AUTO and self._sandbox == SANDBOX_OFF else self._sandbox
+
+    def where(self, tool: str, verdict: Verdict) -> str:
+        """Where a command would run, in a few words; empty for other calls."""
+        if tool not in COMMAND_TOOLS:
+            return ""
+        kind = SANDBOX_OFF if verdict.outside_sandbox else self.sandbox
+        background = " · in the background" if tool == "start_command" else ""
+        return f"{home_text(path_text(self._judge.folder))} · {sandbox_label(kind)}{background}"
 
     async def verdict(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
         """`answered` are rules that answers allow and the log does not have yet."""
@@ -53,9 +72,7 @@ class Permissions:
         reason = f"The sandbox refused it: {refused}. Allowing it runs it outside of the sandbox."
         return Verdict("ask", reason, new=(line,), outside_sandbox=True)
 
-    async def about_question(
-        self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()
-    ) -> Verdict:
+    async def about_question(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
         """The verdict about a call that somebody asked about: a tool of its own accord, or we before an answer."""
         verdict = await self.verdict(tool, arguments, answered)
         return verdict if is_judged(tool) or verdict.action != "run" else Verdict("ask", new=(tool,))

@@ -12,25 +12,30 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_harness.shell import Shell, ShellToolset
 
+from co_tui.agent.permissions.verdict import VERDICT
+from co_tui.agent.sandbox import refusal_in
 from co_tui.paths import ensure_dir
+from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL, RunningCommands
+from co_tui.settings.rules import AUTO
 
 MOST_OUTPUT_CHARS: Final = 50_000
 WORTH_TELLING_S: Final = 1.0
 """A command that took so long says so in its result."""
 _LEFT_RUNNING: Final = re.compile(r"(?<![&>])&(?![&>])|\b(?:nohup|setsid|disown|daemon\w*)\b")
 """In a command line that leaves something running, as far as it can be seen; `2>&1` and `&&` do not."""
+_FAILED: Final = re.compile(r"^\[exit code: (?!0\])", re.MULTILINE)
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
 class LimitedShell(Shell[Any]):
     """The harness's tools for commands. Which are allowed is decided by approvals, not by their names."""
 
-    def __init__(self, limit_s: float, commands: RunningCommands) -> None:
+    def __init__(self, limit_s: float, commands: RunningCommands, permissions: Permissions) -> None:
         super().__init__(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
         self._commands = commands
-        self._tools = _SessionShell(self, commands)
+        self._tools = _SessionShell(self, commands, permissions)
         self._began: dict[tuple[str, str], float] = {}
 
     def get_toolset(self) -> ShellToolset[Any]:
@@ -86,7 +91,7 @@ class _SessionShell(ShellToolset[Any]):
     """What background commands write lies in the session's own folder, not in the user's; and the model is told how
     long its commands may take."""
 
-    def __init__(self, shell: Shell[Any], commands: RunningCommands) -> None:
+    def __init__(self, shell: Shell[Any], commands: RunningCommands, permissions: Permissions) -> None:
         super().__init__(
             allowed_commands=shell.allowed_commands,
             denied_commands=shell.denied_commands,
@@ -99,6 +104,20 @@ class _SessionShell(ShellToolset[Any]):
             id="shell",
         )
         self._commands = commands
+        self._permissions = permissions
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """In mode `auto`, a command that the sandbox refused may be asked about: the model is told how."""
+        result = await super().call_tool(name, tool_args, ctx, tool)
+        failed = name == "run_command" and _FAILED.search(str(result))
+        if not failed or self._permissions.mode != AUTO or VERDICT.get().outside_sandbox:
+            return result
+        if not (why := refusal_in(str(result))):
+            return result
+        self._permissions.note_refused_by_sandbox(str(tool_args.get("command")), why)
+        return f"{result}\n[The sandbox refused this: {why}. Run the same command again to ask the user.]"
 
     async def _jobs_base(self, ctx: RunContext[Any]) -> str:
         return str(ensure_dir(self._commands.folder))

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -26,7 +26,9 @@ from pydantic_ai.workspaces import (
 )
 from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
+from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.protected_files import Protected, mounts
+from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.agent.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, told_unusable
 from co_tui.session.to_the_end import to_the_end
 from co_tui.session.tools.folder_guard import CreatedProtected
@@ -45,16 +47,28 @@ _ALLOWED: ContextVar[bool] = ContextVar("whether the user allowed this change of
 class SessionFolder(LocalWorkspace[Any]):
     """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
 
-    def __init__(self, sandbox: Sandbox, commands: RunningCommands, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        commands: RunningCommands,
+        *,
+        is_sandboxed: Callable[[], bool] = lambda: True,
+        read_only: bool = False,
+    ) -> None:
+        """`is_sandboxed` says whether the sandbox is used now."""
         super().__init__(sandbox.folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
         self._sandbox = sandbox
         self._commands = commands
+        self._is_sandboxed = is_sandboxed
 
     def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
-        here = Workspace(_Followed(self.working_dir, self._commands))
+        backend = _Followed(self.working_dir, self._commands)
+        here = Workspace(backend)
         if self.read_only:
             return ReadOnlyWorkspace(here)
-        return _Sandboxed(here, self._sandbox, self._commands) if self._sandbox else here
+        if not self._sandbox:
+            return here
+        return _Sandboxed(here, backend.path, self._sandbox, self._commands, self._is_sandboxed)
 
 
 class _Followed(LocalWorkspaceBackend):
@@ -63,6 +77,20 @@ class _Followed(LocalWorkspaceBackend):
     def __init__(self, folder: str | Path, commands: RunningCommands) -> None:
         super().__init__(folder, env={**COMMAND_ENVIRONMENT, **commands.environment})
         self._commands = commands
+        self._folder = Path(folder)
+        self.path = self._env.get("PATH", os.defpath)
+        """Where commands look for programs."""
+
+    async def run(
+        self,
+        command: WorkspaceCommand,
+        *,
+        shell: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
+    ) -> CommandResult:
+        env = _looking(env, self.path, self._folder)
+        return await super().run(command, shell=shell, env=env, timeout=timeout)
 
     async def _wait_and_collect_output(
         self,
@@ -76,12 +104,17 @@ class _Followed(LocalWorkspaceBackend):
 
 
 class _Sandboxed(BubblewrapWorkspace):
-    """Commands run, and files are changed, in the sandbox or not at all. What lies in the folder is read past it, which
-    is quicker; what a command may have put a link to is not."""
+    """While the sandbox is used, commands run and files are changed in it or not at all. What lies in the folder is
+    read past it, which is quicker; what a command may have put a link to is not."""
 
-    def __init__(self, here: Workspace, sandbox: Sandbox, commands: RunningCommands) -> None:
+    def __init__(
+        self, here: Workspace, path: str, sandbox: Sandbox, commands: RunningCommands, is_used: Callable[[], bool]
+    ) -> None:
+        """`path` is where commands look for programs."""
         super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments(commands.folder))
         self._kind = sandbox.kind
+        self._is_used = is_used
+        self._path = path
         self._commands = commands
         self._guard = commands.folder_guard(sandbox.folder, sandbox.set_aside)
 
@@ -93,6 +126,9 @@ class _Sandboxed(BubblewrapWorkspace):
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
     ) -> CommandResult:
+        if VERDICT.get().outside_sandbox or not self._is_used():
+            return await self.wrapped.run(command, shell=shell, env=env, timeout=timeout)
+        env = _looking(env, self._path, self._guard.folder)
         try:
             async with self._protected():
                 return await super().run(command, shell=shell, env=env, timeout=timeout)
@@ -133,14 +169,23 @@ class _Sandboxed(BubblewrapWorkspace):
         return mounts(found, self._guard.folder, others) if found is not None else others
 
     async def write_bytes(self, path: str, data: bytes) -> None:
+        if not self._is_used():
+            await self.wrapped.write_bytes(path, data)
+            return
         with self._allowing(path):
             await super().write_bytes(path, data)
 
     async def make_dir(self, path: str) -> None:
+        if not self._is_used():
+            await self.wrapped.make_dir(path)
+            return
         with self._allowing(path):
             await super().make_dir(path)
 
     async def remove(self, path: str) -> None:
+        if not self._is_used():
+            await self.wrapped.remove(path)
+            return
         with self._allowing(path):
             await super().remove(path)
 
@@ -159,6 +204,8 @@ class _Sandboxed(BubblewrapWorkspace):
             _ALLOWED.reset(token)
 
     async def read_bytes(self, path: str) -> bytes:
+        if not self._is_used():
+            return await self.wrapped.read_bytes(path)
         folder = await self.working_dir()
         content = await asyncio.to_thread(_read_inside, await self.resolve(path), folder)
         return content if content is not None else await super().read_bytes(path)
@@ -174,6 +221,11 @@ class _Sandboxed(BubblewrapWorkspace):
 
     async def realpath(self, path: str) -> str:
         return await self.wrapped.realpath(path)
+
+
+def _looking(env: Mapping[str, str] | None, path: str, folder: Path) -> Mapping[str, str] | None:
+    """The environment of a command; one that was found to only read is kept from running what the folder names."""
+    return guarded_environment({"PATH": path, **(env or {})}, folder) if VERDICT.get().only_looks else env
 
 
 def _read_inside(path: str, folder: str) -> bytes | None:

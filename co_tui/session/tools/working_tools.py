@@ -1,6 +1,6 @@
 """What a session's agent has to work with in its folder: the one place that decides it, out of the harness's parts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from co_tui.agent.sandbox import Sandbox, sandbox_trouble
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
 from co_tui.paths import find_upwards
+from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.questions import Questions
 from co_tui.session.tools.commands import LimitedShell
 from co_tui.session.tools.file_changes import FileChanges
@@ -29,6 +30,7 @@ from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
+from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
 SMALLEST_WINDOW_TOKENS: Final = 8_000
 """Below this the definitions of the tools, about 2,000 tokens, would leave too little to work in."""
@@ -57,11 +59,11 @@ class WorkingTools:
         sandbox: Sandbox,
         user_skills: Path,
         mcp: McpTools,
-        mode: Callable[[], str],
+        permissions: Permissions,
         read_only: bool = False,
     ) -> None:
         self._folder = folder
-        self._mode = mode
+        self._permissions = permissions
         self._settings = settings
         self._window_tokens = window_tokens
         self._questions = questions
@@ -92,7 +94,7 @@ class WorkingTools:
             "mcp": self._make_mcp,
         }
         chosen = [capability for name in self._has if name in made for capability in made[name]()]
-        return [SessionFolder(self._sandbox, self._commands, read_only=self._read_only), *chosen] if chosen else []
+        return [self._make_folder(), *chosen] if chosen else []
 
     @property
     def delegates(self) -> bool:
@@ -112,19 +114,29 @@ class WorkingTools:
 
     async def _refuse_without_sandbox(self) -> None:
         """Nobody is asked about a command that cannot run."""
-        if trouble := await sandbox_trouble(self._settings.command_sandbox):
+        if trouble := await sandbox_trouble(self._permissions.sandbox):
             raise ToolFailed(trouble)
+
+    def _make_folder(self) -> SessionFolder:
+        permissions = self._permissions
+        kind = SANDBOX if self._sandbox.kind == SANDBOX_OFF else self._sandbox.kind
+        return SessionFolder(
+            self._sandbox.but(kind=kind),
+            self._commands,
+            is_sandboxed=lambda: permissions.sandbox != SANDBOX_OFF,
+            read_only=self._read_only,
+        )
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
         return [self._files]
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
-        return [LimitedShell(self._settings.command_timeout_s, self._commands)]
+        return [LimitedShell(self._settings.command_timeout_s, self._commands, self._permissions)]
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
         # Not put into each request by itself: what the log has is what is counted and sent.
         planning = Planning[Any](store=self._plan, inject=False, tools=["write_plan"])
-        return [planning, PlanMode(self._plan, self._mode)]
+        return [planning, PlanMode(self._plan, lambda: self._permissions.mode)]
 
     def _make_skills(self) -> Sequence[AbstractCapability[Any]]:
         return [ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)]

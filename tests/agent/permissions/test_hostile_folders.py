@@ -1,0 +1,85 @@
+"""Free commands in hostile folders: no program of the folder runs, and nothing from outside is shown (X7)."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from co_tui.agent.permissions.git_guard import guarded_environment
+from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.reading_tables import GIT_READERS
+from tests.support.harmless_folders import HARMLESS
+from tests.support.hostile_folders import HOSTILE, HOSTILE_REPOSITORIES, SECRET, UNGUARDED
+
+GIT_LINES = (
+    "git status", "git status -s", "git diff", "git diff HEAD", "git diff --stat", "git log -p -3", "git show",
+    "git log --oneline", "git whatchanged -1", "git reflog", "git rev-list HEAD", "git shortlog HEAD",
+    "git blame notes.txt", "git ls-files", "git ls-files -s", "git ls-tree -r HEAD", "git grep one",
+    "git rev-parse HEAD", "git describe --always --dirty", "git merge-base HEAD HEAD", "git name-rev HEAD",
+    "git cat-file -p HEAD", "git show-ref", "git for-each-ref", "git count-objects", "git check-ignore -v x",
+    "git branch -a", "git tag -l", "git remote -v", "git stash list", "git worktree list", "git version",
+    "cd data && git status", "cd inner && git status && git diff", "cd sub && git status", "git status && git diff | head",
+)  # fmt: skip
+FILE_LINES = (
+    "ls -la", "ls -R", "cat *", "cat */*", "head -5 *", "grep -r canary .", "grep canary *", "find . -type f",
+    "find . -type f -exec cat {} +", "wc -l *", "du -a", "tree", "stat *", "file *", "sort *", "diff * notes.txt",
+    "cat $(ls)", "cd * && cat *", "sed -n '1,5p' *", "sha256sum *",
+)  # fmt: skip
+
+
+def judge(folder: Path) -> Judge:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder.parent / "home")}
+    return Judge(folder=folder, home=folder.parent / "home", environ=environ)
+
+
+def is_free(folder: Path, line: str) -> bool:
+    return judge(folder).verdict("run_command", {"command": line}, "ask", ()).action == "run"
+
+
+def run(folder: Path, line: str) -> str:
+    """As a free command is run."""
+    environ = guarded_environment(judge(folder).environ, folder)
+    try:
+        done = subprocess.run(
+            ["sh", "-c", line], cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=5
+        )
+    except subprocess.TimeoutExpired as late:  # a pipe without a writer
+        return str(late.stdout)
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+def test_every_free_git_command_is_tried() -> None:
+    tried = {line.split()[1] for line in GIT_LINES if line.startswith("git ")}
+    assert set(GIT_READERS) <= tried
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_runs_and_nothing_from_outside_is_shown(name: str, tmp_path: Path) -> None:
+    folder, marker, outside = tmp_path / "folder", tmp_path / "ran", tmp_path / "outside"
+    HOSTILE[name](folder, marker, outside)
+    marker.unlink(missing_ok=True)
+    lines = (*GIT_LINES, "ls -R", UNGUARDED[name]) if name in HOSTILE_REPOSITORIES else (*FILE_LINES, *GIT_LINES[:4])
+    # Most of these are asked about; only what is free is run.
+    free = [line for line in lines if is_free(folder, line)]
+    assert not marker.exists(), "judging alone ran something"
+    shown = {line: run(folder, line) for line in free}
+    assert not marker.exists()
+    assert [line for line, output in shown.items() if SECRET in output] == []
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless_repositories_are_looked_at_without_a_question(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    HARMLESS[name](folder)
+    lines = [line for line in GIT_LINES if not line.startswith("cd ")]
+    assert [line for line in lines if not is_free(folder, line)] == []
+
+
+def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:
+    """The table would be worth nothing if git did no harm in these folders."""
+    folder, marker, outside = tmp_path / "folder", tmp_path / "ran", tmp_path / "outside"
+    HOSTILE_REPOSITORIES["clean_filter"](folder, marker, outside)
+    marker.unlink(missing_ok=True)
+    subprocess.run(["git", "status"], cwd=folder, capture_output=True)
+    assert marker.exists()
