@@ -26,8 +26,9 @@ Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResu
 """Answers for calls that have to be allowed."""
 WHAT: Final = "what"
 """Metadata of a call that asks for approval: what it would do."""
-TOOL_RETRIES: Final = 8
-"""So often in a row a model may call a tool in a way it refuses, before the turn is given up."""
+TOOL_RETRIES: Final = 1_000_000
+"""In effect no limit: the library ends a run when one tool failed this often, whatever the calls were. Failures are
+for the model to see, and the session stops a model that repeats a failing call."""
 
 
 def never_asks(tool: str, arguments: Mapping[str, Any]) -> bool:

@@ -73,6 +73,21 @@ def test_a_turn_that_used_up_its_steps_says_so(here: Here, monkeypatch: pytest.M
     assert done.code == 1 and "stopped after 2 steps" in done.err
 
 
+def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_continue(
+    here: Here, provider: Provider
+) -> None:
+    provider.script = [call("read_file", file="login.py")] * 6
+    done = here("run", "-p", "mend it")
+    assert done.code == 1 and len(provider.requests) == 5
+    assert (
+        "co-tui: Stopped because the same call failed 5 times in a row: read_file login.py. Last error: path: Field "
+        "required; file: Extra inputs are not permitted. `co-tui run --continue -p PROMPT` continues."
+    ) in done.err
+    assert "cannot be read" not in done.err
+    provider.script = []
+    assert here("run", "--continue", "-p", "try another way").code == 0
+
+
 def test_what_a_delegate_says_is_no_output_and_its_calls_are_told_under_its_name(
     here: Here, provider: Provider
 ) -> None:

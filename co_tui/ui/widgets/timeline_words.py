@@ -61,6 +61,7 @@ TROUBLES: Final = {
     "rate_limit": "rate limited",
     "redirect": "redirected elsewhere",
     "rejected": "request rejected",
+    "repeated_call": "same call failed again",
     "server": "provider failed",
     "steps": "out of steps",
     "timeout": "no answer in time",
