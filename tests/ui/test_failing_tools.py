@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
 from tests.ui.test_working import call
