@@ -48,7 +48,9 @@ class SessionController:
         self.resume_questions = ResumeQuestions(questions.choose, chat.way_to)
         self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
-        self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id, self._unsaid)
+        self._drafts = DraftSaver(
+            host, launch.store.prompt_drafts, lambda: self._session_id, lambda: self.launch.cwd, self._unsaid
+        )
         self._openings = 0
         self.parting_words = ""
         """What has to be said after the screen is gone."""
