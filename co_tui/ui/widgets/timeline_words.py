@@ -54,6 +54,7 @@ TROUBLES: Final = {
     "http": "provider refused",
     "malformed": "unreadable reply",
     "mcp": "MCP server failed",
+    "mcp_missing": "MCP tools missing",
     "memory": "memory not written",
     "not_found": "model not found",
     "provider": "provider failed",
