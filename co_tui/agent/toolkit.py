@@ -74,9 +74,12 @@ class Toolkit:
         asks_first: AsksFirst = never_asks,
         what: What = says_nothing,
         delegates: Callable[[], Sequence[Delegate]] | None = None,
+        before_sending: Sequence[AbstractCapability[Any]] = (),
     ) -> None:
-        """`delegates` gives whom work can be given to, beside a fresh run of the same agent; None for nobody."""
+        """`delegates` gives whom work can be given to, beside a fresh run of the same agent; None for nobody.
+        `before_sending` runs last before each request, after the turn's hook has prepared and measured it."""
         self._tools = tools
+        self._before_sending = before_sending
         self._delegates = delegates
         self._capabilities = capabilities
         self._asking = _AskFirst(asks_first, what)
@@ -90,7 +93,9 @@ class Toolkit:
             return Equipment(instructions, (), (hook,))
         asking = (self._asking, _handler(approve))
         delegates = self._delegates() if self._delegates is not None else None
-        return Equipment(instructions, self._tools(), (*self._capabilities, *asking, hook), delegates)
+        return Equipment(
+            instructions, self._tools(), (*self._capabilities, *asking, hook, *self._before_sending), delegates
+        )
 
 
 class _AskFirst(AbstractCapability[Any]):

@@ -36,6 +36,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.sent_beside import SentBeside
 from co_tui.session.recorder import Recorder
+from co_tui.session.reply_limits import CutReplies, ReplyRoom
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
@@ -159,14 +160,17 @@ class RuntimeFactory:
         def own() -> Sequence[AbstractToolset[Any]]:
             return self._tools.beside(environment.toolsets, history, memory=memory, works=bool(works))
 
+        capabilities = (CutReplies(self._recorder), *environment.capabilities)
+        before_sending = (ReplyRoom(self._recorder),)
         if not works:
-            return Toolkit(own, environment.capabilities, environment.asks_first)
+            return Toolkit(own, capabilities, environment.asks_first, before_sending=before_sending)
 
         def asks_first(tool: str, arguments: Mapping[str, Any]) -> bool:
             return works.asks_first(tool, arguments) or environment.asks_first(tool, arguments)
 
         delegates = self._roster.read if works.delegates else None
-        return Toolkit(own, (*environment.capabilities, *works.capabilities()), asks_first, works.what, delegates)
+        capabilities = (*capabilities, *works.capabilities())
+        return Toolkit(own, capabilities, asks_first, works.what, delegates, before_sending)
 
     def _memory_use(self, settings: Settings) -> MemoryUse:
         use = memory_use(settings)

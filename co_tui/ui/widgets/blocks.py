@@ -42,6 +42,7 @@ CLEARED = (
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
 _WAYS_ON = {
     "steps": "{continue} goes on.",
+    "length": "{continue} continues.",
     "repeated_call": "{continue} continues, or type a correction.",
     **dict.fromkeys(_PASSING, "{continue} tries again, {model} chooses another model."),
 }

@@ -52,6 +52,7 @@ TROUBLES: Final = {
     "cut_off": "reply broke off",
     "fixed_part": "hardly any room left",
     "http": "provider refused",
+    "length": "output limit reached",
     "malformed": "unreadable reply",
     "mcp": "MCP server failed",
     "mcp_missing": "MCP tools missing",
