@@ -11,8 +11,10 @@ from textual.timer import Timer
 
 from co_tui.store.port import PromptDrafts
 from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.ui.background import guarded_callback, run_thread
 
 SAVE_S = 1.0
+SAVING = "Saving the draft"
 
 
 class DraftSaver:
@@ -47,11 +49,11 @@ class DraftSaver:
         """The same beside the screen: writing a file for good takes as long as the disk does."""
         self._stop()
         write = self._next_write(self._key(), self._written())
-        self._host.run_worker(write, thread=True, group="draft", exit_on_error=False)
+        run_thread(self._host, SAVING, write, group="draft")
 
     def save_soon(self) -> None:
         self._stop()
-        self._timer = self._host.set_timer(SAVE_S, self.save_beside)
+        self._timer = self._host.set_timer(SAVE_S, guarded_callback(self._host, SAVING, self.save_beside))
 
     def forget_next(self) -> None:
         """What was written for the next new session is said in it now."""
