@@ -332,10 +332,10 @@ class CoTui(App[None]):
         self.notify(told, severity="error", markup=False)
         return True
 
-    def background_failed(self, sentence: str, error: Exception) -> None:
+    def background_failed(self, sentence: str, error: Exception, *, once: bool = False) -> None:
         """Say it in the chat and on the screen that is open. `CO_TUI_DEBUG` shows at the end where it happened."""
-        if self.failures and self.failures[-1] == sentence:
-            return  # what fails with every event or tick is said once
+        if once and sentence in self.failures:
+            return
         self.failures.append(sentence)
         if self.launch.environ.get(DEBUG_VARIABLE):
             self._exit_renderables.append(Text("".join(traceback.format_exception(error))))

@@ -22,7 +22,9 @@ ERROR_CHARS: Final = 200
 class ShowsFailures(Protocol):
     """The app: says what failed, and keeps it for a bug report."""
 
-    def background_failed(self, sentence: str, error: Exception) -> None: ...
+    def background_failed(self, sentence: str, error: Exception, *, once: bool = False) -> None:
+        """`once`: the same sentence is not said again."""
+        ...
 
 
 def run_in_background(
@@ -64,9 +66,12 @@ def run_thread(node: DOMNode, doing: str, work: Callable[[], object], *, group: 
 
 
 def guarded_callback(
-    node: DOMNode, doing: str, work: Callable[..., object]
+    node: DOMNode, doing: str, work: Callable[..., object], *, once: bool = False
 ) -> Callable[..., Coroutine[Any, Any, None]]:
-    """For `call_later` and timers: the same callback, whose failure is shown instead of ending the app."""
+    """For `call_later` and timers: the same callback, whose failure is shown instead of ending the app.
+
+    `once` is for callbacks that run again and again, and would say the same each time.
+    """
 
     async def guarded(*args: Any) -> None:
         try:
@@ -74,7 +79,7 @@ def guarded_callback(
             if inspect.isawaitable(done):
                 await done
         except Exception as error:
-            report(node, doing, error)
+            report(node, doing, error, once=once)
 
     return guarded
 
@@ -86,13 +91,15 @@ def start_awaited(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
     return task
 
 
-def report(node: DOMNode, doing: str, error: Exception, failed: Callable[[], object] | None = None) -> None:
+def report(
+    node: DOMNode, doing: str, error: Exception, failed: Callable[[], object] | None = None, *, once: bool = False
+) -> None:
     """Show what failed, and reset what waited for it. A screen that was closed meanwhile reports nothing."""
     app = node.app
     if not node.is_attached or not app.is_running:
         return
     if isinstance(app, ShowsFailures):
-        app.background_failed(failure_sentence(doing, error), error)
+        app.background_failed(failure_sentence(doing, error), error, once=once)
     else:
         app.notify(failure_sentence(doing, error), severity="error", markup=False)
     if failed is not None:

@@ -255,7 +255,7 @@ class SessionController:
         try:
             self._show_event(event, state)
         except Exception as error:
-            report(self._host, f"Showing {event.type}", error)
+            report(self._host, "Showing the conversation", error, once=True)
 
     def _show_event(self, event: Event, state: SessionState) -> None:
         if isinstance(event.fact, PromptReturned):

@@ -111,8 +111,11 @@ class PromptSender:
             self._begin_turn(prompt)
 
     def _begin_turn(self, prompt: OutgoingPrompt) -> None:
-        back = partial(self.give_back, prompt.text)
-        run_in_background(self._host, SENDING, partial(self._turn, prompt), group="turns", failed=back)
+        def failed() -> None:
+            self.give_back(prompt.text)
+            self.stop_waiting()
+
+        run_in_background(self._host, SENDING, partial(self._turn, prompt), group="turns", failed=failed)
 
     async def _turn(self, prompt: OutgoingPrompt) -> None:
         session = self._opener.session

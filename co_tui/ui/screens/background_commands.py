@@ -49,7 +49,7 @@ class BackgroundCommandsScreen(Dialog[None]):
     def on_mount(self) -> None:
         self._look()
         self.query_one(OptionList).focus()
-        self.set_interval(LOOK_EVERY_S, guarded_callback(self, "Reading the commands", self._look))
+        self.set_interval(LOOK_EVERY_S, guarded_callback(self, "Reading the commands", self._look, once=True))
 
     def on_resize(self) -> None:
         listed = min(MOST_LISTED, max(1, self.rows_for_content // 3))

@@ -118,7 +118,7 @@ class LensScreen(Dialog[Ref | None]):
         self.query_one(LensGauge).reading = self._desk.gauge
         self._list.focus()
         self._show_tabs()
-        follow = guarded_callback(self, LOOKING, self._follow)
+        follow = guarded_callback(self, LOOKING, self._follow, once=True)
         self.call_after_refresh(self.set_timer, SEEN_FIRST_S, follow)
         self.set_interval(LOOK_EVERY_S, follow)
 

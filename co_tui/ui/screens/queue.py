@@ -55,7 +55,7 @@ class QueueScreen(Dialog[int | None]):
     def on_mount(self) -> None:
         self._fill(0)
         self.query_one(OptionList).focus()
-        self.set_interval(0.3, guarded_callback(self, "Reading the queue", self._refill))
+        self.set_interval(0.3, guarded_callback(self, "Reading the queue", self._refill, once=True))
 
     def _refill(self) -> None:
         """What waits may be taken up while it is looked at."""
