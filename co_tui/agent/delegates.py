@@ -1,6 +1,7 @@
 """Agents that work can be given to, beside a fresh run of the one that asks: their files, as they count here."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai import Agent
@@ -13,6 +14,20 @@ from co_tui.settings import AgentFile
 
 DELEGATION_LEVELS: Final = 3
 """The main agent delegates, and those it asks do so once more."""
+
+SEEN: Final = (
+    "A sub-agent sees the top-level conversation with its tool calls and results, and its own work. It never sees "
+    "another delegation's work or report."
+)
+"""What the model is told about the view of a sub-agent: exactly what its requests hold (T4)."""
+TOOL_DESCRIPTION: Final = (
+    f"Delegate a task to a named sub-agent and return its report.\n\n{SEEN} If the task needs something that only a "
+    "delegation found, put it into `task`."
+)
+TASK_DESCRIPTION: Final = "What the sub-agent should do and report."
+INTRODUCTION: Final = f"You can delegate tasks to these sub-agents with the `{DELEGATE_TOOL}` tool. {SEEN}"
+_LISTING: Final = "Available sub-agents:"
+"""The library's heading of the list, before which it says that a sub-agent sees nothing of the conversation."""
 
 
 class Delegate(NamedTuple):
@@ -65,8 +80,24 @@ def _equipped(delegate: Delegate, new_agent: NewAgent, *more: AbstractCapability
 
 
 class _Delegation(SubAgents[Any]):
-    """Who can be asked stands in every request as it is now. Told as a change to what stood there before, it would
-    go into messages that are in the log already, and not be sent."""
+    """The library's capability, described as it works here.
+
+    The list of agents is in every request as it is now. As a change to an earlier list it would go into messages
+    that are in the log already, and not be sent."""
 
     def _collect_instructions(self) -> Any:
         return AbstractCapability._collect_instructions(self)
+
+    def _render_instructions(self) -> str | None:
+        told = super()._render_instructions()
+        return f"{INTRODUCTION}\n\n{_LISTING}{told.partition(_LISTING)[2]}" if told else told
+
+    async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        return [_described(tool) if tool.name == DELEGATE_TOOL else tool for tool in tool_defs]
+
+
+def _described(tool: ToolDefinition) -> ToolDefinition:
+    properties = tool.parameters_json_schema.get("properties", {})
+    task = {**properties.get("task", {}), "description": TASK_DESCRIPTION}
+    schema = {**tool.parameters_json_schema, "properties": {**properties, "task": task}}
+    return replace(tool, description=TOOL_DESCRIPTION, parameters_json_schema=schema)

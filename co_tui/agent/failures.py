@@ -93,6 +93,8 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
             return "server", f"{name} failed on its side: {detail}", True
         case errors.ModelRequestRejectedError():
             return "rejected", f"{name} rejected the request: {detail}", False
+        case errors.UnexpectedModelBehavior() if "token limit" in detail:
+            return "length", f"{name} reached its output limit before it wrote an answer.", False
         case errors.UnexpectedModelBehavior() if "without content" in detail or "output retries" in detail:
             return "malformed", f"{name} sent an empty reply, or one that is no stream of events.", True
         case errors.UnexpectedModelBehavior() | json.JSONDecodeError():

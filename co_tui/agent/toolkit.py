@@ -29,8 +29,9 @@ Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResu
 """Answers for calls that have to be allowed."""
 WHAT: Final = "what"
 """Metadata of a call that asks for approval: what it would do."""
-TOOL_RETRIES: Final = 8
-"""So often in a row a model may call a tool in a way it refuses, before the turn is given up."""
+TOOL_RETRIES: Final = 1_000_000
+"""In effect no limit: the library ends a run when one tool failed this often, whatever the calls were. Failures are
+for the model to see, and the session stops a model that repeats a failing call."""
 
 
 def never_asks(tool: str, arguments: Mapping[str, Any]) -> bool:
@@ -81,9 +82,12 @@ class Toolkit:
         decide: Decide = always_runs,
         what: What = says_nothing,
         delegates: Callable[[], Sequence[Delegate]] | None = None,
+        before_sending: Sequence[AbstractCapability[Any]] = (),
     ) -> None:
-        """`delegates` gives whom work can be given to, beside a fresh run of the same agent; None for nobody."""
+        """`delegates` gives whom work can be given to, beside a fresh run of the same agent; None for nobody.
+        `before_sending` runs last before each request, after the turn's hook has prepared and measured it."""
         self._tools = tools
+        self._before_sending = before_sending
         self._delegates = delegates
         self._capabilities = capabilities
         self._asking = _AskFirst(decide, what)
@@ -97,7 +101,9 @@ class Toolkit:
             return Equipment(instructions, (), (hook,))
         asking = (self._asking, _handler(approve))
         delegates = self._delegates() if self._delegates is not None else None
-        return Equipment(instructions, self._tools(), (*self._capabilities, *asking, hook), delegates)
+        return Equipment(
+            instructions, self._tools(), (*self._capabilities, *asking, hook, *self._before_sending), delegates
+        )
 
 
 class _AskFirst(AbstractCapability[Any]):

@@ -151,7 +151,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
     async def open_(name: str) -> ModelHandle:
         return await open_model(name or _usual_model(opening), config)
 
-    store, servers = context.store, McpServers()
+    store, servers = context.store, McpServers(waits_for_start=True)
     try:
         store.writing()  # what cannot be written is said before a model is opened
         environment = Environment(

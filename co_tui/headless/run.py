@@ -30,6 +30,7 @@ from co_tui.session.wording import told_compaction
 
 SETTLE_S = 30.0
 """How long a compaction that began beside the turn is waited for."""
+CONTINUES = "`co-tui run --continue -p PROMPT` continues."
 _EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
 
@@ -100,6 +101,9 @@ class ProsePrinter:
             case PlanChanged(steps=steps):
                 yield from self._end_line()
                 yield word(f"plan {one_line(told_progress(steps), GIST_CHARS)}")
+            case SessionError(kind="repeated_call", what=what, agent=""):
+                yield from self._end_line()
+                yield word(f"{what} {CONTINUES}")
             case SessionError(what=what, outcome=outcome, agent=agent):
                 yield from self._end_line()
                 yield word(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")

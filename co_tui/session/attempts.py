@@ -15,12 +15,14 @@ from pydantic_ai.messages import ModelResponse
 
 from co_tui.agent.errors import ModelUnusable
 from co_tui.agent.failures import Failure
+from co_tui.agent.redact import redact
 from co_tui.context.overflow import Overflow
 from co_tui.events import SessionError
 from co_tui.session.approvals.asking import StoppedWhileAsking
 from co_tui.session.classify import classify
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.repeated_calls import RepeatedCall
 from co_tui.session.streaming import Streaming
 from co_tui.store.errors import StoreError
 
@@ -91,6 +93,9 @@ class Attempts:
                     continue
             except StepsUsedUp as used_up:
                 failure = Failure(kind="steps", sentence=str(used_up), retryable=False)
+            except RepeatedCall as repeated:
+                sentence = redact(str(repeated), self.history.asked.secrets)
+                failure = Failure(kind="repeated_call", sentence=sentence, retryable=False)
             except ModelUnusable as unusable:
                 failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:

@@ -14,8 +14,8 @@ def classify(error: Exception, asked: Asked) -> tuple[Failure, Overflow | None]:
     The library knows about half of the ways in which providers say so.
     """
     failure = read_failure(error, asked)
-    if failure.kind == "steps":
-        return failure, None  # a limit of ours, not of the window
+    if failure.kind in ("steps", "length"):
+        return failure, None  # a limit of ours or of the reply, not of the window
     found = _overflow(failure.status, error)
     if failure.kind == "context_limit":
         return failure, found or Overflow()

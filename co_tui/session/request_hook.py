@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import RunCancelled, ToolFailed
 from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import RunContext, ToolDefinition
@@ -12,7 +13,10 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.count import Scaffold
 from co_tui.events.storable import storable_text
+from co_tui.session.approvals.asking import StoppedWhileAsking
 from co_tui.session.delegations import Delegations
+from co_tui.session.repeated_calls import check_repeated_calls
+from co_tui.store.errors import StoreError
 
 
 class GovernedTurn(Protocol):
@@ -38,6 +42,7 @@ class RequestHook(AbstractCapability[Any]):
             await delegated.choose_model(request_context)
         request_context.model_request_parameters = _sendable(request_context.model_request_parameters)
         request_context.messages = await self._governing.before_request(ctx.messages, _scaffold(request_context))
+        check_repeated_calls(ctx.messages)  # after the failures are logged
         return request_context
 
     async def after_model_request(
@@ -52,6 +57,14 @@ class RequestHook(AbstractCapability[Any]):
         if call.tool_name != DELEGATE_TOOL:
             return await handler(args)
         return await self._delegations.around(call, args, lambda: handler(args))
+
+    async def on_tool_execute_error(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, error: Exception
+    ) -> Any:
+        """Report a tool's crash to the model. What ends a run, and what fails inside a delegation, is raised on."""
+        if call.tool_name == DELEGATE_TOOL or isinstance(error, RunCancelled | StoppedWhileAsking | StoreError):
+            raise error
+        raise ToolFailed(f"{type(error).__name__}: {error}") from error
 
     async def wrap_run_event_stream(
         self, ctx: RunContext[Any], *, stream: AsyncIterable[AgentStreamEvent]

@@ -38,6 +38,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.sent_beside import SentBeside
 from co_tui.session.recorder import Recorder
+from co_tui.session.reply_limits import CutReplies, ReplyRoom
 from co_tui.session.runtime import Runtime
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
@@ -179,12 +180,14 @@ class RuntimeFactory:
         def own() -> Sequence[AbstractToolset[Any]]:
             return self._tools.beside(environment.toolsets, history, memory=memory, works=bool(works))
 
+        capabilities = (CutReplies(self._recorder), *environment.capabilities)
+        before_sending = (ReplyRoom(self._recorder),)
         if not works:
-            return Toolkit(own, environment.capabilities, permissions.verdict)
+            return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending)
 
         delegates = self._roster.read if works.delegates else None
-        capabilities = (*environment.capabilities, *works.capabilities())
-        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates)
+        capabilities = (*capabilities, *works.capabilities())
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending)
 
     def _memory_use(self, settings: Settings) -> MemoryUse:
         use = memory_use(settings)

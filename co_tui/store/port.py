@@ -187,11 +187,11 @@ class SessionLock(Protocol):
 
 
 class PromptDrafts(Protocol):
-    """The prompts that were being written when their sessions were left; an empty id is the next new session's."""
+    """Unsent prompts. The key is a session's id, or before there is one, `new_session_draft` of the folder."""
 
-    def read(self, session_id: str) -> str: ...
+    def read(self, key: str) -> str: ...
 
-    def write(self, session_id: str, text: str) -> None:
+    def write(self, key: str, text: str) -> None:
         """Keep the text, or nothing when it is blank. What cannot be kept is done without."""
         ...
 

@@ -1,33 +1,42 @@
 """The prompt that was being written when a session was left, in files."""
 
 import contextlib
+import hashlib
+import os
 from pathlib import Path
 
 from co_tui.paths import read_small_text, write_atomically
 
-NEW = "new"
 LIMIT_BYTES = 64_000_000
 
 
+def new_session_draft(folder: Path) -> str:
+    """The key of what is written before a session exists: one for each working directory, links resolved.
+
+    Earlier versions had one `new.txt` for all folders. It is left alone, since nobody knows where it belongs.
+    """
+    return f"new-{hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]}"
+
+
 class PromptDraftFiles:
-    """One small file a session, only while it holds something."""
+    """One small file for each key, only while it holds something."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, session_id: str) -> str:
+    def read(self, key: str) -> str:
         try:
-            return read_small_text(self._file(session_id), LIMIT_BYTES)
+            return read_small_text(self._file(key), LIMIT_BYTES)
         except (OSError, UnicodeDecodeError):
             return ""
 
-    def write(self, session_id: str, text: str) -> None:
+    def write(self, key: str, text: str) -> None:
         # A draft that cannot be saved is no reason to disturb the writer.
         with contextlib.suppress(OSError, UnicodeEncodeError):
             if text.strip():
-                write_atomically(self._file(session_id), text)
+                write_atomically(self._file(key), text)
             else:
-                self._file(session_id).unlink(missing_ok=True)
+                self._file(key).unlink(missing_ok=True)
 
-    def _file(self, session_id: str) -> Path:
-        return self._folder / f"{session_id or NEW}.txt"
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{key}.txt"

@@ -3,7 +3,7 @@
 import time
 import traceback
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
@@ -23,6 +23,7 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui.appearance import Appearance, look_of, style_sheets
+from co_tui.ui.background import guarded_callback, run_in_background, run_thread
 from co_tui.ui.controller import SessionController
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.keys import command_table
@@ -86,11 +87,13 @@ class CoTui(App[None]):
         if typed_ahead:
             self._take_in(typed_ahead)
         self.last_typed_at = 0.0
+        self.failures: list[str] = []
+        """What failed in the background so far, for people."""
         self._leaving = Leaving(self, self.chat, self.controller)
         self._on_hold = KeysOnHold(
             lambda: not self.screen_stack or self.screen.is_mounted,
             self._deal_with,
-            lambda giving: self.run_worker(giving, group="keys"),
+            lambda giving: run_in_background(self, "This key", giving, group="keys"),
         )
 
     @property
@@ -146,7 +149,7 @@ class CoTui(App[None]):
         early, self._early = self._early or [], None
         for event in early:
             if isinstance(event, events.Key) and command_table.is_key(event.key, self.launch.settings.keys):
-                self.call_later(self.on_event, event)
+                self.call_later(guarded_callback(self, "This key", self.on_event), event)
             else:
                 self.chat.prompt._forward_event(event)
 
@@ -174,7 +177,8 @@ class CoTui(App[None]):
         self.chat.set_look(self.look)
         self.controller.show_stored(self.controller.session_id)
         self._give_early_keys()
-        self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, self._painted))
+        painted = guarded_callback(self, "Starting", self._painted)
+        self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, painted))
 
     async def _painted(self) -> None:
         self._look_again()
@@ -236,7 +240,7 @@ class CoTui(App[None]):
 
     def _command_chosen(self, name: str | None) -> None:
         if name is not None:
-            self.call_later(self.action_command, name)
+            self.call_later(guarded_callback(self, f"/{name}", self.action_command), name)
 
     def action_help(self) -> None:
         """On any screen, and closed by the same key; in the chat it is a command."""
@@ -303,7 +307,8 @@ class CoTui(App[None]):
         if self._early is not None:  # nothing is there yet that could be left in order
             self.exit(return_code=EXIT_CODE)
         else:
-            self.run_worker(self._leaving.leave(EXIT_CODE), group="leaving")
+            leave = partial(self._leaving.leave, EXIT_CODE)
+            run_in_background(self, "Leaving", leave, group="leaving", failed=lambda: self.exit(return_code=EXIT_CODE))
 
     def _handle_exception(self, error: Exception) -> None:
         if self._exit:
@@ -327,6 +332,18 @@ class CoTui(App[None]):
         self.notify(told, severity="error", markup=False)
         return True
 
+    def background_failed(self, sentence: str, error: Exception, *, once: bool = False) -> None:
+        """Say it in the chat and on the screen that is open. `CO_TUI_DEBUG` shows at the end where it happened."""
+        if once and sentence in self.failures:
+            return
+        self.failures.append(sentence)
+        if self.launch.environ.get(DEBUG_VARIABLE):
+            self._exit_renderables.append(Text("".join(traceback.format_exception(error))))
+        if self.chat.is_mounted:
+            self.chat.feed.note(sentence, "error")
+        if self.screen is not self.chat:
+            self.notify(sentence, severity="error", markup=False)
+
     def _fatal_error(self) -> None:
         """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""
         error = self._exception
@@ -339,7 +356,7 @@ class CoTui(App[None]):
 
     def action_copy_or_leave(self) -> None:
         """After the letters that were typed before it, which are on their way to the prompt."""
-        self.chat.prompt.call_later(self._leaving.copy_or_leave)
+        self.chat.prompt.call_later(guarded_callback(self, "Ctrl+C", self._leaving.copy_or_leave))
 
     # Looks
 
@@ -355,7 +372,8 @@ class CoTui(App[None]):
 
     def on_background_reported(self, event: "BackgroundReported") -> None:
         self.appearance.terminal_is(event.dark)
-        self.run_worker(lambda: self._remember_terminal(event.dark), thread=True, group="terminal", exit_on_error=False)
+        remember = partial(self._remember_terminal, event.dark)
+        run_thread(self, "Remembering the terminal", remember, group="terminal")
 
     def _remember_terminal(self, dark: bool) -> None:
         from co_tui.ui.terminal.known_terminals import KnownTerminals

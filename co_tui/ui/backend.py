@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.session.questions import Questions
 from co_tui.settings import Loaded
+from co_tui.ui.background import start_awaited
 from co_tui.ui.garbage import set_aside_loaded
 from co_tui.ui.launch import Launch
 from co_tui.ui.slow_imports import ONE_AT_A_TIME
@@ -79,7 +80,7 @@ class Backend:
     async def choose(self, model: str) -> None:
         """Take another model for the next new session; it is opened at once, to see that it can be."""
         model_handle = await self._take_warm(model)
-        self._warm = (model, asyncio.create_task(_already(model_handle)))
+        self._warm = (model, start_awaited(_already(model_handle)))
         self.prefer(model)
 
     def prefer(self, model: str) -> Launch:
@@ -111,7 +112,7 @@ class Backend:
     def warm_up(self, model: str) -> None:
         """Reach for the model before the first prompt does, so that nobody waits for it twice."""
         if self._warm is None:
-            self._warm = (model, asyncio.create_task(self._open_and_touch(model)))
+            self._warm = (model, start_awaited(self._open_and_touch(model)))
 
     def start_servers(self, model: str) -> None:
         """Those the settings name, beside the screen; the embedded model has no use for any."""

@@ -1,7 +1,8 @@
 """Runs commands on the app."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import App
@@ -13,6 +14,7 @@ from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import StoreError
 from co_tui.ui.appearance import Appearance
+from co_tui.ui.background import run_in_background
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.controller import SessionController
 from co_tui.ui.embedded_offer import EmbeddedOffer
@@ -43,7 +45,7 @@ class AppCommandHost:
         if row is None:
             self.fail(command_table.unknown(one_line(name, 40)))
         else:
-            self._start(name, self._do(row, arguments))
+            self._start(name, partial(self._do, row, arguments))
 
     async def _do(self, row: Command, arguments: str) -> None:
         await function_of(row)(self, arguments)
@@ -51,20 +53,17 @@ class AppCommandHost:
     def open_entry(self, event: Event) -> None:
         from co_tui.ui.commands.timeline import open_entry
 
-        self._start("timeline", open_entry(self, event))
+        self._start("timeline", partial(open_entry, self, event))
 
-    def _start(self, name: str, work: Awaitable[None]) -> None:
+    def _start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self.sessions.hints.used(name)
-        self._app.run_worker(self._attempt(name, work), group="commands", exit_on_error=False)
+        run_in_background(self._app, f"/{name}", partial(self._attempt, work), group="commands", failed=self.show_busy)
 
-    async def _attempt(self, name: str, work: Awaitable[None]) -> None:
-        """A worker's exception would otherwise vanish."""
+    async def _attempt(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
-            await work
+            await work()
         except StoreError as error:
             self.fail(str(error))
-        except Exception as error:
-            self.fail(f"/{name} failed: {type(error).__name__}: {error}")
 
     # What commands ask for
 

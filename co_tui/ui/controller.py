@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.ui.backend import Backend
-from co_tui.ui.beside import run_latest
+from co_tui.ui.background import report, run_in_background
 from co_tui.ui.bridge import Bridge
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.folder_choice import FolderChoice
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from co_tui.session.session import Session
     from co_tui.ui.stored_sessions import StoredSessions
 
+FOLLOWS_NO_MORE = "The screen no longer follows this session. Open it again from /sessions; what was said is kept."
 UNSAVED = "What was said last in this session is not saved."
 
 
@@ -48,7 +50,9 @@ class SessionController:
         self.resume_questions = ResumeQuestions(questions.choose, chat.way_to)
         self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
-        self._drafts = DraftSaver(host, launch.store.prompt_drafts, lambda: self._session_id, self._unsaid)
+        self._drafts = DraftSaver(
+            host, launch.store.prompt_drafts, lambda: self._session_id, lambda: self.launch.cwd, self._unsaid
+        )
         self._openings = 0
         self.parting_words = ""
         """What has to be said after the screen is gone."""
@@ -106,7 +110,9 @@ class SessionController:
             self.chat.feed.note(trouble, "error")
 
     def load_engine(self) -> None:
-        run_latest(self._host, self._load, "engine")
+        run_in_background(
+            self._host, "Starting", self._load, group="engine", latest=True, failed=self.sender.stop_waiting
+        )
 
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
@@ -119,13 +125,16 @@ class SessionController:
             return
         if self.backend.trouble:
             self.chat.feed.note(self.backend.trouble, "error")
-        self.backend.start_servers(model)
+        try:
+            self.backend.start_servers(model)
+        except Exception as error:  # sessions work without them
+            report(self._host, "Starting MCP servers", error)
         self.settings.show()
         await self._remember_prompts()
         from co_tui.ui.idle_care import care
 
         caring = partial(care, self.launch, lambda: not self.busy, self.chat.feed.note)
-        run_latest(self._host, caring, "care")
+        run_in_background(self._host, "Cleaning up", caring, group="care", latest=True)
         if self._session_id:
             await self._open_shown(self.launch.model)
         else:
@@ -189,7 +198,7 @@ class SessionController:
         self.session, self._session_id = session, session.id
         if not session_id:
             self._drafts.save_soon()  # what was written meanwhile is this session's draft now
-        run_latest(self._host, partial(self.bridge.follow, listener), "bridge", exit_on_error=True)
+        self._follow(listener)
         if session.state.pending:
             self.sender.go_on(session)
         return True
@@ -218,7 +227,7 @@ class SessionController:
             self._read_only_id = self._session_id
             self.chat.feed.note("Read only: what is said in the other co-tui appears here. A prompt asks again.")
             coming = stored.to_come(lambda: self.older.stored is stored and self.session is None)
-            run_latest(self._host, partial(self.bridge.follow, coming), "bridge")
+            self._follow(coming)
 
     async def _open_with_another_model(self, session_id: str, model: str, why: str) -> bool:
         """The session's own model cannot be used: the usual one may go on, when that is another."""
@@ -237,7 +246,18 @@ class SessionController:
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
+    def _follow(self, events: AsyncIterator[Event]) -> None:
+        follow, lost = partial(self.bridge.follow, events), partial(self.chat.feed.note, FOLLOWS_NO_MORE, "error")
+        run_in_background(self._host, "Following the session", follow, group="bridge", latest=True, failed=lost)
+
     def _heard(self, event: Event, state: SessionState) -> None:
+        """What cannot be shown must not keep the rest from being shown."""
+        try:
+            self._show_event(event, state)
+        except Exception as error:
+            report(self._host, "Showing the conversation", error, once=True)
+
+    def _show_event(self, event: Event, state: SessionState) -> None:
         if isinstance(event.fact, PromptReturned):
             self.sender.give_back(event.fact.prompt)
         self.chat.hear(event, state)

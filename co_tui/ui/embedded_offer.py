@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from textual.app import App
@@ -10,6 +11,7 @@ from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.agent.embedded import DOWNLOAD_MB, is_installed
 from co_tui.agent.errors import ModelUnusable
 from co_tui.store.learned_numbers import LearnedNumbers
+from co_tui.ui.background import run_in_background, start_awaited
 from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.question import QuestionPanel
@@ -70,7 +72,7 @@ class EmbeddedOffer:
         if self._controller.backend.fetching is None:
             self._close()
             self._show("Fetching the embedded model", _told(0), {"esc": "cancel"}, lambda _: self._cancel())
-            task = asyncio.create_task(self._fetch())
+            task = start_awaited(self._fetch())
             self._controller.backend.fetching = task
             task.add_done_callback(self._done)
 
@@ -90,7 +92,7 @@ class EmbeddedOffer:
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._controller.backend.fetching = None
-        self._app.call_later(self._tell, task)
+        run_in_background(self._app, "Fetching the embedded model", partial(self._tell, task), group="fetching")
 
     async def _tell(self, task: "asyncio.Task[None]") -> None:
         self._close()

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from co_tui.paths import path_text
 from co_tui.session.state.session_state import SessionState
+from co_tui.ui.background import start_awaited
 from co_tui.ui.formatting import folder
 from co_tui.ui.live_settings import LiveSettings
 from co_tui.ui.resume_questions import ResumeQuestions
@@ -39,7 +40,7 @@ class FolderChoice:
         """Done when the folder is that of the session that is shown, or the user stays here."""
         session_id = self._shown.session_id
         if self._settled is None or self._settled[0] != session_id:
-            self._settled = (session_id, asyncio.create_task(self._choose(session_id)))
+            self._settled = (session_id, start_awaited(self._choose(session_id)))
         return self._settled[1]
 
     async def _choose(self, session_id: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events import CompactionComplete, Event, Message, SessionInterrupted
 from co_tui.store.learned_numbers import LearnedNumbers
+from co_tui.ui.background import run_thread
 from co_tui.ui.keys.command_table import way_to
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.block import Block
@@ -97,7 +98,7 @@ class Hints:
 
     def _keep(self, hint: Hint, times: float) -> None:
         # Writing a file for good takes as long as the disk does.
-        self._chat.run_worker(lambda: self._times.put(hint.name, times), thread=True, exit_on_error=False)
+        run_thread(self._chat, "Saving a hint", lambda: self._times.put(hint.name, times), group="hints")
 
     def _take_away(self) -> None:
         shown, self._shown = self._shown, None

@@ -1,20 +1,23 @@
 """From the prompt to the session: what is said at once, what waits, and what goes back to its writer."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from textual.app import App
 
 from co_tui.session.file_references import NamedFile
 from co_tui.store.errors import StoreError
-from co_tui.ui.beside import run_latest
+from co_tui.ui.background import run_in_background
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.transcript_feed import HELD, LOADING, QUEUED, STEERING, WaitingShown
+from co_tui.ui.transcript_feed import HELD, QUEUED, STARTING, STEERING, WaitingShown
 from co_tui.ui.widgets.prompt import is_own_command
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
 
+OPENING = "Opening the session"
+SENDING = "Sending the prompt"
 KEPT_HERE = (
     "What was said since is only in this window: it is saved as soon as that works, and lost if you leave before."
 )
@@ -86,20 +89,21 @@ class PromptSender:
         self._unsent.append(prompt)
         self.show_waiting()
         opener.go_on_here()
-        self._chat.set_busy(False, "opening the model…" if opener.engine_is_loaded else "loading the engine…")
+        self._chat.set_busy(False, STARTING)
         if opener.engine_is_loaded and not opener.opening:
             self.send_unsent()
 
     def send_unsent(self) -> None:
         """Say what waited for a session."""
         if self._unsent:
-            run_latest(self._host, self._open_and_send, "start")
+            run_in_background(
+                self._host, OPENING, self._open_and_send, group="start", latest=True, failed=self.stop_waiting
+            )
 
     async def _open_and_send(self) -> None:
         # A session that could not be opened before is tried again: a prompt must not end up in another one.
         if self._opener.session is None and not await self._opener.open_for_prompt():
-            self.give_back_unsent()
-            self._chat.set_busy(False)
+            self.stop_waiting()
             return
         unsent, self._unsent = self._unsent, []
         self.show_waiting()
@@ -107,13 +111,17 @@ class PromptSender:
             self._begin_turn(prompt)
 
     def _begin_turn(self, prompt: OutgoingPrompt) -> None:
-        self._host.run_worker(self._turn(prompt), group="turns", exit_on_error=False)
+        def failed() -> None:
+            self.give_back(prompt.text)
+            self.stop_waiting()
+
+        run_in_background(self._host, SENDING, partial(self._turn, prompt), group="turns", failed=failed)
 
     async def _turn(self, prompt: OutgoingPrompt) -> None:
         session = self._opener.session
         assert session is not None
         turns = session.state.turn
-        done = await self._follow(session, self._say(session, prompt))
+        done = await self._follow(session, partial(self._say, session, prompt))
         if not done and session.state.turn == turns:  # it never became part of the conversation
             self.give_back(prompt.text)
 
@@ -132,13 +140,14 @@ class PromptSender:
 
     def go_on(self, session: "Session") -> None:
         """Ask again what was open when the session was left."""
-        self._host.run_worker(self._follow(session, session.ask_pending()), group="turns", exit_on_error=False)
+        pending = partial(self._follow, session, session.ask_pending)
+        run_in_background(self._host, "Asking again", pending, group="turns", failed=self.stop_waiting)
 
-    async def _follow(self, session: "Session", turn: Awaitable[object]) -> bool:
+    async def _follow(self, session: "Session", turn: Callable[[], Awaitable[object]]) -> bool:
         """Show that a turn runs, until it ends; False when it failed, which is said in the chat."""
         self._chat.set_busy(True)
         try:
-            await turn
+            await turn()
         except Exception as error:
             self._chat.feed.note(_told(error, session), "error")
             return False
@@ -164,11 +173,17 @@ class PromptSender:
         session = self._opener.session
         queued = session.waiting if session is not None else ()
         shown = [WaitingShown(each.text, HELD if each.held else STEERING if each.steers else QUEUED) for each in queued]
-        self._chat.show_waiting([*shown, *(WaitingShown(prompt.text, LOADING) for prompt in self._unsent)])
+        self._chat.show_waiting([*shown, *(WaitingShown(prompt.text, STARTING) for prompt in self._unsent)])
 
     def give_back(self, prompt: str) -> None:
         """Return a prompt that was not said to its writer."""
         self._chat.prompt.bring_back(prompt)
+
+    def stop_waiting(self) -> None:
+        """What prompts waited for failed: they go back to their writer, and nothing is shown as under way."""
+        self.give_back_unsent()
+        session = self._opener.session
+        self._chat.set_busy(session is not None and session.busy)
 
     def give_back_unsent(self) -> None:
         unsent, self._unsent = self._unsent, []

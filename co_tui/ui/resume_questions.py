@@ -1,13 +1,14 @@
 """What is asked before a stored session is opened: where and with whom it goes on, and what if it is open elsewhere."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from co_tui.agent.catalogue import EMBEDDED, short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
+from co_tui.ui.background import start_awaited
 from co_tui.ui.formatting import folder
 from co_tui.ui.keys.command_table import WayTo, way_to
 
@@ -19,7 +20,7 @@ ElsewhereAnswer: TypeAlias = Literal["read", "fork", "not now"]
 class Choose(Protocol):
     """Asks above the prompt; the key that was pressed is the answer."""
 
-    def __call__(self, title: str, text: str, answers: Mapping[str, str], /) -> Awaitable[str]: ...
+    def __call__(self, title: str, text: str, answers: Mapping[str, str], /) -> Coroutine[Any, Any, str]: ...
 
 
 class ResumeQuestions:
@@ -75,7 +76,7 @@ class ResumeQuestions:
             self._asked.cancel()
 
     async def _answer(self, title: str, text: str, answers: Mapping[str, str]) -> str:
-        self._asked = asked = asyncio.ensure_future(self._choose(title, text, answers))
+        self._asked = asked = start_awaited(self._choose(title, text, answers))
         try:
             await asyncio.wait({asked})
         finally:

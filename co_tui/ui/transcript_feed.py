@@ -30,7 +30,7 @@ QUEUED = "waits its turn"
 STEERING = "joins the turn at its next step"
 HELD = "waits for you: enter sends it"
 SAVED = "What was not saved is saved now."
-LOADING = "waits until the model is ready"
+STARTING = "starting…"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
 
 

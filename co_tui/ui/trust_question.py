@@ -1,5 +1,6 @@
 """Asking whether a folder's own settings may count: once, beside the conversation, never in its way."""
 
+from functools import partial
 from typing import Any
 
 from textual.app import App
@@ -7,6 +8,7 @@ from textual.app import App
 from co_tui.inert import one_line
 from co_tui.settings import told_waiting
 from co_tui.trust import Trust, Wish
+from co_tui.ui.background import run_in_background
 from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.screens.trust import FileScreen, wish_text
@@ -28,7 +30,8 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
             app.push_screen(FileScreen(wish))
             return
         chat.end_question(panel)
-        app.run_worker(_take_answer(chat, controller, wish, key == "t"), group="trust", exit_on_error=False)
+        take = partial(_take_answer, chat, controller, wish, key == "t")
+        run_in_background(app, "Trusting the folder", take, group="trust")
 
     has = "settings" if wish.settings else "agents"
     title = f"{one_line(wish.folder, 60)} has its own {has}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from co_tui.agent.mcp import servers
 from co_tui.session.questions import NOBODY
 from tests.support.command import Command
 from tests.support.here import Here
@@ -57,6 +58,26 @@ def test_read_only_offers_none_and_starts_none(config: Path, served_here: Here, 
     offered = [tool["function"]["name"] for tool in provider.requests[0]["tools"]]
     assert done.code == 0 and "read_file" in offered and not [name for name in offered if name.startswith("mcp__")]
     assert "MCP" not in done.err
+
+
+def test_run_waits_for_a_server_as_long_as_it_may_take_to_start(
+    config: Path, served_here: Here, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "PATIENCE_S", 0.0)  # the app's, which asks without the tools sooner
+    done = served_here("run", "-p", "echo", "--yes")
+    assert done.code == 0 and "missing" not in done.err
+    assert "mcp__odd__echo" in [tool["function"]["name"] for tool in provider.requests[0]["tools"]]
+
+
+def test_run_says_which_server_did_not_start_and_goes_on_without_it(
+    config: Path, served_here: Here, provider: Provider
+) -> None:
+    provider.script = []
+    config.write_text(server("silent") + "start_timeout_s = 0.5\n")
+    done = served_here("run", "-p", "hello")
+    assert done.code == 0 and len(provider.requests) == 1
+    assert done.err.count("The MCP server odd failed: it did not answer within 0.5 s") == 1
+    assert "odd gives no tools" in done.err
 
 
 def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path) -> None:

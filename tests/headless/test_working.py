@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from co_tui.agent.delegates import SEEN
 from co_tui.session.questions import NOBODY
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
@@ -71,6 +72,34 @@ def test_a_turn_that_used_up_its_steps_says_so(here: Here, monkeypatch: pytest.M
     monkeypatch.setenv("CO_TUI_AGENT_MAX_STEPS", "2")
     done = here("run", "-p", "mend it", "--yes")
     assert done.code == 1 and "stopped after 2 steps" in done.err
+
+
+def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_continue(
+    here: Here, provider: Provider
+) -> None:
+    provider.script = [call("read_file", file="login.py")] * 6
+    done = here("run", "-p", "mend it")
+    assert done.code == 1 and len(provider.requests) == 5
+    assert (
+        "co-tui: Stopped because the same call failed 5 times in a row: read_file login.py. Last error: path: Field "
+        "required; file: Extra inputs are not permitted. `co-tui run --continue -p PROMPT` continues."
+    ) in done.err
+    assert "cannot be read" not in done.err
+    provider.script = []
+    assert here("run", "--continue", "-p", "try another way").code == 0
+
+
+def test_what_the_model_is_told_about_delegation_is_true(here: Here, provider: Provider) -> None:
+    provider.script = [call("delegate_task", agent_name="self", task="Read it")]
+    assert here("run", "-p", "mend it").code == 0
+    for request in provider.requests[:2]:  # of the main agent and of the delegate
+        (tool,) = [each["function"] for each in request["tools"] if each["function"]["name"] == "delegate_task"]
+        system = "".join(str(each["content"]) for each in request["messages"] if each["role"] == "system")
+        for told in (tool["description"], system):
+            assert SEEN in told
+        whole = json.dumps(tool) + system
+        assert not any(word in whole for word in ("does not see", "fresh context", "everything it needs", "complete,"))
+        assert "Available sub-agents:\n- self: A fresh run of this same agent" in system
 
 
 def test_what_a_delegate_says_is_no_output_and_its_calls_are_told_under_its_name(

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.toolsets import WrapperToolset
 
 from co_tui.agent.mcp import servers
 from co_tui.agent.mcp.results import MOST_IMAGES
+from co_tui.agent.mcp.server_tools import ServerTools
 from co_tui.events import ToolActivity
 from co_tui.session.questions import Approval
 from co_tui.session.session import Session
@@ -117,7 +119,44 @@ async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatc
     async with Talk(folder, home, mcp_servers={"odd": odd("silent")}) as talk:
         assert await asyncio.wait_for(talk.session.submit("hello"), 5) is Outcome.DONE
         assert talk.environment.mcp_servers.reports[0].stage == "starting"
-    assert not talk.errors
+        assert await asyncio.wait_for(talk.session.submit("again"), 5) is Outcome.DONE
+    (error,) = talk.errors
+    assert error.what == "The MCP server odd is still starting: its tools are missing from this request."
+    assert error.kind == "mcp_missing"
+
+
+async def test_tools_that_are_left_out_of_requests_are_said_once(folder: Path, home: Path) -> None:
+    both = {"many": odd("many"), "large": odd("large")}
+    async with Talk(folder, home, ("read_file", {"path": "x"}), window=200_000, mcp_servers=both) as talk:
+        assert await talk.say("hello") is Outcome.DONE
+    assert [error.what for error in talk.errors] == [
+        "936 tools of the MCP server many are missing from requests: they are too many or too large.",
+        "2 tools of the MCP server large are missing from requests: they are too many or too large.",
+    ]
+
+
+async def test_tools_beyond_what_providers_take_are_said(folder: Path, home: Path) -> None:
+    both = {"many": odd("many"), "more": odd("many")}
+    async with Talk(folder, home, window=400_000, mcp_servers=both) as talk:
+        assert await talk.say("hello") is Outcome.DONE
+    assert talk.errors[-1].what == "28 tools of MCP servers are missing from requests: at most 100 are sent."
+
+
+async def test_a_server_that_does_not_list_its_tools_is_said(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = WrapperToolset.get_tools
+
+    async def get_tools(self: WrapperToolset[Any], ctx: Any) -> Any:
+        if isinstance(self, ServerTools):
+            raise ConnectionError("gone")
+        return await listed(self, ctx)
+
+    monkeypatch.setattr(WrapperToolset, "get_tools", get_tools)
+    async with Talk(folder, home, mcp_servers={"odd": odd()}) as talk:
+        assert await talk.say("hello") is Outcome.DONE
+    (error,) = talk.errors
+    assert error.what == "The MCP server odd did not list its tools: they are missing from this request."
 
 
 async def test_stopping_the_turn_stops_the_wait_for_a_slow_one(folder: Path, home: Path) -> None:

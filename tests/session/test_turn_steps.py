@@ -7,7 +7,6 @@ from pathlib import Path
 from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall
 
 from co_tui.agent.models import ModelConfig, open_model
-from co_tui.context.repair import INTERRUPTED
 from co_tui.events import (
     ArtifactStored,
     CompactionComplete,
@@ -70,7 +69,7 @@ async def test_what_the_last_allowed_step_did_is_kept_and_the_conversation_goes_
     await session.close()
 
 
-async def test_what_a_tool_returned_is_kept_when_the_one_beside_it_fails(home: Path) -> None:
+async def test_what_a_tool_returned_is_kept_when_the_one_beside_it_crashes(home: Path) -> None:
     listeners: list[Listener] = []
 
     async def write() -> str:
@@ -93,10 +92,9 @@ async def test_what_a_tool_returned_is_kept_when_the_one_beside_it_fails(home: P
 
     session = await Session.start(environment_for(home, ScriptedModel(script), tools=[write, boom]), "scripted")
     listeners.append(session.events())
-    assert await session.submit("both") is Outcome.FAILED
-    answers = [(part["tool_name"], part["content"]) for part in session.state.transcript[-1].message["parts"]]
-    assert answers == [("write", "written"), ("boom", INTERRUPTED)]
-    assert await session.submit("go on") is Outcome.DONE
+    assert await session.submit("both") is Outcome.DONE
+    answers = [(part["tool_name"], part["content"]) for part in session.state.transcript[-2].message["parts"]]
+    assert answers == [("write", "written"), ("boom", "ZeroDivisionError: the tool is broken")]
     await session.close()
 
 
@@ -115,23 +113,6 @@ async def test_a_reply_without_words_or_calls_is_not_asked_for_for_ever(home: Pa
 
 def test_the_steps_allowed_by_default() -> None:
     assert Settings().agent_max_steps == 200
-
-
-async def test_a_tool_that_crashes_leaves_a_session_that_goes_on(home: Path) -> None:
-    def boom() -> str:
-        raise ZeroDivisionError("the tool is broken")
-
-    async def script(messages, info):
-        if "use it" in str(messages[-1]):
-            yield {0: DeltaToolCall(name="boom", json_args="{}", tool_call_id="c1")}
-        else:
-            yield "fine"
-
-    session = await Session.start(environment_for(home, ScriptedModel(script), tools=[boom]), "scripted")
-    assert await session.submit("use it") is Outcome.FAILED
-    assert session.state.history[-1].message["parts"][0]["part_kind"] == "tool-return"
-    assert await session.submit("never mind") is Outcome.DONE
-    await session.close()
 
 
 async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, provider: Provider) -> None:

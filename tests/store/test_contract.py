@@ -24,6 +24,7 @@ from co_tui.paths import locate
 from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Reading, Store
+from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.values import BroughtIn
 
@@ -390,7 +391,14 @@ def test_a_prompt_draft_is_kept_for_its_session_while_it_says_something(store: S
     drafts = store.prompt_drafts
     assert drafts.read("s") == ""
     drafts.write("s", "half a thou")
-    drafts.write("", "for a new one")
-    assert (drafts.read("s"), drafts.read(""), drafts.read("t")) == ("half a thou", "for a new one", "")
+    assert (drafts.read("s"), drafts.read("t")) == ("half a thou", "")
     drafts.write("s", " \n")
     assert drafts.read("s") == ""
+
+
+def test_a_prompt_draft_for_a_new_session_belongs_to_its_folder(store: Store, tmp_path: Path) -> None:
+    drafts, shop, link = store.prompt_drafts, tmp_path / "shop", tmp_path / "link"
+    link.symlink_to(shop)
+    drafts.write(new_session_draft(shop), "for the shop")
+    assert drafts.read(new_session_draft(link)) == "for the shop"
+    assert drafts.read(new_session_draft(tmp_path)) == ""

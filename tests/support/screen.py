@@ -37,9 +37,15 @@ def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> 
 
 @asynccontextmanager
 async def running(
-    launch: Launch, size: tuple[int, int] = (120, 40), *, dark: bool = True, ready: bool = True
+    launch: Launch,
+    size: tuple[int, int] = (120, 40),
+    *,
+    dark: bool = True,
+    ready: bool = True,
+    failing: bool = False,
 ) -> AsyncIterator[tuple[CoTui, Pilot[None]]]:
-    """The app, with its engine loaded unless told otherwise; left as a user leaves it."""
+    """The app, with its engine loaded unless told otherwise; left as a user leaves it. Unless `failing`, nothing may
+    fail in the background."""
     app = CoTui(launch, dark=dark)
     async with app.run_test(size=size) as pilot:
         if ready:
@@ -48,6 +54,7 @@ async def running(
             )
         yield app, pilot
         await app.action_quit()
+    assert failing or not app.failures, app.failures
 
 
 def question_shown(app: CoTui) -> str:

@@ -10,7 +10,7 @@ import pytest
 from co_tui.events import Event
 from co_tui.events.messages import prompt_of
 from co_tui.store.errors import StoreError
-from co_tui.ui.transcript_feed import LOADING
+from co_tui.ui.transcript_feed import STARTING
 from co_tui.ui.widgets.gauge import Gauge
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -45,9 +45,9 @@ async def test_keys_and_prompts_before_the_engine_is_ready_are_kept(home: Path, 
     async with running(launch_for(home, provider), ready=False) as (app, pilot):
         await type_text(pilot, "early bird\n")
         if not app.controller.backend.ready:
-            assert LOADING in screen_text(app) or "loading the engine" in screen_text(app)
+            assert STARTING in screen_text(app)
         await until(pilot, lambda: len(app.controller.state.transcript) == 2)
-        assert LOADING not in screen_text(app)
+        assert STARTING not in screen_text(app)
         assert transcript_text(app).count("early bird") == 1
 
 

@@ -32,7 +32,7 @@ async def test_it_is_offered_once_and_fetched_beside_the_conversation(
         await pilot.press("f")
         await until(pilot, lambda: "50 %   64 of 127 MB" in screen_text(app))
         await pilot.press(*"hi", "enter")  # whoever types goes on typing, and what is sent waits
-        await until(pilot, lambda: "▌ hi" in screen_text(app) and "waits until the model is ready" in screen_text(app))
+        await until(pilot, lambda: "▌ hi" in screen_text(app) and "starting…" in screen_text(app))
         assert app.focused is app.chat.prompt
         await pilot.press("escape")  # as its line of keys says, wherever the focus is
         await until(pilot, lambda: "Cancelled" in transcript_text(app) and app.chat.prompt.text == "hi")

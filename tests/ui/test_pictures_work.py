@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ async def models_offered(pilot: Any) -> None:
     environ = {"ANTHROPIC_API_KEY": "sk-ant-test"}
     screen = ModelScreen(ModelsKnown(environ=environ, present="anthropic:claude-sonnet-5", recent=["openai:gpt-6-sol"]))
     # Nothing is looked up, so that every picture is the same.
-    screen._load_catalogue = screen._look_around = lambda: None
+    screen._load_catalogue = screen._look_around = partial(asyncio.sleep, 0)
     screen._models.learn_catalogue(known)
     screen._models.learn_here(here)
     await app.push_screen(screen)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.trust import Trust
 from co_tui.ui.launch import Launch
 from co_tui.ui.screens.trust import FileScreen, wish_text
@@ -91,9 +92,7 @@ async def test_v_shows_the_file_and_comes_back_to_the_question(home: Path, folde
 
 async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder: Path) -> None:
     launch = launched(home)
-    drafts = launch.paths.state / "drafts"
-    drafts.mkdir(parents=True)
-    (drafts / "new.txt").write_text("half a thou")
+    launch.store.prompt_drafts.write(new_session_draft(launch.cwd), "half a thou")
     async with running(launch, ready=False) as (app, pilot):
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "ght")

@@ -43,6 +43,8 @@ class ServerTools(WrapperToolset[Any]):
     """How long their definitions may be together."""
     left_out: int = 0
     """And how many more that are too many or too large."""
+    unlisted: bool = False
+    """Whether the server failed to list them for the latest request."""
     _names: dict[str, str] = field(default_factory=dict)
     """The server's own name of each tool."""
 
@@ -59,7 +61,9 @@ class ServerTools(WrapperToolset[Any]):
             async with asyncio.timeout(LISTING_S):
                 told = await super().get_tools(ctx)
         except Exception:  # its calls say what is wrong with it
+            self.unlisted = True
             return {}
+        self.unlisted = False
         chosen = dict(_within_limits(self.server, told, min(self.room_chars, MOST_DEFINITIONS_CHARS)))
         self.count, self.left_out = len(chosen), len(told) - len(chosen)
         self._names = {new: tool.tool_def.name for new, tool in chosen.items()}

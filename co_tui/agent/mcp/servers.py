@@ -34,6 +34,8 @@ class ServerReport(NamedTuple):
     tools: int = 0
     left_out: int = 0
     """Tools that nobody gets: they are too many or too large."""
+    unlisted: bool = False
+    """Whether it runs, but did not list its tools for the latest request."""
     why: str = ""
     """Why it failed the last time."""
     times: int = 0
@@ -54,7 +56,10 @@ class ServerReport(NamedTuple):
 class McpServers:
     """Those that the settings name. A server runs in a task of its own from its start to its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, waits_for_start: bool = False) -> None:
+        """`waits_for_start`: requests wait until each server runs or failed, at most its `start_timeout_s`; without
+        it, no longer than a person would."""
+        self._waits_for_start = waits_for_start
         self._servers: dict[str, _Server] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -80,9 +85,13 @@ class McpServers:
 
     async def settle(self, patience_s: float | None = None) -> None:
         """Wait for those that are starting or ending, each no longer than so long since it began."""
-        await asyncio.gather(
-            *(server.wait(PATIENCE_S if patience_s is None else patience_s) for server in self._servers.values())
-        )
+        await asyncio.gather(*(server.wait(self._patience_s(server, patience_s)) for server in self._servers.values()))
+
+    def _patience_s(self, server: "_Server", patience_s: float | None) -> float:
+        if patience_s is not None:
+            return patience_s
+        # The time limit of its start counts from when its libraries are loaded; ending what hangs takes a moment.
+        return server.settings.start_timeout_s + CLOSING_S if self._waits_for_start else PATIENCE_S
 
     @property
     def reports(self) -> list[ServerReport]:
@@ -127,8 +136,10 @@ class _Server:
 
     @property
     def report(self) -> ServerReport:
-        count, left_out = (self.tools.count, self.tools.left_out) if self.tools is not None else (0, 0)
-        return ServerReport(self._name, self._stage, count, left_out, self._why, self._failures)
+        told = ServerReport(self._name, self._stage, why=self._why, times=self._failures)
+        if (tools := self.tools) is None:
+            return told
+        return told._replace(tools=tools.count, left_out=tools.left_out, unlisted=tools.unlisted)
 
     def begin(self, cwd: Path, environ: Mapping[str, str]) -> None:
         """Does nothing for one that runs, that is off, or that never ran."""

@@ -128,7 +128,9 @@ class _Repository:
             self._belongs(work_tree, git_folder, common)
             and _owns_objects(git_folder, common, work_tree)
             and self._has_harmless_configuration(work_tree)
-            and all(_Repository(each, self._environ).is_harmless(depth - 1) for each in self._submodules(work_tree, depth))
+            and all(
+                _Repository(each, self._environ).is_harmless(depth - 1) for each in self._submodules(work_tree, depth)
+            )
         )
 
     def _belongs(self, work_tree: Path, git_folder: Path, common: Path) -> bool:

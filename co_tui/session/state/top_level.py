@@ -1,20 +1,46 @@
-"""What a delegated agent sees of the conversation it works for: what was said, not what tools returned (T4)."""
+"""What a delegated agent sees of the conversation it works for (T4)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.events import Json
 from co_tui.events.messages import pieces
 from co_tui.session.state.session_state import Entry
 
 _SAID: Final = frozenset({"system", "user", "assistant"})
+_TOOLS: Final = frozenset({"tool_call", "tool_result"})
 
 
 def top_level(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The same messages with nothing but words in them; those without words are left out."""
+    """The same messages without thoughts, without calls that have no result yet, and without other delegations."""
+    entries = list(entries)
+    answered = _answered_calls(entries)
     for entry in entries:
-        if (said := only_words(entry.message)) is not None:
-            yield entry._replace(message=said)
+        kept = [
+            part
+            for role, text, part in pieces(entry.message)
+            if (role in _SAID and text.strip()) or role == "command" or (role in _TOOLS and _call_id(part) in answered)
+        ]
+        if kept:
+            yield entry._replace(message={**entry.message, "parts": kept})
+
+
+def _answered_calls(entries: Iterable[Entry]) -> set[str]:
+    """The ids of the main agent's own calls that have a result."""
+    found: dict[str, set[str]] = {role: set() for role in _TOOLS}
+    delegating = set()
+    for entry in entries:
+        for role, _, part in pieces(entry.message):
+            if role in _TOOLS:
+                found[role].add(_call_id(part))
+                if part.get("tool_name") == DELEGATE_TOOL:
+                    delegating.add(_call_id(part))
+    return found["tool_call"] & found["tool_result"] - delegating
+
+
+def _call_id(part: Json) -> str:
+    return str(part.get("tool_call_id"))
 
 
 def only_words(message: Json) -> Json | None:

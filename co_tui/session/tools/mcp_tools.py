@@ -1,4 +1,4 @@
-"""What MCP servers give to a session's agent. One that fails is told in the log, and its tools are not there."""
+"""What MCP servers give to a session's agent. Tools that are missing from a request are reported in the log."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +31,8 @@ class McpTools:
         self._cwd = cwd
         self._environ = environ
         self._told: dict[str, ServerReport] = {}
+        self._told_missing: set[str] = set()
+        """Sentences about missing tools that are in the log already."""
 
     def capability(self, wanted: Mapping[str, McpServer], window_tokens: int) -> AbstractCapability[Any]:
         """The tools of these servers, which are started when they are first needed."""
@@ -39,9 +41,21 @@ class McpTools:
         async def present(_: RunContext[Any]) -> AbstractToolset[Any]:
             await self._servers.ready(wanted, self._cwd, self._environ)
             await self._tell(self._servers.reports)
-            return CombinedToolset(self._servers.toolsets(room_chars)).prepared(_not_too_many)
+            return CombinedToolset(self._servers.toolsets(room_chars)).prepared(self._for_request)
 
         return Toolset(present)
+
+    async def _for_request(self, _: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
+        """As many as providers take. What is missing is said here, once all servers have listed their tools."""
+        missing = [_missing(report) for report in self._servers.reports]
+        if (more := len(tools) - MOST_TOOLS) > 0:
+            missing.append(f"{_counted(more)} of MCP servers are missing from requests: at most {MOST_TOOLS} are sent.")
+        for what in filter(None, missing):
+            if what not in self._told_missing:
+                self._told_missing.add(what)
+                outcome = "sent without them"
+                await self._recorder.record(SessionError(what=what, outcome=outcome, kind="mcp_missing"))
+        return tools[:MOST_TOOLS]
 
     async def _tell(self, reports: list[ServerReport]) -> None:
         """Each failure once."""
@@ -55,8 +69,20 @@ class McpTools:
                 await self._recorder.record(SessionError(what=what, where=where, outcome=outcome, kind="mcp"))
 
 
-async def _not_too_many(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
-    return tools[:MOST_TOOLS]
+def _missing(report: ServerReport) -> str:
+    """Which of a server's tools a request goes without, and why; a failed one is reported by its failure."""
+    if report.stage in ("starting", "ending"):
+        return f"The MCP server {report.name} is still {report.stage}: its tools are missing from this request."
+    if report.unlisted:
+        return f"The MCP server {report.name} did not list its tools: they are missing from this request."
+    if report.left_out:
+        left_out = _counted(report.left_out)
+        return f"{left_out} of the MCP server {report.name} are missing from requests: they are too many or too large."
+    return ""
+
+
+def _counted(tools: int) -> str:
+    return f"{tools:,} tool{'' if tools == 1 else 's'}"
 
 
 def told_mcp_call(tool: str, arguments: Mapping[str, Any]) -> str:

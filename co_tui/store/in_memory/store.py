@@ -70,13 +70,13 @@ class InMemoryLock:
 
 
 class InMemoryPromptDrafts:
-    """Prompts that were being written, by session."""
+    """Unsent prompts, by key."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
-    def read(self, session_id: str) -> str:
-        return self._texts.get(session_id, "")
+    def read(self, key: str) -> str:
+        return self._texts.get(key, "")
 
-    def write(self, session_id: str, text: str) -> None:
-        self._texts[session_id] = text if text.strip() else ""
+    def write(self, key: str, text: str) -> None:
+        self._texts[key] = text if text.strip() else ""

@@ -14,7 +14,7 @@ from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings, policy_names
 from co_tui.store.timestamps import now
-from co_tui.ui.beside import beside
+from co_tui.ui.background import in_thread
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.widgets.gauge_reading import GaugeReading
 
@@ -105,7 +105,7 @@ class StoredDesk(_Desk):
 
     async def source(self, policy: str) -> LensSource:
         settings = self._settings_under(policy or self.policy)
-        return await beside(lambda: self._requests.source(self.read(), settings))
+        return await in_thread(lambda: self._requests.source(self.read(), settings))
 
     def read(self) -> SessionState:
         """All that the log says by now; costs what was said since the last time."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from co_tui.inert import one_line
+from co_tui.ui.background import start_awaited
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 from co_tui.ui.commands.sessions import resume
@@ -95,7 +96,7 @@ async def _run(host: CommandHost) -> None:
 
     if session.busy:
         host.say("The context board is brought up to date when the turn ends.")
-    running = asyncio.ensure_future(session.update_board())
+    running = start_awaited(session.update_board())
     await asyncio.sleep(0)
     host.show_busy()
     try:

@@ -22,7 +22,7 @@ class KeysOnHold:
         self,
         is_screen_whole: Callable[[], bool],
         give: Callable[[events.Event], Awaitable[None]],
-        run: Callable[[Coroutine[Any, Any, None]], object],
+        run: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
     ) -> None:
         """`run` runs beside whoever brings the events."""
         self._is_screen_whole, self._give, self._run = is_screen_whole, give, run
@@ -42,7 +42,7 @@ class KeysOnHold:
         self._held.append(event)
         if not self._is_giving:
             self._is_giving = True
-            self._run(self._give_on())
+            self._run(self._give_on)
         return True
 
     async def _give_on(self) -> None:

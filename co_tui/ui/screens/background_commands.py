@@ -11,6 +11,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
+from co_tui.ui.background import guarded_callback
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
@@ -48,7 +49,7 @@ class BackgroundCommandsScreen(Dialog[None]):
     def on_mount(self) -> None:
         self._look()
         self.query_one(OptionList).focus()
-        self.set_interval(LOOK_EVERY_S, self._look)
+        self.set_interval(LOOK_EVERY_S, guarded_callback(self, "Reading the commands", self._look, once=True))
 
     def on_resize(self) -> None:
         listed = min(MOST_LISTED, max(1, self.rows_for_content // 3))

@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
 from co_tui.store.board_text import Board, BoardEntry
+from co_tui.ui.background import run_in_background
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.screens.question import AskScreen
 from co_tui.ui.widgets.key_hints import KeyHints
@@ -91,7 +92,7 @@ class BoardScreen(Dialog[None]):
     def _ask(self, title: str, present: str, change: Callable[[str], Awaitable[str]]) -> None:
         def given(text: str | None) -> None:
             if text and text.strip() and text != present:
-                self.run_worker(self._changed(change(text)), exit_on_error=False)
+                run_in_background(self, "Changing the note", lambda: self._changed(change(text)), group="board")
 
         self.app.push_screen(AskScreen(title, inert(present)), given)
 

@@ -1,6 +1,7 @@
 """Earlier prompts, searched as one types: of this folder, or of all sessions."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -13,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
 from co_tui.store.errors import StoreError
+from co_tui.ui.background import run_in_background
 from co_tui.ui.screens.dialog import show_rows
 from co_tui.ui.screens.filtering import ChoosingDialog
 from co_tui.ui.widgets.field import Field
@@ -62,7 +64,8 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
 
     def _look(self) -> None:
         self._asked += 1
-        self.run_worker(self._search(self.query_one(Input).value, self._asked), exit_on_error=False)
+        search = partial(self._search, self.query_one(Input).value, self._asked)
+        run_in_background(self, "Searching earlier prompts", search, group="search")
 
     async def _search(self, text: str, asked: int) -> None:
         await asyncio.sleep(PAUSE_S)

@@ -3,14 +3,17 @@
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from textual.screen import Screen
 
+from co_tui.ui.background import run_in_background
 from co_tui.ui.prompting.completion import CompletionOffer
 from co_tui.ui.prompting.file_matching import FileNames
 
+LISTING = "Listing files"
 FRESH_S = 5.0
 """So long a list of files is good, and then until somebody looks for another one."""
 
@@ -36,9 +39,9 @@ class FileFinder:
             return
         if not self._listing and time.monotonic() - self._listed_at > FRESH_S:
             self._listing = True
-            self._screen.run_worker(self._list(offer, found), group="list files", exit_on_error=False)
-        # Not exclusive: one that is given up before it began would never be awaited. Each sees itself whether it is.
-        self._screen.run_worker(self._match(offer, found), group="match files", exit_on_error=False)
+            run_in_background(self._screen, LISTING, partial(self._list, offer, found), group="list files")
+        # Each sees itself whether it was given up.
+        run_in_background(self._screen, LISTING, partial(self._match, offer, found), group="match files")
 
     async def _list(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         try:

@@ -1,11 +1,13 @@
 """Searching the conversation: everything that has the text is marked and counted while it is typed."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
 from co_tui.inert import inert
+from co_tui.ui.background import run_in_background
 from co_tui.ui.widgets.find import FindBar
 from co_tui.ui.widgets.text_search import in_small_letters
 from co_tui.ui.widgets.transcript import Transcript
@@ -41,7 +43,7 @@ class Finding:
         """Mark the text wherever it is, and go to the nearest place above; count the rest in slices."""
         self._transcript.find(text)
         self._tell(done=False)
-        self._screen.run_worker(self._count(text), group="finding", exit_on_error=False)
+        run_in_background(self._screen, "Finding", partial(self._count, text), group="finding")
 
     def step(self, step: int) -> None:
         self._transcript.find(self._transcript.search.needle, back=step > 0)

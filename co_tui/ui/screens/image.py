@@ -12,6 +12,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from co_tui.ui.background import run_in_background
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.widgets.block_image import BlockImage
 from co_tui.ui.widgets.key_hints import KeyHints
@@ -84,7 +85,7 @@ class ImageScreen(Dialog[None]):
         self.query_one(Vertical).border_subtitle = Text(f"{count}{self._shown.told}")
         self.query_one(ImageView).show(self._shown.picture)
         if self._shown.is_unseen and not self._is_unpacking:
-            self.run_worker(self._unpack(), group="image", exit_on_error=False)
+            run_in_background(self, "Unpacking the image", self._unpack, group="image")
 
     async def _unpack(self) -> None:
         """One at a time, however fast one goes through them."""

@@ -1,7 +1,8 @@
 """The context lens: the next request, message by message; the same under other policies; and what left the context."""
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar, Final, Protocol
 
 from rich.text import Text
 from textual import on
@@ -12,13 +13,13 @@ from textual.widgets import Static
 
 from co_tui.context.marks import marks
 from co_tui.events import Ref
-from co_tui.inert import inert, one_line
+from co_tui.inert import inert
 from co_tui.lab.outlook import PolicyOutlook, outlook
 from co_tui.session.history.said_before import SaidBefore
 from co_tui.session.lens.last_look import LastLook
 from co_tui.session.lens.look import LensSource, look
 from co_tui.session.lens.messages import Kind, Lens, LensMessage
-from co_tui.ui.beside import beside
+from co_tui.ui.background import guarded_callback, in_thread, run_in_background
 from co_tui.ui.formatting import tokens
 from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.dialog import Dialog
@@ -30,6 +31,7 @@ from co_tui.ui.widgets.lens_lines import left_line, message_line, policy_head, p
 from co_tui.ui.widgets.line_list import LineList
 
 LOOK_EVERY_S: Final = 0.25
+LOOKING: Final = "Reading the next request"
 SEEN_FIRST_S: Final = 0.02
 """The screen is there before anything is worked out for it."""
 TABS: Final = ("request", "policies", "left")
@@ -116,12 +118,13 @@ class LensScreen(Dialog[Ref | None]):
         self.query_one(LensGauge).reading = self._desk.gauge
         self._list.focus()
         self._show_tabs()
-        self.call_after_refresh(self.set_timer, SEEN_FIRST_S, self._follow)
-        self.set_interval(LOOK_EVERY_S, self._follow)
+        follow = guarded_callback(self, LOOKING, self._follow, once=True)
+        self.call_after_refresh(self.set_timer, SEEN_FIRST_S, follow)
+        self.set_interval(LOOK_EVERY_S, follow)
 
     async def on_unmount(self) -> None:
         if self._own_lens is not None:
-            await beside(self._desk.remember_look, self._own_lens)
+            await in_thread(self._desk.remember_look, self._own_lens)
 
     def on_resize(self) -> None:
         self._show()
@@ -136,27 +139,16 @@ class LensScreen(Dialog[Ref | None]):
         """Look again when something has happened: one look after the other, as a thread cannot be called off."""
         if self._desk.version is not self._version and not self._is_looking:
             self._version, self._is_looking = self._desk.version, True
-            self.run_worker(self._attempt(self._look()), group="lens")
+            run_in_background(self, LOOKING, self._look, group="lens")
             self._outlooks.clear()
             if self._tab == "policies":
                 self._compare()
-
-    async def _attempt(self, work: Coroutine[Any, Any, None]) -> None:
-        """A worker's exception would otherwise vanish, or end the app."""
-        try:
-            await work
-        except Exception as error:
-            if self.is_attached and not self._answered:  # else it was closed meanwhile
-                self._tell("The next request cannot be shown", error)
-
-    def _tell(self, what: str, error: Exception) -> None:
-        self.app.notify(f"{what}: {type(error).__name__}: {one_line(str(error), 200)}", severity="error", markup=False)
 
     async def _look(self) -> None:
         policy = self._policy
         try:
             source = await self._desk.source(policy)
-            lens, largest, kinds = await beside(_looked, source, self._since)
+            lens, largest, kinds = await in_thread(_looked, source, self._since)
         finally:
             self._is_looking = False
         if policy != self._policy:  # another one was chosen meanwhile
@@ -173,7 +165,7 @@ class LensScreen(Dialog[Ref | None]):
     def _compare(self) -> None:
         if not self._is_comparing:
             self._is_comparing = True
-            self.run_worker(self._attempt(self._look_through_all()), group="policies")
+            run_in_background(self, "Comparing policies", self._look_through_all, group="policies")
 
     async def _look_through_all(self) -> None:
         try:
@@ -181,7 +173,7 @@ class LensScreen(Dialog[Ref | None]):
             while missing := [name for name in self._desk.policies if name not in self._outlooks]:
                 version, source = self._version, await self._desk.source(missing[0])
                 said_before = said_before or SaidBefore(source.parsed)
-                found = await beside(outlook, source, said_before)
+                found = await in_thread(outlook, source, said_before)
                 if version is self._version:  # else what was found is of before
                     self._outlooks[missing[0]] = found
                 if self._tab != "policies":
@@ -311,13 +303,8 @@ class LensScreen(Dialog[Ref | None]):
             self.notify(kept or "It goes with every request anyway.", timeout=3)
             return
         # What is begun is done, also when the lens is closed at once.
-        self.app.run_worker(self._pin(each.ref, not each.is_pinned), group="pin", exit_on_error=False)
-
-    async def _pin(self, ref: Ref, pinned: bool) -> None:
-        try:
-            await self._desk.pin(ref, pinned=pinned)
-        except Exception as error:
-            self._tell("It cannot be pinned" if pinned else "It cannot be unpinned", error)
+        pin = partial(self._desk.pin, each.ref, pinned=not each.is_pinned)
+        run_in_background(self.app, "Unpinning" if each.is_pinned else "Pinning", pin, group="pin")
 
     def _refuses(self) -> bool:
         """Whether nothing can be changed from here; then that is said."""

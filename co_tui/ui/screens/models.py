@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 from co_tui.agent.catalogue import BASE_URL_VARIABLE, served, short_name
 from co_tui.inert import one_line
 from co_tui.record import Record
+from co_tui.ui.background import run_in_background
 from co_tui.ui.choices.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
 from co_tui.ui.formatting import tokens
 from co_tui.ui.screens.dialog import show_rows
@@ -68,20 +69,18 @@ class ModelScreen(FilteringDialog[str]):
 
     def on_mount(self) -> None:
         self._fill()
-        self._load_catalogue()
-        self._look_around()
+        run_in_background(self, "Loading the list of models", self._load_catalogue, group="catalogue")
+        run_in_background(self, "Asking local servers for models", self._look_around, group="servers")
 
     def on_resize(self) -> None:
         super().on_resize()
         self.call_after_refresh(self._fill)
 
-    @work
     async def _load_catalogue(self) -> None:
         """It needs the provider library; it joins when that is there."""
         self._models.learn_catalogue(await asyncio.to_thread(one_at_a_time, known_models))
         self._fill()
 
-    @work
     async def _look_around(self) -> None:
         """Ask the servers, all at once, each heard as soon as it answers."""
         nearby = await asyncio.to_thread(one_at_a_time, _nearby)

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from co_tui.inert import inert
-from co_tui.ui.beside import run_latest
+from co_tui.ui.background import run_in_background
 from co_tui.ui.screens.dialog import Dialog
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.find import FindBar
@@ -115,7 +115,7 @@ class PagerScreen(Dialog[None]):
 
     def _look_for(self, text: str) -> None:
         self.query_one(Pager).search.set_needle(text)
-        run_latest(self, self._look_through, "finding", exit_on_error=True)
+        run_in_background(self, "Finding", self._look_through, group="finding", latest=True)
 
     async def _look_through(self) -> None:
         """Slice by slice, so that keys have their turn; the first match is seen as soon as it is found."""

@@ -10,6 +10,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
+from co_tui.ui.background import guarded_callback
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
@@ -54,7 +55,7 @@ class QueueScreen(Dialog[int | None]):
     def on_mount(self) -> None:
         self._fill(0)
         self.query_one(OptionList).focus()
-        self.set_interval(0.3, self._refill)
+        self.set_interval(0.3, guarded_callback(self, "Reading the queue", self._refill, once=True))
 
     def _refill(self) -> None:
         """What waits may be taken up while it is looked at."""

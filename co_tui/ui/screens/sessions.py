@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 from co_tui.store.errors import StoreError
 from co_tui.store.port import Store
 from co_tui.store.values import SessionRow
-from co_tui.ui.beside import run_latest
+from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.browsing.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
 from co_tui.ui.browsing.session_listing import SessionListing
 from co_tui.ui.browsing.session_preview import PreviewLook, preview_text
@@ -31,6 +31,8 @@ from co_tui.ui.widgets.key_line import AllKeys
 from co_tui.ui.widgets.session_list import ListMarks, SessionList
 
 T = TypeVar("T")
+SEARCHING: Final = "Searching sessions"
+PREVIEWING: Final = "Reading the session"
 PAUSE_S: Final = 0.25
 """Whoever has not typed for so long wants to know what was said, too."""
 LOOK_S: Final = 0.04
@@ -120,7 +122,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self._list()
         if self._pause is not None:
             self._pause.stop()
-        self._pause = self.set_timer(PAUSE_S, self._search)
+        self._pause = self.set_timer(PAUSE_S, guarded_callback(self, SEARCHING, self._search))
         self.refresh_bindings()
 
     def _list(self) -> None:
@@ -134,7 +136,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     def _search(self) -> None:
         # The newest search takes the place of an older one, whose answer nobody hears then.
-        run_latest(self, partial(self._find, self._typed), "search")
+        run_in_background(self, SEARCHING, partial(self._find, self._typed), group="search", latest=True)
 
     async def _find(self, typed: str) -> None:
         try:
@@ -185,7 +187,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         if self._looking is not None:
             self._looking.stop()
         if row is not None:
-            self._looking = self.set_timer(LOOK_S, lambda: self._read_preview(row))
+            self._looking = self.set_timer(LOOK_S, guarded_callback(self, PREVIEWING, partial(self._read_preview, row)))
 
     def _look_again(self) -> None:
         """Under another theme."""
@@ -193,7 +195,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self.call_after_refresh(self._look)
 
     def _read_preview(self, row: SessionRow) -> None:
-        run_latest(self, partial(self._preview, row), "preview")
+        run_in_background(self, PREVIEWING, partial(self._preview, row), group="preview", latest=True)
 
     async def _preview(self, row: SessionRow) -> None:
         try:
@@ -245,7 +247,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
                 self._filter()
             do()
 
-        self.filter.call_later(do_now)
+        self.filter.call_later(guarded_callback(self, "This key", do_now))
 
     def action_move(self, step: int) -> None:
         self._after_typing(lambda: self.sessions.move(step))
@@ -307,7 +309,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     def _change(self, work: Callable[[SessionRow], Awaitable[None]]) -> None:
         """Do something with the highlighted session, beside the screen."""
-        self._after_typing(lambda: self._with_row(lambda row: self._do(work(row))))
+        self._after_typing(lambda: self._with_row(lambda row: self._do(partial(work, row))))
 
     def _close(self, chosen: ChosenSession | None) -> None:
         if not self._closed_already:
@@ -345,13 +347,13 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         if said := await self._actions.export(row):
             self.notify(said, timeout=10, markup=False)
 
-    def _do(self, work: Awaitable[None]) -> None:
-        self.run_worker(self._done(work), group="changes", exit_on_error=False)
+    def _do(self, work: Callable[[], Awaitable[None]]) -> None:
+        run_in_background(self, "Changing the session", partial(self._done, work), group="changes", failed=self._list)
 
-    async def _done(self, work: Awaitable[None]) -> None:
+    async def _done(self, work: Callable[[], Awaitable[None]]) -> None:
         """What goes wrong is a sentence, and the list is as it is now."""
         try:
-            await work
+            await work()
         except (StoreError, OSError) as error:
             self.notify(str(error), severity="error", markup=False)
         if not self._closed_already:

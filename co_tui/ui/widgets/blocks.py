@@ -52,6 +52,8 @@ CLEARED = (
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
 _WAYS_ON = {
     "steps": "{continue} goes on.",
+    "length": "{continue} continues.",
+    "repeated_call": "{continue} continues, or type a correction.",
     **dict.fromkeys(_PASSING, "{continue} tries again, {model} chooses another model."),
 }
 """What can be done about a turn that failed, where the failure's own sentence does not say it."""

@@ -3,6 +3,7 @@
 import asyncio
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import accumulate
 
 from rich.segment import Segment
@@ -11,6 +12,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from co_tui.ui.background import run_in_background
 from co_tui.ui.widgets.row_cutting import estimated_rows_in, line_pieces, place_of_row, row_of_place, rows_in
 from co_tui.ui.widgets.text_search import TextSearch
 
@@ -55,7 +57,7 @@ class Pager(ScrollView, can_focus=True):
         self._width = width
         if self._takes_long:
             self._place(estimated_rows_in(line, width) for line in self._lines)
-            self.run_worker(self._measure(width), group="measuring", exit_on_error=False)
+            run_in_background(self, "Laying out the text", partial(self._measure, width), group="measuring")
         else:
             self._place(self._rows(width))
 

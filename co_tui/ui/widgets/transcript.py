@@ -11,6 +11,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from co_tui.events import Ref
+from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.event_places import event_at, place_of_event
@@ -113,7 +114,7 @@ class Transcript(TranscriptView, can_focus=True):
         super()._place()
         look = self._layout.look
         if look is not None and look.draws_images and self._images.want(self._blocks_in_view()):
-            self.run_worker(self._images.load(), group="images", exit_on_error=False)
+            run_in_background(self, "Showing images", self._images.load, group="images")
 
     def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
         block, look = self.blocks[place.block], self._layout.look
