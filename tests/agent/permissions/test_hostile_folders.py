@@ -19,7 +19,8 @@ GIT_LINES = (
     "git rev-parse HEAD", "git describe --always --dirty", "git merge-base HEAD HEAD", "git name-rev HEAD",
     "git cat-file -p HEAD", "git show-ref", "git for-each-ref", "git count-objects", "git check-ignore -v x",
     "git branch -a", "git tag -l", "git remote -v", "git stash list", "git worktree list", "git version",
-    "cd data && git status", "cd inner && git status && git diff", "cd sub && git status", "git status && git diff | head",
+    "cd data && git status", "cd inner && git status && git diff", "cd sub && git status",
+    "git status && git diff | head",
 )  # fmt: skip
 FILE_LINES = (
     "ls -la", "ls -R", "cat *", "cat */*", "head -5 *", "grep -r canary .", "grep canary *", "find . -type f",
