@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from co_tui import __version__
 from co_tui.headless.output import WRONG_USAGE, put, say
 from co_tui.inert import one_line, shell_text
+from co_tui.nearest import nearest
 
 FORMATS = ("markdown", "jsonl", "html")
 """As which a session is exported."""
@@ -92,21 +93,17 @@ def _known_option(parser: argparse.ArgumentParser, option: str) -> argparse.Acti
 def _unknown_option(
     parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], option: str
 ) -> str:
-    from difflib import get_close_matches
-
     owners = [each.prog for each in commands.values() if option in each._option_string_actions]
     if owners:
         return f"{option} is an option of `{owners[0]}`, not of `{parser.prog}`."
-    if near := get_close_matches(option, parser._option_string_actions, 1, 0.75):
-        return f"There is no option {option}; did you mean {near[0]}?"
+    if near := nearest(option, parser._option_string_actions, cutoff=0.75):
+        return f"There is no option {option}; did you mean {near}?"
     return f"`{parser.prog}` has no option {option}."
 
 
 def _unknown_command(commands: Mapping[str, argparse.ArgumentParser], word: str) -> str:
-    from difflib import get_close_matches
-
-    if near := get_close_matches(word, commands, 1):
-        return f"There is no command {word!r}; did you mean {near[0]}?"
+    if near := nearest(word, commands):
+        return f"There is no command {word!r}; did you mean {near}?"
     if " " in word:
         return 'A prompt is given as `co-tui run -p "…"`; without a command, the app opens.'
     return f"There is no command {word!r}; there are {', '.join(commands)}."
@@ -216,6 +213,9 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     importing.add_argument("files", type=Path, nargs="*", metavar="FILE", help="a file, or a folder of them")
     importing.add_argument(
         "--from", dest="program", choices=PROGRAMS, help="all sessions of that program, from where it keeps them"
+    )
+    importing.add_argument(
+        "--permissions", action="store_true", help="with --from claude-code: your permission rules, not the sessions"
     )
     _json_option(importing)
 

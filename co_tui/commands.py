@@ -254,6 +254,13 @@ def _run_import(options: "Options", context: CommandContext, environ: Mapping[st
     if not options.files and not options.program:
         say("Name the files to import, or the program with --from.")
         return WRONG_USAGE
+    if options.permissions:
+        if options.program != "claude-code" or options.files:
+            say("--permissions goes with --from claude-code alone.")
+            return WRONG_USAGE
+        from co_tui.headless.importing_permissions import import_permissions
+
+        return import_permissions(context.paths, environ, Path.home(), as_json=options.json)
     _hush_libraries(environ)
     from co_tui.headless.importing import import_sessions
 

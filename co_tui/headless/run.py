@@ -46,6 +46,11 @@ def run(
     """Returns the exit code; failures are told in a sentence on standard error."""
 
     async def work(session: Session) -> int:
+        if session.mode_refused:
+            say(session.mode_refused)
+            return FAILED
+        if dropped := session.approvals.drop_too_broad():
+            say(f"Kept approvals that were too broad are asked about again: {one_line(', '.join(dropped), 200)}")
         try:
             outcome = await session.submit(prompt, files=files)
         except AttachmentRefused as refused:

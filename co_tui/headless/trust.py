@@ -34,7 +34,7 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
     for name in folders:
         put(name)
     for project, rules in allowed.items():
-        say(f"Always allowed in {project}: {'; '.join(f'{rule.tool} {rule.pattern}' for rule in rules)}")
+        say(f"Always allowed in {project}: {', '.join(map(str, rules))}")
     if not folders and not allowed:
         say("No folder is trusted, and nothing is always allowed.")
     return DONE

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Final
 
 from co_tui.actions import COMMANDS, KEYS, Place
+from co_tui.nearest import nearest
 from co_tui.settings.rules import PartRefused, Rule, shown, table_in
 
 NO_KEY: Final = "none"
@@ -54,8 +54,8 @@ def _read_key(name: str, key: object) -> str:
     """Raises `PartRefused`. A key that is switched off is empty."""
     known = default_keys()
     if name not in known:
-        close = get_close_matches(name, known, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else "; /help lists them"
+        close = nearest(name, known)
+        hint = f" (did you mean {close}?)" if close else "; /help lists them"
         raise PartRefused(name, shown(key), f"the key of an action that exists{hint}")
     text = key.strip().lower() if isinstance(key, str) else ""
     if text == NO_KEY:

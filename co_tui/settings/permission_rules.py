@@ -148,6 +148,8 @@ def covers_host(rule: Rule, host: str) -> bool:
 
 def read_permissions(value: object) -> tuple[RuleInForce, ...]:
     """The rules of a table `allow`, `ask` and `deny`. Raises ValueError and TypeError."""
+    if isinstance(value, tuple) and all(isinstance(each, RuleInForce) for each in value):
+        return value
     value = table_in(value)
     if not isinstance(value, Mapping) or not set(value) <= set(EFFECTS):
         raise ValueError

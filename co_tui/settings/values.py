@@ -1,11 +1,11 @@
 """Every setting: its default, what it accepts and what it is for."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Final
 
 from co_tui.inert import one_line
+from co_tui.nearest import nearest
 from co_tui.settings.governing import Governing
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
@@ -220,6 +220,6 @@ def _refused(key: str, told: str, allowed: str, source: str) -> str:
 
 def unknown_key(key: str, named: Callable[[str], str] = str) -> str:
     """`named` is what a setting is called where it stands."""
-    close = get_close_matches(key, rules(), n=1)
-    hint = f"; did you mean {named(close[0])}?" if close else ". `co-tui config` lists them."
+    close = nearest(key, rules())
+    hint = f"; did you mean {named(close)}?" if close else ". `co-tui config` lists them."
     return f"There is no setting {one_line(repr(named(key)), 80)}{hint}"

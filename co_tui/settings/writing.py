@@ -1,6 +1,6 @@
 """Writing a setting into the user's own file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,10 +67,17 @@ def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
         rule = RuleInForce(effect, parse_rule(text))
     except ValueError:
         raise SettingsError(f"{shown(text)} is no rule: write {FORMS}.") from None
-    present = _own_permissions(paths)
-    if rule not in present:
-        _write_permissions((*present, rule), paths)
+    add_permissions([rule], paths)
     return rule
+
+
+def add_permissions(rules: Sequence[RuleInForce], paths: Paths) -> list[RuleInForce]:
+    """The same for several. Returns those that were not there yet."""
+    present = _own_permissions(paths)
+    added = [each for each in rules if each not in present]
+    if added:
+        _write_permissions((*present, *added), paths)
+    return added
 
 
 def remove_permission(rule: RuleInForce, paths: Paths) -> None:

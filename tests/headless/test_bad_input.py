@@ -241,10 +241,10 @@ def test_what_is_always_allowed_is_listed_and_taken_back_with_the_trust(here: He
     (here.cwd / "src").mkdir()
     file = here.home / "state" / "approvals.json"
     file.parent.mkdir(parents=True)
-    kept = [{"tool": "run_command", "pattern": "npm *"}]
+    kept = [{"tool": "run_command", "pattern": "npm test *"}]
     file.write_text(json.dumps({str(here.cwd): kept, "/elsewhere": kept}))
     told = here("trust", "--list")
-    assert told.out == "" and f"Always allowed in {here.cwd}: run_command npm *" in told.err
+    assert told.out == "" and f"Always allowed in {here.cwd}: Bash(npm test:*)" in told.err
     assert "1 kept approval taken back" in here("trust", "--revoke", "src").err
     assert json.loads(file.read_text()) == {str(here.cwd): [], "/elsewhere": kept}
 

@@ -31,8 +31,13 @@ def _folder(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
     return Path(environ[variable]).expanduser() if environ.get(variable) else otherwise
 
 
+def claude_code_folder(environ: Mapping[str, str], home: Path) -> Path:
+    """Where Claude Code keeps what belongs to its user."""
+    return _folder(environ, "CLAUDE_CONFIG_DIR", home / ".claude")
+
+
 def _claude_code(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
-    files = (_folder(environ, "CLAUDE_CONFIG_DIR", home / ".claude") / "projects").glob("*/*.jsonl")
+    files = (claude_code_folder(environ, home) / "projects").glob("*/*.jsonl")
     return (file for file in files if not file.name.startswith("agent-"))  # parts of another session
 
 

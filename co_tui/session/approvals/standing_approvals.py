@@ -46,6 +46,10 @@ class StandingApprovals:
             *(StandingRule(each, each.source == own) for each in self._written()),
         ]
 
+    def drop_too_broad(self) -> list[str]:
+        """What an older version kept and is asked about again; it is returned once."""
+        return self._kept.drop_too_broad()
+
     async def revoke(self, rule: RuleInForce) -> None:
         """Raises OSError and `SettingsError` when that cannot be written."""
         if rule.source == str(self._paths.config_file):

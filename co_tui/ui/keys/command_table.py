@@ -1,12 +1,12 @@
 """Commands as they are typed, and the keys of the tables in `co_tui.actions` as the library binds them."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Final, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
 from co_tui.actions import COMMANDS, KEYS, Command, KeyAction, Place
+from co_tui.nearest import nearest
 
 NO_CHOICE: Mapping[str, str] = {}
 _TOLD = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "up": "↑", "down": "↓", "left": "←", "right": "→"}
@@ -61,8 +61,8 @@ def called(text: str) -> Called | None:
 
 def unknown(name: str) -> str:
     """The sentence for a command that does not exist."""
-    close = get_close_matches(name, _BY_NAME, n=1, cutoff=0.5)
-    hint = f"did you mean /{close[0]}?" if close else "/help lists them all."
+    close = nearest(name, _BY_NAME, cutoff=0.5)
+    hint = f"did you mean /{close}?" if close else "/help lists them all."
     return f"There is no command /{name}; {hint} ↑ brings back what you wrote."
 
 

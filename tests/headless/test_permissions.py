@@ -1,0 +1,74 @@
+"""Permission rules and modes on the command line."""
+
+import json
+from pathlib import Path
+
+from co_tui.paths import locate
+from co_tui.session.approvals.kept_approvals import KeptApprovals
+from co_tui.settings.layers import load
+from tests.support.command import Command
+
+
+def settings_of(home: Path, cwd: Path):
+    return load(paths=locate({"CO_TUI_HOME": str(home)}), cwd=cwd, environ={}).settings
+
+
+def test_rules_of_claude_code_are_taken_over(co_tui: Command, home: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "claude"
+    theirs.mkdir()
+    table = {
+        "allow": ["Bash(npm run test:*)", "Read(~/.zshrc)", "Task(x)", "mcp__files__read"],
+        "deny": ["Read(./.env)", "WebFetch"],
+        "ask": ["Bash(git push:*)"],
+        "defaultMode": "acceptEdits",
+    }
+    (theirs / "settings.json").write_text(json.dumps({"permissions": table}))
+    co_tui.environ["CLAUDE_CONFIG_DIR"] = str(theirs)
+    done = co_tui("import", "--from", "claude-code", "--permissions")
+    assert done.code == 0 and "allow Bash(npm run test:*)" in done.out
+    assert "Left out, since it means nothing here: allow Task(x)" in done.err and "6 rules added" in done.err
+    rules = {(each.effect, str(each.rule)) for each in settings_of(home, tmp_path).permissions}
+    assert rules == {
+        ("allow", "Bash(npm run test:*)"), ("allow", "Read(~/.zshrc)"), ("allow", "mcp__files__read"),
+        ("deny", "Read(./.env)"), ("deny", "WebFetch"), ("ask", "Bash(git push:*)"),
+    }  # fmt: skip
+    again = co_tui("import", "--from", "claude-code", "--permissions")
+    assert again.code == 0 and "0 rules added" in again.err and "6 were there" in again.err
+
+
+def test_what_cannot_be_taken_over_is_said(co_tui: Command, tmp_path: Path) -> None:
+    co_tui.environ["CLAUDE_CONFIG_DIR"] = str(tmp_path / "none")
+    done = co_tui("import", "--from", "claude-code", "--permissions")
+    assert done.code == 1 and "does not exist" in done.err
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none/settings.json").write_text("{")
+    done = co_tui("import", "--from", "claude-code", "--permissions")
+    assert done.code == 1 and "cannot be read" in done.err
+    assert co_tui("import", "--from", "codex", "--permissions").code == 2
+
+
+def test_a_mode_that_does_not_exist_is_named(co_tui: Command) -> None:
+    done = co_tui("run", "--mode", "yolo", "-p", "x")
+    assert done.code == 2 and "mode = 'yolo' (the command line) is not allowed" in done.err
+    assert "ask, edits, plan, auto" in done.err
+
+
+def test_kept_patterns_of_older_versions(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "approvals.json"
+    older = [
+        {"tool": "run_command", "pattern": "git commit *"},
+        {"tool": "run_command", "pattern": "python3.11 *"},
+        {"tool": "run_command", "pattern": "CI=1 *"},
+        {"tool": "run_command", "pattern": "python x.py"},
+        {"tool": "edit_file", "pattern": "src/*"},
+        {"tool": "write_file", "pattern": "*"},
+        {"tool": "mcp__a__b", "pattern": "mcp__a__b"},
+        {"tool": "run_command", "pattern": ""},
+        "Bash(make:*)", "Bash", 7,
+    ]  # fmt: skip
+    file.write_text(json.dumps({str(tmp_path): older}))
+    kept = KeptApprovals(file, tmp_path)
+    rules = ["Bash(git commit:*)", "Bash(python x.py)", "Edit(src/**)", "mcp__a__b", "Bash(make:*)"]
+    assert [str(rule) for rule in kept.rules()] == rules
+    assert kept.drop_too_broad() == ["run_command: python3.11 *", "run_command: CI=1 *", "write_file: *"]
+    assert kept.drop_too_broad() == [] and [str(rule) for rule in kept.rules()] == rules
