@@ -24,6 +24,7 @@ from co_tui.events import SessionError
 from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.paths import path_text
 from co_tui.session.agent_roster import AgentRoster
+from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
@@ -73,6 +74,7 @@ class RuntimeFactory:
         paths = environment.paths
         self.commands = RunningCommands(recorder.announce, paths.commands(recorder.session_id), recorder.session_id)
         self.commands.report = self._report_set_aside
+        self.commands.may_keep = CreatedFiles(environment.questions).ask
         memory = DailyMemory(paths.memory)
         keys = keys_in(environment.environ)
         remembered = None if environment.private else memory

@@ -176,3 +176,21 @@ async def test_a_model_that_calls_no_tools_gets_none(home: Path, tools: Tools) -
     await session.submit("go")
     assert offered == [0]
     await left(environment, session)
+
+
+async def test_a_search_leaves_out_what_must_not_be_read(home: Path, folder: Path) -> None:
+    denied = RuleInForce("deny", parse_rule("Read(.env)"), "config.toml")
+    (folder / ".env").write_text("KEY=greeting-of-the-secret\n")
+    (folder / "sub").mkdir()
+    (folder / "sub/link").symlink_to("../.env")
+    model = Working(
+        ("search_files", {"pattern": "greeting", "include_glob": "**/*"}),
+        ("search_files", {"pattern": "greeting", "include_glob": ".*"}),
+        ("read_file", {"path": "sub/link"}),
+    )
+    environment = working_in(folder, home, model, Person(), permissions=(denied,))
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    assert "login.py" in model.returned[0] and "secret" not in "".join(model.returned)
+    assert "Read(.env)" in model.returned[2]
+    await left(environment, session)

@@ -165,3 +165,18 @@ async def test_what_only_looks_is_run_with_git_guarded(folder: Path, home: Path)
     await session.submit("go")
     assert not marker.exists() and "A  login.py" in model.returned[0]
     await left(environment, session)
+
+
+@needs_bwrap
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_a_protected_name_that_a_command_creates_is_asked_about(folder: Path, home: Path, keeps: bool) -> None:
+    person = Person(Approval(approved=keeps, by="user"))
+    model = Working(run("mkdir -p .claude && echo '{}' > .claude/settings.json"))
+    environment = working_in(folder, home, model, person, mode="auto")
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    [question] = person.asked
+    assert question.arguments == {"path": ".claude"} and "+{}" in question.what and "sandbox" in question.reason
+    assert (folder / ".claude/settings.json").exists() is keeps
+    assert ("It was moved to" in model.returned[0]) is not keeps
+    await left(environment, session)

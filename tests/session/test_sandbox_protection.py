@@ -9,6 +9,8 @@ import pytest
 
 from co_tui.agent.sandbox import can_hide_processes, sandbox_works
 from co_tui.events import SessionError
+from co_tui.session.approvals.created_files import REASON
+from co_tui.session.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.support.approving import YES, Person, left
@@ -19,6 +21,15 @@ from tests.support.working import Call, Working, repository, working_in
 pytestmark = needs_bwrap
 IDENTITY = ("-c", "user.name=me", "-c", "user.email=me@example.com")
 GIT = "git -c user.name=me -c user.email=me@example.com"
+
+
+class KeepsNothing(Person):
+    """Allows commands, and keeps nothing that they create under protected names."""
+
+    async def approve(self, question: ApprovalQuestion) -> Approval:
+        if question.reason == REASON:
+            return Approval(approved=False, by="user")
+        return await super().approve(question)
 
 
 @pytest.fixture
@@ -44,7 +55,7 @@ def aside(home: Path) -> list[Path]:
 
 async def after(folder: Path, home: Path, *steps: Call) -> tuple[str, list[str]]:
     """What the model is told of its last call, and the user of what was moved away."""
-    model, person = Working(*steps), Person(*[YES] * len(steps))
+    model, person = Working(*steps), KeepsNothing(*[YES] * len(steps))
     environment = working_in(folder, home, model, person, command_sandbox="bwrap", command_timeout_s=60.0)
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
@@ -210,7 +221,7 @@ async def test_a_second_name_of_a_protected_file_does_not_help(folder: Path, hom
 
 
 async def test_what_the_user_made_between_two_commands_is_theirs(folder: Path, home: Path) -> None:
-    model, person = Working(("run_command", {"command": "touch a"})), Person(YES, YES)
+    model, person = Working(("run_command", {"command": "touch a"})), KeepsNothing(YES, YES)
     environment = working_in(folder, home, model, person, command_sandbox="bwrap")
     session = await Session.start(environment, "scripted")
     await session.submit("go")
@@ -244,7 +255,7 @@ async def test_what_runs_on_is_watched(folder: Path, home: Path, left_by: str) -
     loop = "until test -e go; do sleep 0.05; done; echo '{}' > .mcp.json; "
     loop += "trap 'mkdir .claude; exit' TERM; sleep 600 & wait"
     command = loop if left_by == "start_command" else f'setsid sh -c "{loop}" > /dev/null 2>&1 &'
-    model, person = Working((left_by, {"command": command})), Person(YES)
+    model, person = Working((left_by, {"command": command})), KeepsNothing(YES)
     environment = working_in(folder, home, model, person, command_sandbox="bwrap")
     session = await Session.start(environment, "scripted")
     await session.submit("go")

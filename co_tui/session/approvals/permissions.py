@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from co_tui.agent.permissions.judge import Judge, is_judged
@@ -12,7 +13,7 @@ from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.paths import home_text, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
-from co_tui.settings.permission_rules import Rule, RuleInForce
+from co_tui.settings.permission_rules import READ, Rule, RuleInForce, covers_path
 from co_tui.settings.rules import AUTO, SANDBOX, SANDBOX_OFF
 
 THIS_SESSION: Final = "this session"
@@ -76,6 +77,20 @@ class Permissions:
         """The verdict about a call that somebody asked about: a tool of its own accord, or we before an answer."""
         verdict = await self.verdict(tool, arguments, answered)
         return verdict if is_judged(tool) or verdict.action != "run" else Verdict("ask", new=(tool,))
+
+    @property
+    def limits_reading(self) -> bool:
+        """Whether some files may not be read without a question."""
+        return bool(self._reading_limits)
+
+    def hides(self, path: Path) -> bool:
+        """Whether a file may not be read without a question: then a search leaves it out."""
+        folder, home = self._judge.folder.resolve(), self._judge.home
+        return any(covers_path(rule, path, folder, home) for rule in self._reading_limits)
+
+    @property
+    def _reading_limits(self) -> list[Rule]:
+        return [each.rule for each in self._written if each.effect != "allow" and each.rule.tool == READ]
 
     def note_refused_by_sandbox(self, line: str, why: str) -> None:
         """The same command is asked about when it comes again."""

@@ -91,6 +91,11 @@ def _told(written: Mapping[str, bytes], path: str) -> str:
     return text if len(text) <= MOST_DIFF_CHARS else f"{text[:MOST_DIFF_CHARS]}\n… the rest of the diff is left out"
 
 
+def new_file_diff(path: str, content: bytes) -> str:
+    """The diff of a file that is not there yet."""
+    return _diff([], _lines(content), path, "new file")
+
+
 def _lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").splitlines()
 

@@ -39,6 +39,9 @@ def _retryable(method: ToolMethod) -> ToolMethod:
 class FolderFiles(FileSystem[Any]):
     """The harness's file tools, as the model knows them, with the toolset below."""
 
+    hides: Callable[[Path], bool] | None = None
+    """Whether a file is left out of searches; None when none is."""
+
     def _file_system_toolset(self) -> FileSystemToolset[Any]:
         if self._toolset is None:
             self._toolset = FolderToolset(
@@ -55,11 +58,14 @@ class FolderFiles(FileSystem[Any]):
                 tools=self.tools,
                 max_retries=self.max_retries,
             )
+            self._toolset.hides = self.hides
         return self._toolset
 
 
 class FolderToolset(FileSystemToolset[Any]):
     """Lists, finds and searches in this process, in a thread. The harness would start a shell, git and grep."""
+
+    hides: Callable[[Path], bool] | None = None
 
     @_retryable
     async def _list_directory(self, scope: _Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
@@ -100,6 +106,8 @@ class FolderToolset(FileSystemToolset[Any]):
             files = [posixpath.basename(real)]
             if is_dir:
                 files = [each.path for each in self._readable(walk, below_root, hidden=hidden) if not each.is_dir]
+                if (hides := self.hides) is not None:
+                    files = [each for each in files if not hides(Path(folder, each).resolve())]
                 files.sort(key=_by_folder)
             if include_glob:
                 matches = globs(include_glob)

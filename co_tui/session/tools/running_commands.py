@@ -67,6 +67,8 @@ class RunningCommands:
         """What each of them gets, so that it is found wherever it went."""
         self.report: Callable[[CreatedProtected], Awaitable[None]] | None = None
         """Is given what commands in the sandbox left under protected names, once it was moved away."""
+        self.may_keep: Callable[[CreatedProtected], Awaitable[CreatedProtected | None]] | None = None
+        """Asks whether to keep it, and puts back what may be; returns what is left."""
         self._announce = announce
         self._session_id = session_id
         self._started: dict[str, _Started] = {}
@@ -131,8 +133,10 @@ class RunningCommands:
         if not self.some_run_on:
             self._watching = asyncio.create_task(self._watch())
 
-    async def found(self, created: CreatedProtected | None) -> None:
-        """Tell the model and the user what was moved away."""
+    async def found(self, created: CreatedProtected | None, *, asks: bool = False) -> None:
+        """Report what was moved away to the model and the user, once the user was asked whether to keep it."""
+        if created is not None and asks and self.may_keep is not None:
+            created = await self.may_keep(created)
         if created is not None:
             self._notes.append(created.sentence())
             if self.report is not None:

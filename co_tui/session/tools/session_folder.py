@@ -130,8 +130,11 @@ class _Sandboxed(BubblewrapWorkspace):
             return await self.wrapped.run(command, shell=shell, env=env, timeout=timeout)
         env = _looking(env, self._path, self._guard.folder)
         try:
-            async with self._protected():
-                return await super().run(command, shell=shell, env=env, timeout=timeout)
+            async with self._protected() as created:
+                result = await super().run(command, shell=shell, env=env, timeout=timeout)
+            for each in created:
+                await self._commands.found(each, asks=True)
+            return result
         except WorkspaceUnavailableError as error:
             if not await self.wrapped.exists("."):
                 raise  # the folder itself is gone
@@ -139,24 +142,37 @@ class _Sandboxed(BubblewrapWorkspace):
             raise WorkspaceError(told_unusable(self._kind, str(error))) from error
 
     @asynccontextmanager
-    async def _protected(self) -> AsyncIterator[None]:
-        """While this holds, a command cannot change what is there under protected names, nor leave more of it."""
+    async def _protected(self) -> AsyncIterator[list[CreatedProtected]]:
+        """While this holds, a command cannot change what is there under protected names, nor leave more of it.
+
+        Gives what it tried to leave, which was moved away; when the command is cancelled, that is only reported.
+        """
+        left: list[CreatedProtected] = []
         if _ALLOWED.get():
-            yield
+            yield left
             return
-        found, created = await self._guard.begin(others_run=self._commands.some_run_on)
+        found, before = await self._guard.begin(others_run=self._commands.some_run_on)
         token = _PROTECTED.set(found)
         try:
-            yield
+            yield left
+        except BaseException:
+            await to_the_end(self._ended(before, reports=True))
+            raise
+        else:
+            created = await to_the_end(self._ended(before, reports=False))
+            left += [created] if created is not None else []
         finally:
             _PROTECTED.reset(token)
-            if not ENDS_WITH_CALL.get():
-                self._commands.watch()
-            await to_the_end(self._look_after(created))
 
-    async def _look_after(self, created: CreatedProtected | None) -> None:
-        await self._commands.found(created)
-        await self._commands.found(await self._guard.end())
+    async def _ended(self, before: CreatedProtected | None, *, reports: bool) -> CreatedProtected | None:
+        """What a command left; `before` is what another left that still runs."""
+        if not ENDS_WITH_CALL.get():
+            self._commands.watch()
+        await self._commands.found(before)
+        created = await self._guard.end()
+        if reports:
+            await self._commands.found(created)
+        return created
 
     async def _sandbox(self) -> list[str]:
         program, *arguments = await super()._sandbox()

@@ -77,6 +77,7 @@ class WorkingTools:
         self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
+        self._files.hides = permissions.hides if permissions.limits_reading else None
         self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder)
 
     def __bool__(self) -> bool:
