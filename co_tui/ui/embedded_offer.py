@@ -12,7 +12,7 @@ from co_tui.agent.errors import ModelUnusable
 from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.question import QuestionPanel, simple_question
 
 ANSWERED = "embedded-model-offered"
 BAR_CELLS = 24
@@ -105,7 +105,7 @@ class EmbeddedOffer:
             await self._controller.backend.warm_again(EMBEDDED)
 
     def _show(self, title: str, text: str, answers: dict[str, str], answered: Callable[[str], None]) -> None:
-        self._panel = QuestionPanel(title, text, answers, answered)
+        self._panel = QuestionPanel(simple_question(title, text, answers), answered)
         self._chat.show_question(self._panel, turn_waits=False)
 
     def _close(self) -> None:

@@ -10,7 +10,7 @@ from co_tui.trust import Trust, Wish
 from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.screens.trust import FileScreen, wish_text
-from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.question import QuestionPanel, simple_question
 
 
 def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
@@ -37,7 +37,7 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         "v": "view the file" if len(wish.agent_files) < 2 else "view the files",
         "esc": "not now",
     }
-    panel = QuestionPanel(title, wish_text(wish), answers, answered)
+    panel = QuestionPanel(simple_question(title, wish_text(wish), answers), answered)
     chat.show_question(panel)
 
 
