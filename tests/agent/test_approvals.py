@@ -3,9 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from co_tui.agent.approvals import (
     AllowedCalls,
     asks_first,
@@ -15,6 +12,9 @@ from co_tui.agent.approvals import (
     pattern_for,
     rule_from,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
 from co_tui.events import ApprovalDecided
 
 

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from co_tui.agent.approvals import AllowedCalls, asks_first, is_allowed
 from co_tui.agent.command_rules import ASKED_EVERY_TIME, READING_COMMANDS, is_asked_every_time, only_reads
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 @pytest.fixture

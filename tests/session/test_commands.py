@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from co_tui.agent.approvals import CHANGING_TOOLS, COMMAND_TOOLS, FREE_TOOLS
+
 from co_tui.inert import inert
 from co_tui.session.questions import Unattended
 from co_tui.session.session import Session

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from co_tui.agent.approvals import COMMAND_TOOLS
+
 from co_tui.events import ApprovalDecided, ApprovalRequested, PlanChanged
 from co_tui.session.questions import NOBODY, Approval, ModelAnswer, ModelQuestion, Unattended
 from co_tui.session.session import Session

@@ -72,7 +72,7 @@ async def test_whoever_begins_to_type_finds_every_letter_in_the_prompt(home: Pat
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "tvt hello")
         assert app.chat.prompt.text == "tvt hello" and app.focused is app.chat.prompt
-        assert app.chat.query(QuestionPanel) and "tab to answer" in screen_text(app)
+        assert app.chat.query(QuestionPanel) and "Tab to answer" in screen_text(app)
         assert app.launch.loaded.withheld is not None
         await pilot.press("tab")
         assert isinstance(app.focused, QuestionPanel)

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from co_tui.settings.permission_rules import RuleInForce
 
 RULE_CHARS: Final = 200
-SOURCE_CHARS: Final = 40
+WIDEST_RULE: Final = 50
+WIDTH: Final = 100
+AROUND_CELLS: Final = 18
+"""Of the box at most, and of all in a row but the rule and its source."""
+LEAST_SOURCE: Final = 14
 LIST_KEYS: Final = (("a", "add"), ("d", "revoke"), ("esc", "back"))
 NOTHING: Final = (
     "No rules yet. Reading in this folder is free; changes and other commands are asked about. "
@@ -86,10 +90,14 @@ class PermissionsScreen(Dialog[None]):
 
     def _fill(self, highlighted: int) -> None:
         self._shown = self._editor.rules()
-        widest = max((cell_len(_rule(each)) for each in self._shown), default=0)
-        rows = [_option(each, min(widest, 50)) for each in self._shown]
+        widest = min(max((cell_len(_rule(each)) for each in self._shown), default=0), WIDEST_RULE)
+        room = min(WIDTH, int(self.size.width * 0.95)) - AROUND_CELLS - widest
+        rows = [_option(each, widest, max(LEAST_SOURCE, room)) for each in self._shown]
         show_rows(self.query_one(OptionList), rows, NOTHING, highlighted)
         self.query_one(KeyHints).show(*(LIST_KEYS if self._shown else (LIST_KEYS[0], LIST_KEYS[-1])))
+
+    def on_resize(self) -> None:
+        self._fill(self.query_one(OptionList).highlighted or 0)
 
     def _say(self, text: str, *, bad: bool = False) -> None:
         said = self.query_one("#said", Static)
@@ -173,16 +181,16 @@ def _rule(each: "StandingRule") -> str:
     return one_line(str(each.rule.rule), RULE_CHARS)
 
 
-def _source(each: "StandingRule") -> str:
-    return folder(each.rule.source, SOURCE_CHARS) or "the settings"
+def _source(each: "StandingRule", limit: int = RULE_CHARS) -> str:
+    return folder(each.rule.source, limit) or "the settings"
 
 
-def _option(each: "StandingRule", width: int) -> Option:
+def _option(each: "StandingRule", width: int, source_width: int) -> Option:
     rule = _rule(each)
     return Option(
         Content.assemble(
             (f"{each.rule.effect:<5}  ", _STYLES[each.rule.effect]),
             rule + " " * max(0, width - cell_len(rule)),
-            (f"  {_source(each)}", "$muted"),
+            (f"  {_source(each, source_width)}", "$muted"),
         )
     )

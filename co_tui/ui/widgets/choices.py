@@ -150,7 +150,7 @@ class ChoiceBox(Widget, can_focus=True):
         super().__init__()
         self.choices, self._answered = choices, answered
         if choices.several:
-            self._bindings.bind("space", "toggle", "Check what is marked", show=False)
+            self._bindings.bind("space", "check", "Check what is marked", show=False)
 
     def on_mount(self) -> None:
         self.auto_links = False  # choices are no links
@@ -173,7 +173,7 @@ class ChoiceBox(Widget, can_focus=True):
         self.choices.move(step)
         self.refresh()
 
-    def action_toggle(self) -> None:
+    def action_check(self) -> None:
         self.choices.toggle(self.choices.marked)
         self.refresh()
 

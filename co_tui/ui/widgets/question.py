@@ -17,8 +17,10 @@ LEAST_ROWS: Final = 3
 """Of the text, however low the screen is."""
 ROOMY_ROWS: Final = 22
 """From this height on choices have a row each, and the text an empty row below it."""
-OTHER_ROWS: Final = 11
-"""Title, gauge, prompt, keys, the panel's border, and some of the chat."""
+FIXED_ROWS: Final = 9
+"""Title, gauge, prompt, keys, the panel's border, and one row of the chat."""
+CHAT_ROWS: Final = 2
+"""More of the chat, where the text has its least."""
 MOST_LINE_ROWS: Final = 2
 """Of a sentence above or below the text."""
 ALL_OF_IT: Final = "space"
@@ -104,13 +106,14 @@ class QuestionPanel(ChoiceBox):
         above += _sentences([(question.note, "$warning")], width)
         below = _sentences([(where, "$muted"), *((each, "") for each in question.below)], width)
         below += [Content("")] if not packed else []
-        choices = question.choices.rows(width, packed=packed)
-        others = len(above) + len(below) + len(choices)
-        room = max(LEAST_ROWS, min(height // 2, height - OTHER_ROWS - others))
-        shown = beginning(self._text, width, room, diff=question.is_diff, strong=question.is_command)
-        if question.opens and not (shown.whole and not question.choices.is_cut(width, packed=packed)):
-            view = Choice(question.opening_key, "View all", beside=True)
-            choices = question.choices.rows(width, packed=packed, further=(view,))
+        for further in ((), (Choice(question.opening_key, "View all", beside=True),)):
+            choices = question.choices.rows(width, packed=packed, further=further)
+            others = len(above) + len(below) + len(choices)
+            least = min(LEAST_ROWS, height - FIXED_ROWS - others)
+            room = max(1, least, min(height // 2, height - FIXED_ROWS - CHAT_ROWS - others))
+            shown = beginning(self._text, width, room, diff=question.is_diff, strong=question.is_command)
+            if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
+                break
         return [*above, *shown.rows, *below, *choices]
 
     @property
