@@ -261,6 +261,7 @@ class CoTui(App[None]):
         return self.controller.modes.current
 
     def next_mode(self) -> None:
+        self.controller.hints.used("mode")
         self.run_worker(self.controller.modes.next(), group="mode", exit_on_error=False)
 
     def heeds_effort(self, model: str) -> bool:

@@ -42,10 +42,10 @@ class DialogQuestions:
 
     async def may_compact(self, question: CompactionQuestion) -> bool:
         text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} earlier messages now?"
-        return await self.choose("Compact the conversation?", text, {"y": "yes", "n": "no"}) == "y"
+        return await self.choose("Compact the conversation?", text, {"y": "Yes", "n": "No"}) == "y"
 
     async def review(self, question: SummaryQuestion) -> str | None:
-        keys = {"r": "read and edit it", "a": "apply it as it is", "n": "do not apply it"}
+        keys = {"r": "Read and edit it", "a": "Apply it as it is", "n": "Do not apply it"}
         words = f"A summary of {len(question.summary.split()):,} words is ready to take the place of earlier messages."
         answer = await self.choose("Apply the summary?", words, keys)
         if answer == "r":

@@ -39,7 +39,7 @@ class EmbeddedOffer:
             return
         self._chat.show_embedded_missing(True)
         if not self._answers.get(ANSWERED):
-            answers = {"f": f"fetch it, {DOWNLOAD_MB} MB", "m": "choose another model", "esc": "not now"}
+            answers = {"f": f"Fetch it, {DOWNLOAD_MB} MB", "m": "Choose another model", "esc": "Not now"}
             self._show(
                 "Nobody is here to answer yet",
                 f"Without a key, {EMBEDDED_LABEL} answers on this machine, offline; it is small and only talks. "
@@ -69,7 +69,7 @@ class EmbeddedOffer:
         """Begin, unless it is under way."""
         if self._controller.backend.fetching is None:
             self._close()
-            self._show("Fetching the embedded model", _told(0), {"esc": "cancel"}, lambda _: self._cancel())
+            self._show("Fetching the embedded model", _told(0), {"esc": "Cancel"}, lambda _: self._cancel())
             task = asyncio.create_task(self._fetch())
             self._controller.backend.fetching = task
             task.add_done_callback(self._done)

@@ -33,9 +33,9 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
     has = "settings" if wish.settings else "agents"
     title = f"{one_line(wish.folder, 60)} has its own {has}"
     answers = {
-        "t": "trust this folder",
-        "v": "view the file" if len(wish.agent_files) < 2 else "view the files",
-        "esc": "not now",
+        "t": "Trust this folder",
+        "v": "View the file" if len(wish.agent_files) < 2 else "View the files",
+        "esc": "Not now",
     }
     panel = QuestionPanel(simple_question(title, wish_text(wish), answers), answered)
     chat.show_question(panel)

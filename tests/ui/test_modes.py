@@ -8,7 +8,7 @@ from textual.content import Content
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.sandbox_check import SandboxCheck
-from tests.support.provider import Provider
+from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.ui.test_working import asked, call
 
@@ -149,3 +149,18 @@ async def test_a_mode_of_the_settings_that_cannot_be_used_is_said(
     async with running(launch_for(home, provider, environ={"CO_TUI_MODE": "auto"})) as (app, pilot):
         await ask(app, pilot, "hello")
         assert transcript_text(app).count("none can be started here") == 1 and border(app) == "ask"
+
+
+async def test_who_was_asked_about_calls_hears_of_the_modes(home: Path, provider: Provider) -> None:
+    provider.window = 60_000
+    hint = "Shift+Tab switches the mode"
+    asks = [call("run_command", command="touch b"), Reply(text="Done.")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.controller.hints.used("folds")
+        provider.script = asks
+        app.send("go")
+        await asked(app, pilot, "touch b")
+        await pilot.press("n")
+        await until(pilot, lambda: app.controller.idle and hint in transcript_text(app))
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: hint not in transcript_text(app))

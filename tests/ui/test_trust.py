@@ -31,7 +31,7 @@ async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, fo
         shown = screen_text(app)
         assert "policy = 'theirs'" in transcript_text(app) and app.launch.settings.policy == "balanced"
         assert (
-            "has its own settings" in shown and "send the conversation to" in shown and "t trust this folder" in shown
+            "has its own settings" in shown and "send the conversation to" in shown and "t Trust this folder" in shown
         )
         await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
         await pilot.press("t")

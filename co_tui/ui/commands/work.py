@@ -69,7 +69,7 @@ class PermissionEditor:
 
         launch = self._host.settings.launch
         added = add_permission(effect, rule, launch.paths)
-        return f"{effect} {added.rule} {await self._reload()}."
+        return f"Added: {effect} {added.rule}. It counts {await self._reload()}."
 
     async def revoke(self, rule: "RuleInForce") -> str:
         """Raises `SettingsError`."""

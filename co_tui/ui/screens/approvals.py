@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RULE_CHARS: Final = 200
 WIDEST_RULE: Final = 50
 WIDTH: Final = 100
-AROUND_CELLS: Final = 18
+AROUND_CELLS: Final = 16
 """Of the box at most, and of all in a row but the rule and its source."""
 LEAST_SOURCE: Final = 14
 LIST_KEYS: Final = (("a", "add"), ("d", "revoke"), ("esc", "back"))

@@ -73,7 +73,7 @@ class QuestionPanel(ChoiceBox):
         border-title-color: $warning;
         border-subtitle-color: $warning;
     }
-    QuestionPanel:focus { border: round $primary; }
+    QuestionPanel:focus { border: round $primary; border-title-color: $primary; }
     QuestionPanel.-warning, QuestionPanel.-warning:focus {
         border: round $error;
         border-title-color: $error;
