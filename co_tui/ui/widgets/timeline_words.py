@@ -130,6 +130,8 @@ def words_of(fact: Fact) -> str:
         case ApprovalRequested():
             about = gist_of_call(fact.tool, fact.arguments) or fact.what  # a diff says little in one line
             return f"{_asks(fact.tool)}\n{_line(about)}"
+        case ApprovalDecided(approved=True, mode=mode) if mode:
+            return "plan accepted"
         case ApprovalDecided():
             return f"allowed\n{_allowed(fact)}" if fact.approved else f"denied\n{_by(fact)}"
         case ApprovalRevoked():
