@@ -126,7 +126,6 @@ class SessionController:
             self.chat.feed.note(self.backend.trouble, "error")
         self.backend.start_servers(model)
         self.settings.show()
-        self.modes.check_sandbox()
         await self._remember_prompts()
         await self._tell_dropped_approvals()
         from co_tui.ui.idle_care import care

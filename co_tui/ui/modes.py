@@ -41,6 +41,7 @@ class Modes:
 
     async def next(self) -> None:
         """The mode after this one; auto is skipped where no sandbox works."""
+        self._sandbox.begin()  # known by the time auto is reached
         async with self._one_at_a_time:
             present = self.current
             mode = MODES[(MODES.index(present) + 1) % len(MODES)] if present in MODES else MODES[0]
@@ -82,10 +83,6 @@ class Modes:
 
     def show(self) -> None:
         self._chat.show_mode(self.current)
-
-    def check_sandbox(self) -> None:
-        """Find out in the background whether auto works, before somebody asks."""
-        self._chat.run_worker(self._sandbox.trouble(), group="sandbox", exit_on_error=False)
 
 
 async def _switch_session(session: "Session", mode: str) -> None:

@@ -6,16 +6,23 @@ from co_tui.settings.rules import SANDBOX
 
 
 class SandboxCheck:
-    """Starts a sandbox the first time somebody asks, and remembers what came of it."""
+    """Starts a sandbox once, in the background, and remembers what came of it."""
 
     def __init__(self) -> None:
         self._checking: asyncio.Task[str] | None = None
 
+    def begin(self) -> None:
+        """Start finding out, unless that was begun before."""
+        self._begun()
+
     async def trouble(self) -> str:
         """Why no sandbox works here, in a few words; empty when one does."""
+        return await asyncio.shield(self._begun())
+
+    def _begun(self) -> "asyncio.Task[str]":
         if self._checking is None:
             self._checking = asyncio.create_task(_trouble())
-        return await asyncio.shield(self._checking)
+        return self._checking
 
 
 async def _trouble() -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from textual.content import Content
 
+from co_tui.agent.sandbox import told_unusable
 from co_tui.ui.app import CoTui
 from co_tui.ui.sandbox_check import SandboxCheck
 from tests.support.provider import Provider, Reply
@@ -22,6 +23,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return wrong[0] if wrong else ""
 
     monkeypatch.setattr(SandboxCheck, "trouble", trouble)
+    monkeypatch.setattr(SandboxCheck, "begin", lambda self: None)
     return wrong
 
 
@@ -164,3 +166,18 @@ async def test_who_was_asked_about_calls_hears_of_the_modes(home: Path, provider
         await until(pilot, lambda: app.controller.idle and hint in transcript_text(app))
         await pilot.press("shift+tab")
         await until(pilot, lambda: hint not in transcript_text(app))
+
+
+async def test_whether_a_sandbox_works_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    asked_for: list[str] = []
+
+    async def trouble(kind: str) -> str:
+        asked_for.append(kind)
+        return told_unusable(kind, "bwrap is not installed")
+
+    monkeypatch.setattr("co_tui.agent.sandbox.sandbox_trouble", trouble)
+    check = SandboxCheck()
+    check.begin()
+    assert [await check.trouble(), await check.trouble()] == ["bwrap is not installed"] * 2
+    assert asked_for == ["bwrap"]
