@@ -53,6 +53,15 @@ def test_a_hook_is_told_as_it_is_written(home: Path, folder: Path, hook: str, to
     assert wish is not None and f"run commands {told}" in wish_text(wish)
 
 
+def test_a_mode_and_rules_that_allow_are_named(home: Path, folder: Path) -> None:
+    (folder / ".co-tui.toml").write_text(
+        'mode = "auto"\n[permissions]\nallow = ["Bash(make:*)"]\ndeny = ["Bash(rm:*)"]\n'
+    )
+    wish = launched(home).loaded.withheld
+    assert wish is not None and "start in mode auto" in wish_text(wish)
+    assert "allow calls without asking (Bash(make:*))" in wish_text(wish), "what is stricter counts already"
+
+
 async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
         await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
