@@ -117,10 +117,11 @@ COMMANDS: Final = (
         "The commands that run in the background: what they say, and how to end one",
         opens_screen=True,
     ),
+    Command("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
     Command(
         "approvals",
         "work",
-        "What is always allowed, in this session and in this project, and taking it back",
+        "Permission rules: what is allowed, asked or denied, and where; add or revoke one",
         opens_screen=True,
     ),
     Command("history", "reports", "How many turns and messages there are"),
@@ -174,6 +175,14 @@ KEYS: Final = (
     KeyAction("to_the_end", "anywhere", "ctrl+end", "end", "Go to its end, and follow it", takes_precedence=True),
     KeyAction("earlier_turn", "anywhere", "alt+up", "turn(-1)", "Go to the turn before", takes_precedence=True),
     KeyAction("later_turn", "anywhere", "alt+down", "turn(1)", "Go to the turn after", takes_precedence=True),
+    KeyAction(
+        "next_mode",
+        "anywhere",
+        "shift+tab",
+        "next_mode",
+        "Switch the mode: ask, edits, plan, auto",
+        takes_precedence=True,
+    ),
     KeyAction(
         "suspend",
         "anywhere",

@@ -78,13 +78,18 @@ class ModelQuestion(Record):
     question: str
     options: tuple[str, ...] = ()
     """Answers it proposes; any other text is an answer, too."""
+    multiple: bool = False
+    """Whether several options may be chosen."""
     agent: str = ""
 
 
 class ModelAnswer(Record):
-    """One of the options or the user's own words; without either, `declined` is true."""
+    """Options or the user's own words; without either, `declined` is true."""
 
+    selected: tuple[str, ...] = ()
+    """The options that were chosen; several only where that was asked for."""
     text: str = ""
+    """The user's own words."""
     declined: bool = False
     reason: str = ""
     """Why there is no answer."""

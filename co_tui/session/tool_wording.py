@@ -46,6 +46,9 @@ def gist_of_call(tool: str, values: Mapping[str, Any]) -> str:
             told = values.get("command")
         case "write_plan":
             told = f"{len(_objects(values.get('items')))} steps"  # the plan has a line of its own
+        case "present_plan":
+            steps = values.get("steps")
+            told = f"{len(steps) if isinstance(steps, list) else 0} steps"
         case "ask_user_question":
             told = "  ".join(str(each.get("question", "")) for each in _objects(values.get("questions")))
         case "delegate_task":
@@ -99,6 +102,8 @@ def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished
         return _ended(result)
     if tool == "write_plan":
         return ""
+    if tool == "present_plan":
+        return "accepted"  # it runs only then
     if tool == "ask_user_question" and (answers := arguments_of(result)):
         given = [each for value in answers.values() for each in (value if isinstance(value, list) else [value])]
         return one_line(", ".join(map(str, given)), STATUS_CHARS)

@@ -60,7 +60,7 @@ def _read_key(name: str, key: object) -> str:
     text = key.strip().lower() if isinstance(key, str) else ""
     if text == NO_KEY:
         return ""
-    trouble = _trouble(text, place_of(name))
+    trouble = _trouble(text, place_of(name)) if text not in known[name].split(",") else ""
     if trouble:
         raise PartRefused(name, shown(key), trouble)
     return text

@@ -32,6 +32,7 @@ from co_tui.ui.launch import Launch
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.motion import SteadyAnimator, hold_cursor
 from co_tui.ui.prompt_sender import OutgoingPrompt
+from co_tui.ui.sandbox_check import SandboxCheck
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.screens.chat_requests import MOST_EDITED_CHARS
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
@@ -79,7 +80,9 @@ class CoTui(App[None]):
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
         self.look = look_of(self.current_theme, rich=False)
         self.chat = ChatScreen(self, launch, branch=repository_of(launch.cwd)[1])
-        self.controller = SessionController(self, self.chat, launch, DialogQuestions(self, self.chat))
+        sandbox = SandboxCheck()
+        questions = DialogQuestions(self, self.chat, sandbox)
+        self.controller = SessionController(self, self.chat, launch, questions, sandbox)
         self._early: list[events.Event] | None = []
         """What was typed so far; None once the prompt takes keys itself."""
         self.key_parser: QuietParser | None = None
@@ -124,7 +127,7 @@ class CoTui(App[None]):
             self._early.append(event)
         if not isinstance(event, events.Key) or event.key != "ctrl+c":
             self._leaving.stay()
-        if isinstance(event, events.Paste) or event.is_printable:
+        if isinstance(event, events.Paste) or event.is_printable or event.key == "enter":
             self.last_typed_at = time.monotonic()
 
     async def _deal_with(self, event: events.Event) -> None:
@@ -256,6 +259,14 @@ class CoTui(App[None]):
 
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
+
+    @property
+    def mode(self) -> str:
+        return self.controller.modes.current
+
+    def next_mode(self) -> None:
+        self.controller.hints.used("mode")
+        self.run_worker(self.controller.modes.next(), group="mode", exit_on_error=False)
 
     def heeds_effort(self, model: str) -> bool:
         return self.controller.heeds_effort(model)

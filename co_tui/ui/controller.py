@@ -20,10 +20,12 @@ from co_tui.ui.folder_choice import FolderChoice
 from co_tui.ui.hints import Hints
 from co_tui.ui.launch import Launch
 from co_tui.ui.live_settings import LiveSettings
+from co_tui.ui.modes import Modes, ModeUnavailable
 from co_tui.ui.older_messages import OlderMessages
 from co_tui.ui.prompt_sender import PromptSender
 from co_tui.ui.prompting.draft_saver import DraftSaver
 from co_tui.ui.resume_questions import ResumeQuestions
+from co_tui.ui.sandbox_check import SandboxCheck
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.widgets.blocks import BlockBuilder
 
@@ -39,7 +41,9 @@ UNSAVED = "What was said last in this session is not saved."
 class SessionController:
     """One session at a time. The host runs what takes time; the chat shows what comes of it."""
 
-    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch, questions: DialogQuestions) -> None:
+    def __init__(
+        self, host: App[Any], chat: ChatScreen, launch: Launch, questions: DialogQuestions, sandbox: SandboxCheck
+    ) -> None:
         self._host = host
         self.chat = chat
         self.backend = Backend(launch, questions)
@@ -47,6 +51,7 @@ class SessionController:
         self.bridge = Bridge(self._heard)
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
+        self.modes = Modes(chat, sandbox, lambda: self.session, lambda: self.launch.settings.mode)
         self.resume_questions = ResumeQuestions(questions.choose, chat.way_to)
         self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
@@ -131,6 +136,7 @@ class SessionController:
             report(self._host, "Starting MCP servers", error)
         self.settings.show()
         await self._remember_prompts()
+        await self._tell_dropped_approvals()
         from co_tui.ui.idle_care import care
 
         caring = partial(care, self.launch, lambda: not self.busy, self.chat.feed.note)
@@ -144,6 +150,20 @@ class SessionController:
     async def _remember_prompts(self) -> None:
         with contextlib.suppress(StoreError):  # a comfort, not a need
             self.chat.prompt.remember(await asyncio.to_thread(self._latest_prompts))
+
+    async def _tell_dropped_approvals(self) -> None:
+        """Approvals of an older version that would allow too much are gone: say so once."""
+        from co_tui.session.approvals.kept_approvals import kept_for
+
+        launch = self.launch
+        kept = kept_for(launch.paths, launch.cwd, keeps_more=not launch.private)
+        if dropped := await asyncio.to_thread(kept.drop_too_broad):
+            many = (
+                f"{len(dropped)} kept approvals were too broad and are"
+                if len(dropped) > 1
+                else "A kept approval was too broad and is"
+            )
+            self.chat.feed.note(f"{many} asked about again: {one_line(', '.join(dropped), 300)}")
 
     def _latest_prompts(self) -> list[str]:
         with self.launch.store.reading() as reading:
@@ -196,12 +216,23 @@ class SessionController:
         if session_id:
             self._show_replayed(session.resumed_from)
         self.session, self._session_id = session, session.id
+        await self._begin_mode(session)
         if not session_id:
             self._drafts.save_soon()  # what was written meanwhile is this session's draft now
         self._follow(listener)
         if session.state.pending:
             self.sender.go_on(session)
         return True
+
+    async def _begin_mode(self, session: "Session") -> None:
+        trouble = session.mode_refused
+        try:
+            await self.modes.begin(session)
+        except ModeUnavailable as unavailable:
+            trouble = str(unavailable)
+        if trouble:
+            self.chat.feed.note(trouble, "error")
+        self.modes.show()
 
     async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> bool:
         """A session has one writer: it is read, or a copy goes on."""
@@ -361,6 +392,7 @@ class SessionController:
     async def leave(self) -> None:
         """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
         session, self.session = self.session, None
+        self.modes.forget()
         self.resume_questions.withdraw()
         self.sender.give_back_unsent()
         if session is not None:

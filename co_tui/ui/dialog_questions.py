@@ -1,11 +1,10 @@
-"""Asks the person at the screen on behalf of a session, without taking the keyboard from who is typing."""
+"""Asks the person at the screen on behalf of a session, without taking the keyboard from someone who is typing."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import App
-from textual.content import Content
 
 from co_tui.inert import inert, one_line
 from co_tui.session.questions import (
@@ -17,34 +16,36 @@ from co_tui.session.questions import (
     ModelQuestion,
     SummaryQuestion,
 )
+from co_tui.ui.sandbox_check import SandboxCheck
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.widgets.question import ALL_OF_IT, QuestionPanel
-from co_tui.ui.widgets.question_text import changes, coloured, is_diff
+from co_tui.ui.widgets.choices import Choice, Choices
+from co_tui.ui.widgets.question import Question, QuestionPanel, simple_question
 
 if TYPE_CHECKING:
     from co_tui.ui.screens.dialog import Dialog
 
 T = TypeVar("T")
-NOTE_CHARS = 110
 MOST_OPTIONS = 9
 """As many as there are digits to choose by."""
+OPTION_CHARS = 60
 
 
 class DialogQuestions:
     """What a session asks becomes a panel; when nobody waits for the answer any more, the panel closes."""
 
-    def __init__(self, app: App[Any], chat: ChatScreen) -> None:
+    def __init__(self, app: App[Any], chat: ChatScreen, sandbox: SandboxCheck | None = None) -> None:
         self._app = app
         self._chat = chat
+        self._sandbox = sandbox or SandboxCheck()
         self._turn = asyncio.Lock()
         """One question at a time."""
 
     async def may_compact(self, question: CompactionQuestion) -> bool:
         text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} earlier messages now?"
-        return await self.choose("Compact the conversation?", text, {"y": "yes", "n": "no"}) == "y"
+        return await self.choose("Compact the conversation?", text, {"y": "Yes", "n": "No"}) == "y"
 
     async def review(self, question: SummaryQuestion) -> str | None:
-        keys = {"r": "read and edit it", "a": "apply it as it is", "n": "do not apply it"}
+        keys = {"r": "Read and edit it", "a": "Apply it as it is", "n": "Do not apply it"}
         words = f"A summary of {len(question.summary.split()):,} words is ready to take the place of earlier messages."
         answer = await self.choose("Apply the summary?", words, keys)
         if answer == "r":
@@ -52,53 +53,70 @@ class DialogQuestions:
         return question.summary if answer == "a" else None
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
-        answer = await self._ask_showing(_wish(question), question.what, _approval_keys(question), question.note)
-        match answer:
-            case "y":
-                return Approval(approved=True, by=USER)
-            case "s":
-                return Approval(approved=True, by=USER, scope="session")
-            case "p":
-                return Approval(approved=True, by=USER, scope="pattern", pattern=question.pattern)
-            case "r":
-                reason = await self._line("Why not? The model is told.")
-                return (
-                    await self.approve(question) if reason is None else Approval(approved=False, by=USER, reason=reason)
-                )
-            case _:
-                return Approval(approved=False, by=USER)
+        from co_tui.ui.approval_wording import PLAN_MODES, approval_panel
+
+        has_sandbox = question.is_plan and not await self._sandbox.trouble()
+        panel = approval_panel(question, has_sandbox=has_sandbox)
+        while True:
+            answer = await self._ask_showing(panel)
+            if question.is_plan and answer in PLAN_MODES:
+                return Approval(approved=True, by=USER, mode=PLAN_MODES[answer])
+            match answer:
+                case "y":
+                    return Approval(approved=True, by=USER)
+                case "s":
+                    return Approval(approved=True, by=USER, scope="session", rules=question.rules)
+                case "p":
+                    return Approval(approved=True, by=USER, scope="project", rules=question.rules)
+                case "r":
+                    title = "Comments for the model" if question.is_plan else "Why not? The model is told."
+                    if (reason := await self._line(title)) is not None:
+                        return Approval(approved=False, by=USER, reason=reason)
+                case _:
+                    return Approval(approved=False, by=USER)
 
     async def ask(self, question: ModelQuestion) -> ModelAnswer:
         options = question.options[:MOST_OPTIONS]
-        keys = {str(n): one_line(option, 60) for n, option in enumerate(options, 1)}
-        keys |= {"w": "another answer…" if options else "write the answer…", "n": "no answer"}
-        answer = await self._ask_showing("The model asks", question.question, keys)
-        if answer.isdecimal():
-            return ModelAnswer(text=options[int(answer) - 1])
-        if answer == "w":
-            text = await self._line("Your answer")
-            return ModelAnswer(text=text) if text else await self.ask(question)
-        return ModelAnswer(declined=True, reason="The user gave no answer.")
+        digits = [str(n) for n in range(1, len(options) + 1)]
+        listed = [Choice(digit, one_line(text, OPTION_CHARS)) for digit, text in zip(digits, options, strict=True)]
+        own = Choice("w", "Another answer…" if options else "Write the answer…")
+        choices = Choices(
+            (*listed, own, Choice("n", "No answer", beside=True)), several=digits if question.multiple else ()
+        )
+        several = "Space checks, Enter accepts." if question.multiple else ""
+        panel = Question(_asks(question), inert(question.question), choices, opens=True, below=(several,))
+        while True:
+            answer = await self._ask_showing(panel)
+            if answer[:1] in digits:
+                return ModelAnswer(selected=tuple(options[int(digit) - 1] for digit in answer.split(",")))
+            if answer != "w":
+                return ModelAnswer(declined=True, reason="The user gave no answer.")
+            if text := await self._line("Your answer"):
+                return ModelAnswer(text=text)
 
-    async def _ask_showing(self, title: str, text: str, answers: Mapping[str, str], note: str = "") -> str:
-        """The key that was pressed, after as much reading as is wished."""
-        while (answer := await self.choose(title, inert(text), answers, note=note, opens=True)) == ALL_OF_IT:
-            await self._read(title, text)
+    async def _ask_showing(self, question: Question) -> str:
+        """The answer, given above the prompt or after reading all of it."""
+        while (answer := await self._choose(question)) == question.opening_key:
+            from co_tui.ui.screens.whole_question import WholeQuestionScreen
+
+            if (answer := await self._waiting_for(WholeQuestionScreen(question)) or "") != "":
+                return answer
         return answer
 
-    async def choose(
-        self, title: str, text: str, answers: Mapping[str, str], *, note: str = "", opens: bool = False
-    ) -> str:
+    async def choose(self, title: str, text: str, answers: Mapping[str, str]) -> str:
         """The key that was pressed."""
-        async with self._turn:
-            return await self._ask_now(title, text, answers, note, opens)
+        return await self._choose(simple_question(title, text, answers, marked=""))
 
-    async def _ask_now(self, title: str, text: str, answers: Mapping[str, str], note: str, opens: bool) -> str:
+    async def _choose(self, question: Question) -> str:
+        async with self._turn:
+            return await self._ask_now(question)
+
+    async def _ask_now(self, question: Question) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         panels: list[QuestionPanel] = []
 
         def show() -> None:
-            panels.append(QuestionPanel(title, text, answers, answered, note=one_line(note, NOTE_CHARS), opens=opens))
+            panels.append(QuestionPanel(question, answered))
             self._chat.show_question(panels[0])
 
         def answered(key: str) -> None:
@@ -122,20 +140,19 @@ class DialogQuestions:
         return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
 
     async def _line(self, title: str) -> str | None:
-        """What was written; None when whoever was asked went back."""
+        """What was written; None after Esc."""
         from co_tui.ui.screens.question import AskScreen
 
-        self._app.call_later(self._chat.show_asking, True)
-        try:
-            written = await self._answer_of(AskScreen(title))
-        finally:
-            self._app.call_later(self._chat.show_asking, False)
+        written = await self._waiting_for(AskScreen(title))
         return written.strip() if written is not None else None
 
-    async def _read(self, title: str, text: str) -> None:
-        from co_tui.ui.screens.detail import TextScreen
-
-        await self._answer_of(TextScreen(title, _whole_diff(inert(text)) if is_diff(text) else text))
+    async def _waiting_for(self, screen: "Dialog[T]") -> T | None:
+        """What a dialog was answered with, while the prompt says that an answer is waited for."""
+        self._app.call_later(self._chat.show_asking, True)
+        try:
+            return await self._answer_of(screen)
+        finally:
+            self._app.call_later(self._chat.show_asking, False)
 
     async def _answer_of(self, screen: "Dialog[T]") -> T | None:
         """What a dialog was answered with; it is withdrawn when nobody waits for it any more."""
@@ -153,26 +170,5 @@ class DialogQuestions:
                 self._app.call_later(screen.withdraw)
 
 
-def _whole_diff(text: str) -> Content:
-    """With the two lines that name its files."""
-    lines = text.split("\n")
-    return Content("\n").join([*(Content.styled(line, "bold") for line in lines[:2]), *coloured(lines[2:])])
-
-
-def _approval_keys(question: ApprovalQuestion) -> dict[str, str]:
-    """What cannot be taken back is allowed once, or not."""
-    like = {"p": f"always `{one_line(question.pattern, 40)}` here"} if question.pattern else {}
-    further = {} if question.every_time else {"s": "always in this session", **like}
-    return {"y": "once", **further, "n": "no", "r": "no, because…"}
-
-
-def _wish(question: ApprovalQuestion) -> str:
-    who = f"{one_line(question.agent, 20)}: " if question.agent else ""
-    place = f" · {question.number} of {question.of}" if question.of > 1 else ""
-    wish = "wants to run"
-    if is_diff(question.what):
-        added, taken = (sum(line.startswith(sign) for line in changes(question.what)) for sign in "+-")
-        path = one_line(str(question.arguments.get("path", "")), 40)
-        new = question.what.startswith("--- new file\n")
-        wish = f"wants to create {path} · +{added:,}" if new else f"wants to change {path} · +{added:,} −{taken:,}"
-    return f"{who}{one_line(question.tool, 40)} {wish}{place}"
+def _asks(question: ModelQuestion) -> str:
+    return f"{one_line(question.agent, 20)} asks" if question.agent else "The model asks"

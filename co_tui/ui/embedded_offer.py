@@ -14,7 +14,7 @@ from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.background import run_in_background, start_awaited
 from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.question import QuestionPanel, simple_question
 
 ANSWERED = "embedded-model-offered"
 BAR_CELLS = 24
@@ -41,7 +41,7 @@ class EmbeddedOffer:
             return
         self._chat.show_embedded_missing(True)
         if not self._answers.get(ANSWERED):
-            answers = {"f": f"fetch it, {DOWNLOAD_MB} MB", "m": "choose another model", "esc": "not now"}
+            answers = {"f": f"Fetch it, {DOWNLOAD_MB} MB", "m": "Choose another model", "esc": "Not now"}
             self._show(
                 "Nobody is here to answer yet",
                 f"Without a key, {EMBEDDED_LABEL} answers on this machine, offline; it is small and only talks. "
@@ -71,7 +71,7 @@ class EmbeddedOffer:
         """Begin, unless it is under way."""
         if self._controller.backend.fetching is None:
             self._close()
-            self._show("Fetching the embedded model", _told(0), {"esc": "cancel"}, lambda _: self._cancel())
+            self._show("Fetching the embedded model", _told(0), {"esc": "Cancel"}, lambda _: self._cancel())
             task = start_awaited(self._fetch())
             self._controller.backend.fetching = task
             task.add_done_callback(self._done)
@@ -107,7 +107,7 @@ class EmbeddedOffer:
             await self._controller.backend.warm_again(EMBEDDED)
 
     def _show(self, title: str, text: str, answers: dict[str, str], answered: Callable[[str], None]) -> None:
-        self._panel = QuestionPanel(title, text, answers, answered)
+        self._panel = QuestionPanel(simple_question(title, text, answers), answered)
         self._chat.show_question(self._panel, turn_waits=False)
 
     def _close(self) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.events import CompactionComplete, Event, Message, SessionInterrupted
+from co_tui.events import ApprovalDecided, CompactionComplete, Event, Message, SessionInterrupted
+from co_tui.session.questions import USER
 from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.background import run_thread
 from co_tui.ui.keys.command_table import way_to
@@ -39,8 +40,9 @@ COMPACTED = Hint(
 STOPPED = Hint(
     "stopped", "{continue} goes on where the turn stopped; or write what should be different.", frozenset({"continue"})
 )
-ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED)
-_NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "continue")
+MODE = Hint("mode", "{next_mode} switches the mode: in edits, files change without asking.", frozenset({"mode"}))
+ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED, MODE)
+_NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "continue", "next_mode")
 
 
 class Hints:
@@ -57,6 +59,8 @@ class Hints:
         self._shown: tuple[Hint, Block] | None = None
         self._used_tools = False
         """In this turn."""
+        self._was_asked = False
+        """Whether the user has answered a question about a call."""
 
     def hear(self, event: Event) -> None:
         match event.fact:
@@ -70,6 +74,10 @@ class Hints:
                     self._say(FOLDS)
                 elif self._chat.has_class("-narrow"):
                     self._say(SIDE)
+                if self._was_asked:
+                    self._say(MODE)
+            case ApprovalDecided(by=by) if by == USER:
+                self._was_asked = True
             case CompactionComplete(success=True):
                 self._say(COMPACTED)
             case SessionInterrupted(agent=""):

@@ -12,7 +12,7 @@ from co_tui.ui.screens.chat import ChatScreen
 if TYPE_CHECKING:
     from co_tui.session.session import Session
 
-FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s"})
+FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s", "mode"})
 FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
 AT_ONCE = frozenset({"theme", "reduced_motion", "images", "keys"})
 """Settings that are read when a model is opened, when the app is, and whenever something is drawn; all others are read

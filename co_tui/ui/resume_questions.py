@@ -36,7 +36,7 @@ class ResumeQuestions:
         """Where a session goes on that worked in another folder, which is there."""
         with_whom = f" with {one_line(short_name(model), MODEL_CHARS)}" if model else ""
         text = f"It worked in {folder(worked_in)}{with_whom}; you are in {folder(path_text(here))}."
-        answers = {THERE: "go on there", HERE: "go on here"}
+        answers = {THERE: "Continue there", HERE: "Continue here"}
         self._asks_for_folder = True
         try:
             answer = await self._answer("This session is from another folder", text, answers)
@@ -48,7 +48,7 @@ class ResumeQuestions:
         """What to do with a session that another process writes."""
         who = f" (process {one_line(owner, 20)})" if owner else ""
         text = f"Another co-tui{who} has it, and only one can write it."
-        answers = {READ: "read only", FORK: "go on in a copy", NOT_NOW: "not now"}
+        answers = {READ: "Read only", FORK: "Continue in a copy", NOT_NOW: "Not now"}
         match await self._answer("This session is open elsewhere", text, answers):
             case "r":
                 return "read"
@@ -60,7 +60,7 @@ class ResumeQuestions:
     async def another_model(self, model: str, why: str, usual: str) -> str:
         """Who answers instead of a model that cannot be used; empty for nobody yet."""
         instead = "the embedded model" if usual == EMBEDDED else one_line(short_name(usual), MODEL_CHARS)
-        answers = {OTHER: f"go on with {instead}", NOT_NOW: "not now"}
+        answers = {OTHER: f"Continue with {instead}", NOT_NOW: "Not now"}
         text = f"{one_line(why, 300)} {self._way_to('model')} lists the others."
         answer = await self._answer(f"{one_line(short_name(model), MODEL_CHARS)} cannot answer", text, answers)
         return usual if answer == OTHER else ""

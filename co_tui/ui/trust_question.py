@@ -12,7 +12,7 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.controller import SessionController
 from co_tui.ui.screens.chat import ChatScreen
 from co_tui.ui.screens.trust import FileScreen, wish_text
-from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.widgets.question import QuestionPanel, simple_question
 
 
 def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
@@ -36,11 +36,11 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
     has = "settings" if wish.settings else "agents"
     title = f"{one_line(wish.folder, 60)} has its own {has}"
     answers = {
-        "t": "trust this folder",
-        "v": "view the file" if len(wish.agent_files) < 2 else "view the files",
-        "esc": "not now",
+        "t": "Trust this folder",
+        "v": "View the file" if len(wish.agent_files) < 2 else "View the files",
+        "esc": "Not now",
     }
-    panel = QuestionPanel(title, wish_text(wish), answers, answered)
+    panel = QuestionPanel(simple_question(title, wish_text(wish), answers), answered)
     chat.show_question(panel)
 
 

@@ -55,7 +55,7 @@ def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
 def answer(terminal: Terminal, key: str, *wanted: str) -> str:
     """See a question, go to it, and press the key; returns what was seen."""
     seen = terminal.wait(*wanted, seconds=30)
-    while "tab to answer" in terminal.screen:
+    while "Tab to answer" in terminal.screen:
         terminal.press("Tab")
         time.sleep(0.2)  # as a hand does
     terminal.press(key)
@@ -85,7 +85,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
         call("ask_user_question", questions=[WHICH]),
         plan("completed", "completed", "completed"),
     ]
-    change = ("edit_file wants to change login.py", "-    return 'helo'", "+    return 'hello'", "y once")
+    change = ("Change login.py? +1 −1", "-    return 'helo'", "+    return 'hello'", "y  Allow once")
 
     terminal.start()
     terminal.wait("Write a message")
@@ -101,14 +101,14 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     terminal.start("--continue")
     answer(terminal, "y", *change)
 
-    answer(terminal, "y", "run_command wants to run", "check.py", "y once")
-    answer(terminal, "r", "run_command wants to run", "git push", "exit 0")
+    answer(terminal, "y", "Run this command?", "check.py", "y  Allow once")
+    answer(terminal, "r", "Run this command?", "git push", "Warning: reaches others", "exit 0")
     terminal.wait("Why not?")
     terminal.type("nothing leaves this machine")
     terminal.press("Enter")
     terminal.wait("Find the callers", "Read the manual", "refused")
     together.set()
-    answer(terminal, "2", "The model asks", "Which name?", "1 v1   2 v2", "done · 1 call")
+    answer(terminal, "2", "The model asks", "Which name?", "1  v1", "done · 1 call")
     terminal.wait("All is done.", "3 of 3", gone="esc stop")
     terminal.leave()
 

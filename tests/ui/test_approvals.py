@@ -15,10 +15,11 @@ from co_tui.session.questions import ModelAnswer, ModelQuestion
 from co_tui.ui.app import CoTui
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.screens import questions
-from co_tui.ui.screens.detail import TextScreen
 from co_tui.ui.screens.question import AskScreen
+from co_tui.ui.screens.whole_question import WholeQuestionScreen
+from co_tui.ui.widgets.choices import Choice, Choices
 from co_tui.ui.widgets.question import QuestionPanel
-from co_tui.ui.widgets.question_text import beginning, key_rows
+from co_tui.ui.widgets.question_text import beginning, fitted_title
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 
@@ -47,7 +48,7 @@ def call(path: str, content: str = "x = 1") -> Reply:
 
 
 async def asked(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
-    await until(pilot, lambda: app.chat.query(QuestionPanel) and "wants to run" in screen_text(app))
+    await until(pilot, lambda: app.chat.query(QuestionPanel) and "Change src/a.py?" in screen_text(app))
     panel = app.chat.query_one(QuestionPanel)
     panel.focus()
     return panel
@@ -58,15 +59,54 @@ async def test_a_call_is_allowed_by_a_key(home: Path, provider: Provider, writte
         app.send("write it")
         await asked(app, pilot)
         seen = screen_text(app)
-        assert "write_file wants to run" in seen and "path: src/a.py" in seen and "content: x = 1" in seen
-        assert "p always `src/*` here" in seen and "asks to run write_file" in seen
-        await pilot.press("p")
+        assert "path: src/a.py" in seen and "content: x = 1" in seen and "❯ y  Allow once" in seen
+        assert "1 approval pending" in seen and "this session" not in seen, "no rule, so nothing to keep"
+        await pilot.press("y")
         await until(pilot, lambda: app.controller.idle)
         assert written == ["src/a.py"] and not app.chat.query(QuestionPanel)
-        provider.script = [call("src/b.py")]
-        app.send("and another")
+
+
+async def test_arrows_and_enter_choose(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        await pilot.press("down")
+        await until(pilot, lambda: "❯ n  Deny" in screen_text(app))
+        await pilot.press("down", "down")
+        await until(pilot, lambda: "❯ y  Allow once" in screen_text(app)), "the first comes after the last"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"]
+
+
+async def test_enter_in_the_prompt_sends_and_never_answers(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await pilot.press("o")
+        panel = await shown(app, pilot)
+        await pilot.press("k", "enter")
         await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
-        assert written == ["src/a.py", "src/b.py"], "allowed by the pattern"
+        assert written == [] and not panel.was_focused
+
+
+async def test_a_bounced_enter_does_not_answer_the_next_question(
+    home: Path, provider: Provider, written: list[str]
+) -> None:
+    arguments = [f'{{"path": "src/{name}.py", "content": ""}}' for name in "ab"]
+    provider.script = [Reply(text="", tools=tuple(("write_file", each) for each in arguments))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write both")
+        first = await asked(app, pilot)
+        assert "1 of 2" in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "2 of 2" in screen_text(app))
+        second = app.chat.query(QuestionPanel).last()
+        await pilot.press("enter")
+        assert second is not first and not second.was_focused and written == []
+        await until(pilot, lambda: second.has_focus)
+        await pilot.press("n")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"]
 
 
 async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: list[str]) -> None:
@@ -76,7 +116,8 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await asked(app, pilot)
         assert "more lines" in screen_text(app) and "line 30" not in screen_text(app)
         await pilot.press("space")
-        await until(pilot, lambda: isinstance(app.screen, TextScreen))
+        await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen))
+        assert "❯ y  Allow once" in screen_text(app), "the same choices"
         await pilot.press("escape")
         await asked(app, pilot)
         await pilot.press("r")
@@ -130,10 +171,10 @@ async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
         dialogs = DialogQuestions(app, app.chat)
         which = ModelQuestion(question="Which one?", options=("the [red] one", "the blue one"))
         answer = asyncio.create_task(dialogs.ask(which))
-        await until(pilot, lambda: "2 the blue one" in screen_text(app) and "1 the [red] one" in screen_text(app))
+        await until(pilot, lambda: "2  the blue one" in screen_text(app) and "❯ 1  the [red] one" in screen_text(app))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("2")
-        assert await answer == ModelAnswer(text="the blue one")
+        assert await answer == ModelAnswer(selected=("the blue one",))
         answer = asyncio.create_task(dialogs.ask(ModelQuestion(question="What is it called?")))
         await until(pilot, lambda: "What is it called?" in screen_text(app))
         app.chat.query_one(QuestionPanel).focus()
@@ -155,24 +196,55 @@ DIFF = "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n kept\n-    old = 1\n+    new = 2\n
 @pytest.mark.parametrize(
     ("text", "rows", "seen", "whole"),
     [
-        ("ls -la\n\nin ~/shop", 3, ["ls -la", "in ~/shop"], True),
         ("one two three four", 3, ["one two", "three four"], True),
         ("a\nb\nc\nd", 3, ["a", "b", "… 2 more lines"], False),
-        ("a\nb\nc\nd\n\nin ~/shop", 4, ["a", "b", "… 2 more lines", "in ~/shop"], False),
-        ("a\nb\nc\n\nin one two three", 3, ["a", "… 2 more lines", "… three"], False),
         ("x" * 400, 3, ["x" * 10, "x" * 10, "… 1 more line"], False),
         (DIFF, 9, ["@@ -1,3", "+1,3 @@", " kept", "-    old =", "1", "+    new =", "2", " kept too"], True),
         (DIFF, 4, ["-    old =", "1", "+    new =", "2"], False),
     ],
 )
 def test_as_much_of_a_question_as_there_is_room_for(text: str, rows: int, seen: list[str], whole: bool) -> None:
-    shown = beginning(text, 10, rows)
+    shown = beginning(text, 10, rows, diff=text is DIFF)
     assert [row.plain.rstrip() for row in shown.rows] == seen and shown.whole is whole
 
 
-def test_no_key_is_parted_from_its_label() -> None:
-    rows = key_rows({"y": "once", "n": "no", "r": "no, because…"}, 16)
-    assert [row.plain for row in rows] == ["y once   n no", "r no, because…"]
+RULES = "pytest:*, uv run ruff check:*"
+
+
+@pytest.mark.parametrize(
+    ("width", "packed", "rows"),
+    [
+        (40, False, ["❯ y  Allow once", "  s  Allow pytest:*, uv run ruff ch… now", "  n  Deny     r  Reason"]),
+        (60, False, ["❯ y  Allow once", f"  s  Allow {RULES} now", "  n  Deny     r  Reason"]),
+        (26, True, ["❯ y Allow once", "  s Allow pytest:*, u… now", "  n Deny     r Reason"]),
+    ],
+)
+def test_choices_are_never_broken_and_cut_with_a_sign(width: int, packed: bool, rows: list[str]) -> None:
+    choices = Choices(
+        (
+            Choice("y", "Allow once"),
+            Choice("s", "Allow {} now", RULES),
+            Choice("n", "Deny"),
+            Choice("r", "Reason", beside=True),
+        )
+    )
+    shown = [row.plain for row in choices.rows(width, packed=packed)]
+    assert shown == rows and all(len(row) <= width for row in shown)
+    assert choices.is_cut(width, packed=packed) is (width < 60)
+
+
+@pytest.mark.parametrize(
+    ("width", "title", "left"),
+    [
+        (40, "Run this? ───── ~/shop · no net · 1 of 2", ""),
+        (36, "Run this? ─────────────────── 1 of 2", "~/shop · no net"),
+        (9, "Run this?", "1 of 2 · ~/shop · no net"),
+        (6, "Run t…", "1 of 2 · ~/shop · no net"),
+    ],
+)
+def test_what_the_border_cannot_hold_is_said_below(width: int, title: str, left: str) -> None:
+    shown, left_over = fitted_title("Run this?", "~/shop · no net", "1 of 2", width)
+    assert (shown.plain, left_over) == (title, left)
 
 
 async def test_a_question_waits_for_whoever_writes_and_no_longer(
@@ -205,7 +277,7 @@ async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Pr
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")
         app.chat.prompt.insert("half a thought")
-        await until(pilot, lambda: app.chat.query(QuestionPanel) and "tab to answer" in screen_text(app))
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "Tab to answer" in screen_text(app))
         assert app.chat.prompt.has_focus and "◔ waiting for your answer" in screen_text(app)
         await pilot.press("tab", "y")
         await until(pilot, lambda: app.controller.idle)

@@ -303,7 +303,7 @@ async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(
         await until(pilot, lambda: "Summarise" in screen_text(app) and "% full" in screen_text(app))
         app.chat.prompt.focus()
         await pilot.press("n", "y", "n")
-        assert app.chat.prompt.text == "nyn" and app.screen.query(QuestionPanel) and "tab to answer" in screen_text(app)
+        assert app.chat.prompt.text == "nyn" and app.screen.query(QuestionPanel) and "Tab to answer" in screen_text(app)
         app.screen.query_one(QuestionPanel).focus()
         await pilot.press("x")
         assert app.chat.prompt.text == "nynx", "no key of the question's: it belongs in the prompt"

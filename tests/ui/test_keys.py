@@ -52,9 +52,9 @@ def test_keys_may_change_places_and_be_taken_away() -> None:
 async def test_another_key_does_it_and_is_told_everywhere(home: Path, provider: Provider) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "config.toml").write_text('[keys]\nhistory = "f12"\nsessions = "none"\nnewline = "alt+n"\n')
-    launch = launch_for(home, provider, environ={"CO_TUI_MODLE": "sk-secret"})
+    launch = launch_for(home, provider, environ={"CO_TUI_POLCY": "sk-secret"})
     async with running(launch, size=(120, 40)) as (app, pilot):
-        await until(pilot, lambda: "did you mean CO_TUI_MODEL?" in transcript_text(app))
+        await until(pilot, lambda: "did you mean CO_TUI_POLICY?" in transcript_text(app))
         assert "sk-secret" not in transcript_text(app)
         await pilot.press("f12")
         await until(pilot, lambda: "0 turns" in transcript_text(app))

@@ -35,11 +35,10 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
         assert "failed: no-such-program cannot be used" in transcript_text(app)
         app.chat.prompt.insert("echo")
         await pilot.press("enter")
-        await until(pilot, lambda: app.chat.query(QuestionPanel) and "wants to run" in screen_text(app))
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "Use the tool echo of odd?" in screen_text(app))
         shown = screen_text(app)
-        assert "echo of the MCP server odd" in shown and "word: ␛[2Jhi" in shown
-        assert "always `mcp__odd__echo` here" in shown
-        await pilot.press("shift+tab", "y")
+        assert "word: ␛[2Jhi" in shown and "Always allow mcp__odd__echo in this project" in shown
+        await pilot.press("tab", "y")
         await until(pilot, lambda: app.controller.idle)
         assert "The MCP server gone failed" in screen_text(app)
         child = int(pid_file.read_text())
@@ -58,7 +57,7 @@ async def test_a_projects_servers_wait_for_trust(home: Path, provider: Provider)
         app.chat.prompt.focus()
         await type_text(pilot, "/mcp\n")
         await until(pilot, lambda: "theirs  not trusted: waits until you trust this folder" in transcript_text(app))
-        await pilot.press("shift+tab", "t")
+        await pilot.press("tab", "t")
         await until(pilot, lambda: [each.stage for each in app.controller.mcp_servers] == ["running"])
         await ask(app, pilot, "hello")
         assert "mcp__theirs__echo" in {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}

@@ -9,15 +9,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from co_tui.agent.approvals import AllowedCalls
-from co_tui.session.approvals.standing_approvals import StandingApproval
+from co_tui.session.approvals.standing_approvals import StandingRule
 from co_tui.session.queue import WaitingPrompt
 from co_tui.session.tools.running_commands import BackgroundCommand
+from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from co_tui.store.board_text import Board, BoardChange, BoardEntry
 from co_tui.store.sqlite import log
 from co_tui.ui.app import CoTui
 from co_tui.ui.screens import sessions
-from co_tui.ui.screens.approvals import ApprovalsScreen
+from co_tui.ui.screens.approvals import AddRuleScreen, PermissionsScreen
 from co_tui.ui.screens.background_commands import BackgroundCommandsScreen
 from co_tui.ui.screens.board import BoardScreen
 from co_tui.ui.screens.edit import EditScreen
@@ -91,10 +91,12 @@ COMMANDS = [
     BackgroundCommand("2", "npm run dev -- --port 5173 --host 127.0.0.1 --strict", 340.0, False, 1, "ready"),
     BackgroundCommand("3", "sleep 1000", 2.0, False, None, ""),
 ]
-ALLOWED = [
-    StandingApproval(AllowedCalls("edit_file", ""), kept=False),
-    StandingApproval(AllowedCalls("run_command", "uv run pytest *"), kept=True),
-    StandingApproval(AllowedCalls("mcp__docs__search_pages", ""), kept=True),
+RULES = [
+    StandingRule(RuleInForce("allow", parse_rule("Edit(src/**)"), "this session"), True),
+    StandingRule(RuleInForce("allow", parse_rule("Bash(uv run pytest:*)"), "this project"), True),
+    StandingRule(RuleInForce("allow", parse_rule("mcp__docs__search_pages"), "this project"), True),
+    StandingRule(RuleInForce("ask", parse_rule("Bash(git push:*)"), "/config/co-tui/config.toml"), True),
+    StandingRule(RuleInForce("deny", parse_rule("Read(//etc/secrets/**)"), "/shop/.co-tui.toml"), False),
 ]
 NOTES = (
     BoardEntry("1" * 8, "Tests run with `uv run pytest -n 1`.", "2026-03-04T15:16:00+00:00", "20260304-151600-a1b2c3"),
@@ -117,8 +119,8 @@ def running(*commands: BackgroundCommand) -> Screen[Any]:
     return BackgroundCommandsScreen(SimpleNamespace(background=lambda: commands))  # type: ignore[arg-type] # as above
 
 
-def approvals(*allowed: StandingApproval) -> Screen[Any]:
-    return ApprovalsScreen(lambda: allowed, revoke=None)  # type: ignore[arg-type] # nothing is taken back
+def permissions(*rules: StandingRule) -> Screen[Any]:
+    return PermissionsScreen(SimpleNamespace(rules=lambda: rules))  # type: ignore[arg-type] # nothing is changed
 
 
 async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None:
@@ -127,7 +129,8 @@ async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None
     scenes = {
         "queue": pushed(lambda: queue(*WAITING)),
         "background commands": pushed(lambda: running(*COMMANDS)),
-        "approvals": pushed(lambda: approvals(*ALLOWED)),
+        "permissions": pushed(lambda: permissions(*RULES)),
+        "permissions, add": pushed(lambda: AddRuleScreen(add=None)),  # type: ignore[arg-type] # nothing is changed
         "board": pushed(lambda: board(*NOTES)),
         "earlier prompts": from_chat("ctrl+r", then="newest first"),
         "pager": pushed(lambda: PagerScreen("run_command · uv run pytest", LONG)),
@@ -142,7 +145,7 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
     scenes = {
         "queue": pushed(lambda: queue()),
         "background commands": pushed(lambda: running()),
-        "approvals": pushed(lambda: approvals()),
+        "permissions": pushed(lambda: permissions()),
         "board": pushed(lambda: board()),
         "memory": pushed(lambda: MemoryScreen((), "", delete=None, restore=None)),
         "earlier prompts": from_chat("ctrl+r", then="was sent yet"),

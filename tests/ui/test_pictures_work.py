@@ -24,11 +24,13 @@ from co_tui.session.questions import ApprovalQuestion, ModelQuestion
 from co_tui.ui.choices.model_list import ModelEntry
 from co_tui.ui.dialog_questions import DialogQuestions
 from co_tui.ui.screens.models import ModelScreen, ModelsKnown
+from co_tui.ui.screens.whole_question import WholeQuestionScreen
 from co_tui.ui.widgets.completions import Completions
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.pictures import Pictures, Scene, Stored, logged
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
+from tests.ui.test_permissions import WorkingSandbox
 
 STEPS = ("read the tests", "find the fixture", "patch the order", "run all", "note it in the changelog")
 STATES = ("completed", "completed", "in_progress", "pending", "pending")
@@ -130,21 +132,38 @@ DIFF = "\n".join(
         " def test_login(store):",
     )
 )
-CHANGE = ApprovalQuestion(tool="edit_file", arguments={"path": "tests/test_login.py"}, what=DIFF, pattern="tests/*")
+CHANGE = ApprovalQuestion(
+    tool="edit_file", arguments={"path": "tests/test_login.py"}, what=DIFF, rules=("Edit(tests/**)",)
+)
 TESTS = ApprovalQuestion(
     tool="run_command",
-    arguments={"command": "uv run pytest -k login"},
-    what="uv run pytest -k login\n\nin ~/shop, not sandboxed",
-    pattern="uv run pytest *",
+    arguments={"command": "grep -rn login tests | head -5 && uv run pytest -k login"},
+    what="grep -rn login tests | head -5 && uv run pytest -k login",
+    where="/shop · not sandboxed",
+    new=("uv run pytest -k login",),
+    rules=("Bash(uv run pytest:*)",),
 )
 FORCED = ApprovalQuestion(
     tool="run_command",
     arguments={"command": "git push --force origin main"},
-    what="git push --force origin main\n\nin ~/shop, not sandboxed",
-    every_time=True,
+    what="git push --force origin main",
+    where="/shop · sandboxed: writes only in this folder, no network, known keys hidden",
+    new=("git push --force origin main",),
+    danger="reaches others",
     agent="self 1",
     number=1,
     of=2,
+)
+PLAN = ApprovalQuestion(
+    tool="present_plan",
+    arguments={
+        "summary": "The fixture opens the store **before** the environment is patched.",
+        "steps": ["Patch SESSION_DIR in the fixture", "Open the store after it", "Run all tests"],
+    },
+    what="",
+)
+SEVERAL = ModelQuestion(
+    question="Which versions of Python shall the tests run on?", options=("3.11", "3.12", "3.13"), multiple=True
 )
 WHICH = ModelQuestion(
     question="Which spelling shall the greeting have?\nhello: as in English\nhallo: as in German",
@@ -156,12 +175,26 @@ def asked(question: ApprovalQuestion | ModelQuestion) -> Scene:
     async def scene(pilot: Any) -> None:
         app = pilot.app
         await until(pilot, lambda: app.controller.state.turn)
-        questions = DialogQuestions(app, app.chat)
+        questions = DialogQuestions(app, app.chat, WorkingSandbox())
         ask = questions.ask(question) if isinstance(question, ModelQuestion) else questions.approve(question)
         app.asking = asyncio.create_task(ask)
         await until(pilot, lambda: app.chat.query(QuestionPanel) and app.chat.query_one(QuestionPanel).has_focus)
 
     return scene
+
+
+def asked_whole(question: ApprovalQuestion) -> Scene:
+    async def scene(pilot: Any) -> None:
+        await asked(question)(pilot)
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(pilot.app.screen, WholeQuestionScreen))
+
+    return scene
+
+
+async def checked(pilot: Any) -> None:
+    await asked(SEVERAL)(pilot)
+    await pilot.press("space", "down", "down", "space")
 
 
 async def opened(pilot: Any) -> None:
@@ -209,8 +242,12 @@ async def models_offered(pilot: Any) -> None:
 SCENES: dict[str, Scene] = {
     "change": asked(CHANGE),
     "command": asked(TESTS),
-    "every time": asked(FORCED),
+    "command, whole": asked_whole(TESTS),
+    "change, whole": asked_whole(CHANGE),
+    "danger": asked(FORCED),
+    "plan": asked(PLAN),
     "question": asked(WHICH),
+    "several": checked,
     "opened": opened,
     "files": files_offered,
     "models": models_offered,

@@ -13,12 +13,14 @@ import co_tui
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalRevoked,
     CompactionComplete,
     DelegationEnd,
     DelegationStart,
     Event,
     Fact,
     Message,
+    ModeChange,
     PlanChanged,
     SessionError,
     SessionInterrupted,
@@ -55,18 +57,32 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
 @pytest.mark.parametrize(
     ("fact", "words"),
     [
-        (ApprovalRequested(call_id="c", tool="shell", what="git push"), "asks to run shell\ngit push"),
+        (ApprovalRequested(call_id="c", tool="shell", what="git push"), "asks to use shell\ngit push"),
         (
             ApprovalRequested(
                 call_id="c", tool="write_file", arguments={"path": "a.py", "content": "x"}, what="--- new"
             ),
-            "asks to run write_file\na.py",
+            "asks to change\na.py",
         ),
         (ApprovalDecided(call_id="c", approved=True, by="user"), "allowed\nonce, by user"),
-        (ApprovalDecided(call_id="c", approved=True, scope="session"), "allowed\nfor this session"),
+        (
+            ApprovalDecided(call_id="c", approved=True, scope="session", rules=("Bash(ls)",)),
+            "allowed\nthis session: Bash(ls)",
+        ),
         (ApprovalDecided(call_id="c", approved=True, scope="pattern", pattern="git *"), "allowed\nalways: git *"),
-        (ApprovalDecided(call_id="c", approved=False, reason="not now"), "refused\nnot now"),
-        (ApprovalDecided(call_id="c", approved=False, by="user"), "refused\nby user"),
+        (ApprovalDecided(call_id="c", approved=True, by="user", mode="edits"), "plan accepted"),
+        (
+            ApprovalRequested(call_id="c", tool="present_plan", arguments={"steps": ["a", "b"]}, what=""),
+            "presents a plan\n2 steps",
+        ),
+        (
+            ApprovalRequested(call_id="c", tool="run_command", arguments={"command": "make"}, what=""),
+            "asks to run\nmake",
+        ),
+        (ModeChange(from_="ask", to="auto"), "mode → auto (sandbox)"),
+        (ApprovalRevoked(rule="Bash(make:*)"), "revoked\nBash(make:*)"),
+        (ApprovalDecided(call_id="c", approved=False, reason="not now"), "denied\nnot now"),
+        (ApprovalDecided(call_id="c", approved=False, by="user"), "denied\nby user"),
         (DelegationStart(agent="reader-1", name="reader", task="read it all"), "delegated to reader\nread it all"),
         (DelegationEnd(agent="reader-1", outcome="whales"), "reader-1 ended\nwhales"),
         (DelegationEnd(agent="reader-1", error="lost"), "reader-1 ended\nlost"),

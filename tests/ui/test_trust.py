@@ -32,7 +32,7 @@ async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, fo
         shown = screen_text(app)
         assert "policy = 'theirs'" in transcript_text(app) and app.launch.settings.policy == "balanced"
         assert (
-            "has its own settings" in shown and "send the conversation to" in shown and "t trust this folder" in shown
+            "has its own settings" in shown and "send the conversation to" in shown and "t Trust this folder" in shown
         )
         await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
         await pilot.press("t")
@@ -54,6 +54,15 @@ def test_a_hook_is_told_as_it_is_written(home: Path, folder: Path, hook: str, to
     assert wish is not None and f"run commands {told}" in wish_text(wish)
 
 
+def test_a_mode_and_rules_that_allow_are_named(home: Path, folder: Path) -> None:
+    (folder / ".co-tui.toml").write_text(
+        'mode = "auto"\n[permissions]\nallow = ["Bash(make:*)"]\ndeny = ["Bash(rm:*)"]\n'
+    )
+    wish = launched(home).loaded.withheld
+    assert wish is not None and "start in mode auto" in wish_text(wish)
+    assert "allow calls without asking (Bash(make:*))" in wish_text(wish), "what is stricter counts already"
+
+
 async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
         await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
@@ -73,7 +82,7 @@ async def test_whoever_begins_to_type_finds_every_letter_in_the_prompt(home: Pat
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "tvt hello")
         assert app.chat.prompt.text == "tvt hello" and app.focused is app.chat.prompt
-        assert app.chat.query(QuestionPanel) and "tab to answer" in screen_text(app)
+        assert app.chat.query(QuestionPanel) and "Tab to answer" in screen_text(app)
         assert app.launch.loaded.withheld is not None
         await pilot.press("tab")
         assert isinstance(app.focused, QuestionPanel)

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.commands.conversation import FINISHED, GO_ON
+from co_tui.ui.screens.question import AskScreen
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
@@ -53,27 +54,36 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
     ]
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("mend the greeting")
-        seen = await asked(app, pilot, "edit_file wants to change login.py · +1 −1")
-        assert "1 to allow · " in seen and "waiting for your answer" in seen
-        assert "-    return 'helo'" in seen and "+    return 'hello'" in seen and "p always `login.py` here" in seen
+        seen = await asked(app, pilot, "Change login.py? +1 −1")
+        assert "1 approval pending · " in seen and "waiting for your answer" in seen
+        assert (
+            "-    return 'helo'" in seen
+            and "+    return 'hello'" in seen
+            and "p  Always allow edits in ./* in this project" in seen
+        )
         assert "0 of 2  ▶ read it · mend it" in seen and "read_file  login.py" in seen and "2 lines" in seen
         await pilot.press("space")
         await until(pilot, lambda: "@@ -1,2 +1,2 @@" in screen_text(app))
         await pilot.press("escape")
-        await asked(app, pilot, "edit_file wants to change")
+        await asked(app, pilot, "Change login.py?")
         await pilot.press("y")
-        await asked(app, pilot, "write_file wants to create new.py · +2")
+        await asked(app, pilot, "Create new.py? +2")
         await pilot.press("n")
-        seen = await asked(app, pilot, "run_command wants to run")
-        assert "cat login.py && exit 3" in seen and "not sandboxed" in seen and "s always in this session" in seen
+        seen = await asked(app, pilot, "Run this command?")
+        assert "cat login.py && exit 3" in seen and "not sandboxed" in seen and "new here: exit 3" in seen
         assert "hello" in (folder / "login.py").read_text()
-        await pilot.press("s")
+        await pilot.press("y")
         seen = await asked(app, pilot, "rm login.py")
-        assert "y once   n no" in seen and "always" not in seen.partition("y once")[2], "asked in spite of `always`"
-        await pilot.press("n")
+        assert "Warning: deletes files." in seen and "y  Allow once (press y)" in seen and "❯ n  Deny" in seen
+        assert "this session" not in seen
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen)), "Enter reaches no choice that allows it"
+        await pilot.press("escape")
+        await asked(app, pilot, "rm login.py")
+        await pilot.press("down", "enter")
         await until(pilot, lambda: app.controller.idle)
         seen = screen_text(app)
-        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "to allow" not in seen
+        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "pending" not in seen
         assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
         assert (folder / "login.py").exists()
         assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
@@ -90,11 +100,11 @@ async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
     provider.script = [call("edit_file", path="login.py", old_text="helo", new_text="hello")]
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("mend the greeting")
-        await asked(app, pilot, "edit_file wants to change login.py · +1 −1")
+        await asked(app, pilot, "Change login.py? +1 −1")
         (folder / "login.py").write_text("# by somebody else\ndef greeting():\n    return 'helo'\n")
         await pilot.press("y")
         seen = await asked(app, pilot, "The file changed since this was asked first")
-        assert " # by somebody else" in seen and "+    return 'hello'" in seen and "y once" in seen
+        assert " # by somebody else" in seen and "+    return 'hello'" in seen and "y  Allow once" in seen
         await pilot.press("y")
         await until(pilot, lambda: app.controller.idle)
         assert (folder / "login.py").read_text() == "# by somebody else\ndef greeting():\n    return 'hello'\n"
@@ -110,7 +120,7 @@ async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, fo
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("mend it")
         seen = await asked(app, pilot, "Which spelling?")
-        assert "1 hello" in seen and "2 hallo" in seen and "hallo: German" in seen
+        assert "1  hello" in seen and "2  hallo" in seen and "hallo: German" in seen
         await pilot.press("2")
         await until(pilot, lambda: app.controller.idle)
         assert json.loads(provider.requests[-1]["messages"][-1]["content"]) == {"Word": ["hallo"]}

@@ -17,7 +17,9 @@ class ModelQuestions:
         for each in request.questions:
             labels = tuple(option.label for option in each.options)
             told = [f"{option.label}: {option.description}" for option in each.options if option.description]
-            asked = ModelQuestion(question="\n".join([each.question, *told]), options=labels)
+            asked = ModelQuestion(
+                question="\n".join([each.question, *told]), options=labels, multiple=each.multi_select
+            )
             answer = await self._questions.ask(asked)
             if answer.declined:
                 return AskUserResponse(cancelled=True)
@@ -26,7 +28,7 @@ class ModelQuestions:
 
 
 def _answer(header: str, labels: tuple[str, ...], answer: ModelAnswer) -> AskUserAnswer:
-    if answer.text in labels:
-        return AskUserAnswer(header=header, selected=(answer.text,))
+    if selected := answer.selected or tuple(label for label in labels if label == answer.text):
+        return AskUserAnswer(header=header, selected=selected)
     # The tool takes no characters that steer a terminal, tabs included.
     return AskUserAnswer(header=header, custom_answer=inert(answer.text).replace("\t", " "))

@@ -8,6 +8,7 @@ from textual.screen import Screen
 from co_tui.settings import Loaded, Settings
 from co_tui.ui.keys.keys_in_force import KeyInForce
 from co_tui.ui.launch import Launch
+from co_tui.ui.modes import Modes
 from co_tui.ui.stored_sessions import StoredSessions
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ class SessionChanges(Protocol):
 
     def restart_mcp_servers(self) -> None:
         """Those that failed."""
+
+    @property
+    def modes(self) -> Modes:
+        """What runs without a question."""
 
     async def choose_model(self, name: str) -> None:
         """For the session that the first prompt will start. Raises `ModelUnusable`."""

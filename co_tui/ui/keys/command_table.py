@@ -39,8 +39,9 @@ def way_to(name: str, chosen: Mapping[str, str] = NO_CHOICE) -> str:
 
 
 def starting_with(prefix: str) -> list[Command]:
-    """Commands whose slash form begins with what was typed."""
-    return [command for command in COMMANDS if command.slash.startswith(prefix)]
+    """Commands whose slash form begins with what was typed; the one that is typed whole comes first."""
+    found = [command for command in COMMANDS if command.slash.startswith(prefix)]
+    return sorted(found, key=lambda command: command.slash != prefix)
 
 
 class Called(NamedTuple):

@@ -83,6 +83,7 @@ class ChatScreen(ChatRequests):
         self.feed = Feed(self.transcript, self.way_to)
         self.prompt.cwd = self._launch.cwd
         self._status = PromptStatus(self.prompt, self.way_to)
+        self._status.show_mode(self._host.mode)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
@@ -189,6 +190,7 @@ class ChatScreen(ChatRequests):
     def show_state(self, state: SessionState) -> None:
         self._state = state
         self.transcript.show_pins(state.pins)
+        self._status.show_mode(self._host.mode)
         self._status.provider = one_line(self._model.partition(":")[0], PROVIDER_CHARS)
         if self._late is not None:
             self._late.show_gauge(state, self._launch.settings)
@@ -228,6 +230,14 @@ class ChatScreen(ChatRequests):
     def show_stopping(self) -> None:
         self._status.show_stopping()
 
+    def show_mode(self, mode: str) -> None:
+        """What runs without a question."""
+        self._status.show_mode(mode)
+
+    def show_mode_line(self, line: str) -> None:
+        """A line about a new mode, for a moment."""
+        self._status.show_mode_line(line)
+
     def show_pasting(self, chars: int) -> None:
         """So much of a long paste is here; 0 when all of it is."""
         self._status.show_pasting(chars)
@@ -244,6 +254,8 @@ class ChatScreen(ChatRequests):
         if action == "back":
             beside = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
             return self._has_something_to_close or beside
+        if action == "next_mode":
+            return not self._is_offering
         return True
 
     @property
@@ -264,6 +276,9 @@ class ChatScreen(ChatRequests):
     def took(self, event: Key | Paste) -> bool:
         """Whether a question took the key."""
         return self._questions.took(event)
+
+    def action_next_mode(self) -> None:
+        self._host.next_mode()
 
     def action_stop(self) -> None:
         if self._is_compacting:

@@ -14,6 +14,13 @@ class ChatHost(Protocol):
     def last_typed_at(self) -> float:
         """When something was typed, by the monotonic clock."""
 
+    @property
+    def mode(self) -> str:
+        """What runs without a question, in the session that is shown or the one that begins next."""
+
+    def next_mode(self) -> None:
+        """Switch to the next mode."""
+
     def heeds_effort(self, model: str) -> bool:
         """Whether a model can be asked to think more or less; False as long as nobody can tell."""
 

@@ -8,6 +8,7 @@ from textual.timer import Timer
 from co_tui.events import Fact
 from co_tui.ui.activity import FRAME_S, Activity
 from co_tui.ui.keys.command_table import WayTo
+from co_tui.ui.mode_wording import mode_label
 from co_tui.ui.motion import stands_still
 from co_tui.ui.widgets.key_hints import KEY_STYLE
 from co_tui.ui.widgets.prompt import Prompt
@@ -17,6 +18,8 @@ BORDER, BORDER_CELLS = "─", 6
 LEAST_BORDER = 3
 """Of it between two texts, so that they are seen as two."""
 ASKING = "◔ waiting for your answer"
+MODE_LINE_S = 4.0
+"""How long a line about a new mode is shown."""
 
 
 class PromptStatus:
@@ -34,6 +37,9 @@ class PromptStatus:
         self._pasting = 0
         self._compacting = False
         self._asking = False
+        self._mode = ""
+        self._mode_line = ""
+        self._mode_timer: Timer | None = None
         self.provider = ""
         """Who answers."""
 
@@ -79,6 +85,20 @@ class PromptStatus:
         self._asking = asking
         self._draw()
 
+    def show_mode(self, mode: str) -> None:
+        """What runs without a question, by its name."""
+        if mode != self._mode:
+            self._mode = mode
+            self._draw()
+
+    def show_mode_line(self, line: str) -> None:
+        """A line about a new mode, for a moment."""
+        self._mode_line = line
+        if self._mode_timer is not None:
+            self._mode_timer.stop()
+        self._mode_timer = self._prompt.set_timer(MODE_LINE_S, lambda: self.show_mode_line("")) if line else None
+        self._draw()
+
     def show_pasting(self, chars: int) -> None:
         """What was pasted is still coming: so much is here, 0 when all of it is."""
         self._pasting = chars
@@ -95,9 +115,20 @@ class PromptStatus:
         running = self._busy and not self._compacting
         room = self._prompt.outer_size.width - BORDER_CELLS
         line, hints = self._line(room) if running else Content(""), self._hints(running=running)
+        if self._mode_line:
+            line = Content(self._mode_line).truncate(max(1, room), ellipsis=True)
         above = at_both_ends(line, hints, room) if running else None
         self._prompt.border_title = above if above is not None else line
-        self._prompt.border_subtitle = Content("") if above is not None else hints
+        self._prompt.border_subtitle = self._below(Content("") if above is not None else hints, room)
+
+    def _below(self, hints: Content, room: int) -> Content:
+        """The mode is always the last, whatever comes before it."""
+        mode = mode_label(self._mode)
+        if not hints or not mode:
+            return hints or mode
+        separator = Content.styled(" · ", "$muted")
+        kept = hints.truncate(max(1, room - mode.cell_length - separator.cell_length), ellipsis=True)
+        return Content.assemble(kept, separator, mode)
 
     def _line(self, room: int) -> Content:
         now = time.monotonic()

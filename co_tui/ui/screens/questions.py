@@ -13,6 +13,8 @@ from co_tui.ui.widgets.question import QuestionPanel
 
 QUIET_S = 1.5
 """Whoever has not typed for so long is not about to type the next letter into a question."""
+ANSWERED_S = 0.5
+"""The same after an answer: the next question waits until a key that bounced is gone."""
 LOOK_AGAIN_S = 0.3
 
 
@@ -21,6 +23,7 @@ class Questions:
 
     def __init__(self, screen: Screen[Any], prompt: Prompt, last_typed_at: Callable[[], float]) -> None:
         self._screen, self._prompt, self._last_typed_at = screen, prompt, last_typed_at
+        self._answered_at = 0.0
 
     def show(self, panel: QuestionPanel) -> None:
         """The focus goes there as soon as nobody is writing; whoever leaves it is not brought back."""
@@ -32,7 +35,9 @@ class Questions:
 
     @property
     def _nobody_writes(self) -> bool:
-        quiet = time.monotonic() - self._last_typed_at() > QUIET_S
+        typed_at = self._last_typed_at()
+        was_answer = self._answered_at >= typed_at
+        quiet = time.monotonic() - max(typed_at, self._answered_at) > (ANSWERED_S if was_answer else QUIET_S)
         return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)
 
     def _offer_focus(self, panel: QuestionPanel) -> None:
@@ -43,6 +48,7 @@ class Questions:
         had_focus = panel.has_focus
         panel.remove()
         if had_focus:
+            self._answered_at = time.monotonic()
             self._prompt.focus()
 
     @property
@@ -75,8 +81,11 @@ class Questions:
         if isinstance(focused, QuestionPanel) and typed:
             if isinstance(event, Key) and focused.press(event.key):
                 return True
-            if letter := focused.give_back():
-                self._prompt._forward_event(Key(letter, letter))
+            if held := focused.give_back():
+                for letter in held:
+                    self._prompt._forward_event(Key(letter, letter))
+                self._screen.set_focus(self._prompt)
+                return False
         bound = isinstance(event, Key) and focused is not None and event.key in focused._bindings.key_to_bindings
         if typed and not bound:
             self._screen.set_focus(self._prompt)

@@ -34,7 +34,7 @@ AROUND_ROWS: Final = 3
 LONG_VALUE: Final = 30
 CHOICE_CHARS: Final = 60
 MANY_CHOICES: Final = 8
-IN_THE_FILE: Final = ("mcp_servers", "hooks")
+IN_THE_FILE: Final = ("mcp_servers", "hooks", "permissions")
 """Too much for one line."""
 
 
@@ -216,7 +216,8 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         if row is None:
             return
         if row.name in IN_THE_FILE:
-            self._say(f"{row.name} is a table: write it in config.toml, as the README shows.", bad=True)
+            how = "or use /approvals" if row.name == "permissions" else "as the README shows"
+            self._say(f"{row.name} is a table: write it in config.toml, {how}.", bad=True)
         elif row.is_switch:
             await self._change(row.name, "off" if row.value == "on" else "on")
         elif row.choices:

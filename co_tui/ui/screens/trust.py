@@ -25,6 +25,8 @@ _PHRASES = {
     "summarization_model": "choose who summarises ({})",
     "base_url": "send the conversation to {}",
     "telemetry": "report to {}",
+    "mode": "start in mode {}",
+    "permissions": "allow calls without asking ({})",
     "hooks": "run commands ({})",
     "mcp_servers": "start MCP servers ({})",
     AGENTS: "give work to its own agents ({})",
@@ -49,6 +51,8 @@ def _told(key: str, value: object, wish: Wish) -> str:
         return ", ".join(wish.agents)
     if isinstance(value, str):
         return value
+    if key == "permissions" and isinstance(value, Mapping):
+        return ", ".join(rule for rules in value.values() for rule in _commands(rules))
     if key == "hooks" and isinstance(value, Mapping):
         return ", ".join(command for commands in value.values() for command in _commands(commands))
     if key != "mcp_servers" or not isinstance(value, Mapping):
@@ -58,7 +62,7 @@ def _told(key: str, value: object, wish: Wish) -> str:
 
 
 def _commands(value: object) -> list[str]:
-    """The commands of a hook as they are written, also of one that is written wrong."""
+    """The commands of a hook, or permission rules, as they are written, also where that is wrong."""
     several = value if isinstance(value, list | tuple) else [value]
     return [each if isinstance(each, str) else shown(each) for each in several]
 

@@ -1,28 +1,69 @@
-"""A question above the prompt. It shows itself and waits: whoever types goes on typing."""
+"""A question above the prompt. It waits for an answer and never takes letters from someone who is typing."""
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.geometry import Size
 from textual.timer import Timer
-from textual.widget import Widget
 
-from co_tui.ui.widgets.question_text import beginning, key_rows
+from co_tui.ui.widgets.choices import Choice, ChoiceBox, Choices
+from co_tui.ui.widgets.question_text import beginning, fitted_title
 
-TYPING_S = 0.4
-"""A letter that is followed by another so soon was typed, and belongs in the prompt."""
-LEAST_ROWS = 3
+TYPING_S: Final = 0.4
+"""A letter that is followed by another within this time was typed, and belongs in the prompt."""
+LEAST_ROWS: Final = 3
 """Of the text, however low the screen is."""
-ROOMY_ROWS = 22
-"""From here on an empty row stands between the text and the keys."""
-ALL_OF_IT = "space"
+ROOMY_ROWS: Final = 22
+"""From this height on choices have a row each, and the text an empty row below it."""
+FIXED_ROWS: Final = 9
+"""Title, gauge, prompt, keys, the panel's border, and one row of the chat."""
+CHAT_ROWS: Final = 2
+"""More of the chat, where the text has its least."""
+MOST_LINE_ROWS: Final = 2
+"""Of a sentence above or below the text."""
+ALL_OF_IT: Final = "space"
+ALL_OF_SEVERAL: Final = "v"
+"""The same where Space checks a choice."""
 
 
-class QuestionPanel(Widget, can_focus=True):
-    """Its letters count while it has the focus: after Tab or a click, or when nothing was being written."""
+class Question(NamedTuple):
+    """What is asked, and what can be answered."""
+
+    title: str
+    text: str
+    choices: Choices
+    where: str = ""
+    """Where it would happen: in the border if there is room."""
+    place: str = ""
+    """Which of several questions it is."""
+    note: str = ""
+    """What happened since it was asked first."""
+    warning: str = ""
+    """What it destroys or publishes."""
+    below: tuple[str, ...] = ()
+    """Sentences below the text."""
+    whole: str = ""
+    """What only the full screen shows, because it may be long."""
+    opens: bool = False
+    """Whether all of it can be read on the full screen."""
+    is_diff: bool = False
+    is_command: bool = False
+
+    @property
+    def opening_key(self) -> str:
+        return ALL_OF_SEVERAL if self.choices.several else ALL_OF_IT
+
+
+def simple_question(title: str, text: str, answers: Mapping[str, str], *, marked: str | None = None) -> Question:
+    """Letters with their labels; in a row without a marker, unless one is named."""
+    choices = (Choice(key, label) for key, label in answers.items())
+    return Question(title, text, Choices(choices, marked=marked, in_a_row=marked is None))
+
+
+class QuestionPanel(ChoiceBox):
+    """Its keys count while it has the focus: after Tab or a click, or when nobody was writing."""
 
     DEFAULT_CSS = """
     QuestionPanel {
@@ -32,61 +73,56 @@ class QuestionPanel(Widget, can_focus=True):
         border-title-color: $warning;
         border-subtitle-color: $warning;
     }
-    QuestionPanel:focus { border: round $primary; }
+    QuestionPanel:focus { border: round $primary; border-title-color: $primary; }
+    QuestionPanel.-warning, QuestionPanel.-warning:focus {
+        border: round $error;
+        border-title-color: $error;
+        border-subtitle-color: $error;
+    }
     """
+    hears_letters = False  # they may be typed: see `press`
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now", show=False)]
 
-    def __init__(
-        self,
-        title: str,
-        text: str,
-        answers: Mapping[str, str],
-        answered: Callable[[str], None],
-        *,
-        note: str = "",
-        opens: bool = False,
-    ) -> None:
-        """`answers` are letters with their labels; `answered` hears which was pressed, or `esc`.
-
-        A `note` stands above the text, and is seen whole.
-        What `opens` has another key, `space`, for as long as not all of the text is seen.
-        """
-        super().__init__()
-        if opens:
-            self._bindings.bind(ALL_OF_IT, f"answer('{ALL_OF_IT}')", show=False)
-        self._opens = opens
-        self.border_title = Text(title)
-        self._text, self._answers, self._answered = text, dict(answers), answered
-        self._note = Content.styled(note, "$warning")
+    def __init__(self, question: Question, answered: Callable[[str], None]) -> None:
+        """`answered` hears the key of the answer, or `esc`."""
+        super().__init__(question.choices, answered)
+        self.question = question
+        self.set_class(bool(question.warning), "-warning")
+        if question.opens:
+            self._bindings.bind(question.opening_key, f"answer('{question.opening_key}')", "All of it", show=False)
+        self._text = question.text
         self.was_focused = False
         """Whether its keys have counted at any time."""
-        self._letter = ""
+        self._held = ""
+        """Letters that may be answers, or the beginning of a word."""
         self._timer: Timer | None = None
 
-    def render(self) -> Content:
-        return Content("\n").join(self._rows(self.content_size.width))
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows(width))
-
     def _rows(self, width: int) -> list[Content]:
-        """Never so much of the text that the keys would not be seen."""
-        note = self._note.wrap(width) if self._note else []
-        keys, height = key_rows(self._answers, width), self.app.size.height
-        least = LEAST_ROWS + (len(keys) == 1)
-        shown = beginning(self._text, width, max(least, height // 3 - LEAST_ROWS - len(note)))
-        if self._opens and not shown.whole:
-            keys = key_rows({**self._answers, ALL_OF_IT: "all of it"}, width)
-        apart = [Content("")] if height >= ROOMY_ROWS else []
-        return [*note, *shown.rows, *apart, *keys]
+        """Never so much of the text that the choices would not be seen."""
+        question, height = self.question, self.app.size.height
+        packed = height < ROOMY_ROWS
+        _, where = fitted_title(question.title, question.where, question.place, width - 2)
+        above = _sentences([(f"Warning: {question.warning}." if question.warning else "", "bold $error")], width)
+        above += _sentences([(question.note, "$warning")], width)
+        below = _sentences([(where, "$muted"), *((each, "") for each in question.below)], width)
+        below += [Content("")] if not packed else []
+        for further in ((), (Choice(question.opening_key, "View all", beside=True),)):
+            choices = question.choices.rows(width, packed=packed, further=further)
+            others = len(above) + len(below) + len(choices)
+            least = min(LEAST_ROWS, height - FIXED_ROWS - others)
+            room = max(1, least, min(height // 2, height - FIXED_ROWS - CHAT_ROWS - others))
+            shown = beginning(self._text, width, room, diff=question.is_diff, strong=question.is_command)
+            if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
+                break
+        return [*above, *shown.rows, *below, *choices]
 
     @property
     def has_way_out(self) -> bool:
         """Whether Esc is one of the answers it offers."""
-        return "esc" in self._answers
+        return "esc" in self.choices
 
     def show_text(self, text: str) -> None:
-        """Something else, of about the same length."""
+        """Show another text of about the same length."""
         self._text = text
         self.refresh()
 
@@ -94,36 +130,61 @@ class QuestionPanel(Widget, can_focus=True):
         if not self.has_focus:
             self.on_blur()
 
+    def on_resize(self) -> None:
+        question = self.question
+        title, _ = fitted_title(question.title, question.where, question.place, self.content_size.width - 2)
+        self.border_title = title
+
     def on_focus(self) -> None:
         self.was_focused = True
         self.border_subtitle = ""
 
     def on_blur(self) -> None:
-        self.border_subtitle = Text("tab to answer")
+        self.border_subtitle = Text("Tab to answer")
 
     def press(self, key: str) -> bool:
-        """Take a letter that is an answer, unless it goes on as a word. False for what is none of ours."""
-        if self._letter or key not in self._answers or len(key) > 1:
+        """Hold a letter that is an answer, until it is clear that no word follows. False for any other key."""
+        several = self.choices.several
+        if len(key) > 1 or key not in self.choices or (self._held and not {key, *self._held} <= several):
             return False
-        self._letter = key
+        self._held += key
+        self._stop_waiting()
         # Keys that arrived meanwhile are looked at first, however late that is.
         self._timer = self.set_timer(TYPING_S, lambda: self.app.call_later(self._decide))
         return True
 
     def give_back(self) -> str:
-        """The letter that was taken, when it turns out to be the beginning of a word."""
-        letter, self._letter = self._letter, ""
+        """The letters that were held, when they turn out to be the beginning of a word."""
+        held, self._held = self._held, ""
+        self._stop_waiting()
+        return held
+
+    def _stop_waiting(self) -> None:
         if self._timer is not None:
             self._timer.stop()
-        return letter
+            self._timer = None
 
-    def _decide(self) -> None:
-        letter, self._letter = self._letter, ""
-        if letter:
-            self._answered(letter)
+    def _decide(self) -> bool:
+        held = self.give_back()
+        for key in held:
+            self.action_answer(key)
+        return bool(held)
 
-    def action_answer(self, key: str) -> None:
-        self._answered(key)
+    def action_choose(self) -> None:
+        """Enter right behind a letter means that letter; behind digits of several, those and what is checked."""
+        if not self._decide() or self.choices.several:
+            super().action_choose()
 
     def action_dismiss(self) -> None:
         self._answered("esc")
+
+
+def _sentences(lines: Iterable[tuple[str, str]], width: int) -> list[Content]:
+    """Each in a few rows at most, with a sign when there is more."""
+    rows: list[Content] = []
+    for text, style in lines:
+        if text:
+            rows += (
+                Content.styled(text, style).truncate(width * MOST_LINE_ROWS - MOST_LINE_ROWS, ellipsis=True).wrap(width)
+            )
+    return rows

@@ -1,19 +1,15 @@
-"""What a question shows in the room it has: a change by its lines, keys never broken in two. Knows no screen."""
+"""What a question shows in the room it has: a command, or a change by its lines. Knows no screen."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
 
-GAP = "   "
-"""Between two keys."""
-MORE = "… "
-WHERE = "$muted"
-"""Of what is said of a command after it: where it runs."""
+BORDER, LEAST_BORDER = "─", 3
+"""What the border is drawn with, and how much of it at least separates two texts."""
 _SIGNS = {"+": "bold $success", "-": "bold $error"}
 _GROUNDS = {"+": "$foreground on $success 16%", "-": "$foreground on $error 16%", "@": "$muted"}
-WAYS_OUT = ("n", "esc")
 
 
 class ShownText(NamedTuple):
@@ -45,30 +41,13 @@ def _coloured(line: str) -> Content:
     return Content.assemble((line[0], f"{sign} on {ground.partition(' on ')[2]}"), (line[1:], ground))
 
 
-def beginning(text: str, width: int, rows: int) -> ShownText:
+def beginning(text: str, width: int, rows: int, *, diff: bool = False, strong: bool = False) -> ShownText:
     """As much of a text as the rows hold; of a diff that does not fit, the lines that change."""
-    if not is_diff(text):
-        return _beginning_and_last(text, width, rows)
+    if not diff:
+        style = "bold" if strong else ""
+        return _cut([Content.styled(line, style) for line in text.split("\n") if line.strip()], width, rows)
     whole = _cut(coloured(text.split("\n")[2:]), width, rows)
     return whole if whole.whole else _cut(coloured(changes(text)), width, rows)._replace(whole=False)
-
-
-def _beginning_and_last(text: str, width: int, rows: int) -> ShownText:
-    """A last line that stands apart is seen, too: where a command runs, whatever the command is, which stands out."""
-    before, _, last = text.rpartition("\n\n")
-    stands_apart = bool(before.strip()) and "\n" not in last
-    lines = [Content(line) for line in text.split("\n") if line.strip()]
-    if stands_apart:
-        lines = [*(line.stylize("bold") for line in lines[:-1]), lines[-1].stylize(WHERE)]
-    shown = _cut(lines, width, rows)
-    if shown.whole or not stands_apart:
-        return shown
-    apart = Content.styled(last[-width * rows :], WHERE)
-    kept = apart.wrap(width)
-    if len(kept) > rows - 2:
-        first, *others = apart.wrap(width - cell_len(MORE))[2 - rows :]
-        kept = [Content(MORE) + first, *others]
-    return ShownText([*_cut(lines[:-1], width, rows - len(kept)).rows, *kept], whole=False)
 
 
 def _cut(lines: Sequence[Content], width: int, rows: int) -> ShownText:
@@ -90,21 +69,11 @@ def _filled(line: Content, rows: Iterable[Content], width: int) -> Iterator[Cont
     return (row.extend_right(max(0, width - row.cell_length)) if has_ground else row for row in rows)
 
 
-def key_rows(answers: Mapping[str, str], width: int) -> list[Content]:
-    """The keys with their labels; a row ends between two of them, best before the first that means no."""
-    first_no = next((key for key in WAYS_OUT if key in answers), "")
-    as_they_fit, apart = _key_rows(answers, width), _key_rows(answers, width, first_no)
-    return apart if 1 < len(as_they_fit) == len(apart) else as_they_fit
-
-
-def _key_rows(answers: Mapping[str, str], width: int, begins_row: str = "") -> list[Content]:
-    rows: list[list[Content]] = []
-    room = 0
-    for key, label in answers.items():
-        needed = cell_len(f"{key} {label}")
-        if not rows or needed + len(GAP) > room or key == begins_row:
-            rows.append([])
-            room = width + len(GAP)
-        rows[-1].append(Content.assemble((key, "bold $primary"), f" {label}"))
-        room -= needed + len(GAP)
-    return [Content(GAP).join(row) for row in rows]
+def fitted_title(title: str, where: str, place: str, width: int) -> tuple[Content, str]:
+    """The line of the upper border, and what did not fit into it: the title at its left, the rest at its right."""
+    for right, left_over in (((where, place), ""), ((place,), where)):
+        shown = " · ".join(filter(None, right))
+        gap = width - cell_len(title) - cell_len(shown) - 2
+        if shown and gap >= LEAST_BORDER:
+            return Content(f"{title} {BORDER * gap} {shown}"), left_over
+    return Content(title).truncate(max(1, width), ellipsis=True), " · ".join(filter(None, (place, where)))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, assert_never
 
+from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events import (
     Announced,
     ApprovalDecided,
@@ -42,7 +43,9 @@ from co_tui.events.messages import prompt_of
 from co_tui.events.triggers import words_for
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import gist_of_call
+from co_tui.settings.rules import PRESENT_PLAN
 from co_tui.ui.formatting import counted, money, tokens
+from co_tui.ui.mode_wording import mode_name
 
 LINE_CHARS = 60
 TROUBLES: Final = {
@@ -114,7 +117,7 @@ def words_of(fact: Fact) -> str:
         case ModelChange():
             return f"model changed\n{_short(fact.to)}"
         case ModeChange():
-            return f"mode → {_line(fact.to)}"
+            return f"mode → {_line(mode_name(fact.to))}"
         case PolicyChange():
             return f"policy → {_line(fact.to)}"
         case SessionError():
@@ -129,11 +132,13 @@ def words_of(fact: Fact) -> str:
             return f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
         case ApprovalRequested():
             about = gist_of_call(fact.tool, fact.arguments) or fact.what  # a diff says little in one line
-            return f"asks to run {one_line(fact.tool, 40)}\n{_line(about)}"
+            return f"{_asks(fact.tool)}\n{_line(about)}"
+        case ApprovalDecided(approved=True, mode=mode) if mode:
+            return "plan accepted"
         case ApprovalDecided():
-            return f"allowed\n{_allowed(fact)}" if fact.approved else f"refused\n{_by(fact)}"
+            return f"allowed\n{_allowed(fact)}" if fact.approved else f"denied\n{_by(fact)}"
         case ApprovalRevoked():
-            return f"no longer allowed\n{_line(fact.rule or f'{fact.tool} {fact.pattern}')}"
+            return f"revoked\n{_line(fact.rule or f'{fact.tool} {fact.pattern}')}"
         case DelegationStart():
             return f"delegated to {one_line(fact.name or fact.agent, 40)}\n{_line(fact.task)}"
         case DelegationEnd():
@@ -164,6 +169,14 @@ def _line(text: str) -> str:
 def _why(fact: CompactionStart) -> str:
     words = words_for(fact.trigger) or {"background": "beside the turn"}.get(fact.trigger, "")
     return f"{words} · " if words else ""
+
+
+def _asks(tool: str) -> str:
+    if tool in COMMAND_TOOLS:
+        return "asks to run"
+    if tool in CHANGING_TOOLS:
+        return "asks to change"
+    return "presents a plan" if tool == PRESENT_PLAN else f"asks to use {one_line(tool, 40)}"
 
 
 def _allowed(fact: ApprovalDecided) -> str:

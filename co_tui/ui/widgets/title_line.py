@@ -77,7 +77,8 @@ def _told(facts: TitleFacts) -> Iterator[list[Content]]:
     model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, which is not known before it is asked
         model = f"{model[:-1]} (first model of the server)"
-    waits = Content.styled(f"{facts.questions} to allow" if facts.questions else "", "bold $warning")
+    pending = f"{facts.questions} approval{'s' if facts.questions > 1 else ''} pending" if facts.questions else ""
+    waits = Content.styled(pending, "bold $warning")
     private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(facts.policy, 24), one_line(facts.branch, 24)
