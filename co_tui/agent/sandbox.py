@@ -101,37 +101,35 @@ def told_sandbox(kind: str) -> str:
 
 async def sandbox_trouble(kind: str) -> str:
     """Why no sandbox can be started on this machine, in a sentence; empty when one can, or none is wanted."""
+    failure = await sandbox_failure(kind)
+    return told_unusable(kind, failure) if failure else ""
+
+
+async def sandbox_failure(kind: str) -> str:
+    """The same in a few words."""
     if kind == SANDBOX_OFF:
         return ""
     if (program := shutil.which("bwrap")) is None:
-        return told_unusable(kind, "bwrap is not installed")
+        return "bwrap is not installed"
     if (program, kind) in _working:
         return ""
     network = () if kind == SANDBOX_WITH_NETWORK else _NO_NETWORK
-    if (why := await _start(program, *network)) is None:
+    failure = await _start(program, *network)
+    if not failure:
         _working.add((program, kind))
-        return ""
-    return told_unusable(kind, why)
-
-
-async def sandbox_works(kind: str = "bwrap") -> bool:
-    """Whether commands can run in this sandbox on this machine; tried once in a process."""
-    key = (shutil.which("bwrap") or "", kind)
-    if key not in _tried:
-        _tried[key] = kind != SANDBOX_OFF and not await sandbox_trouble(kind)
-    return _tried[key]
+    return failure
 
 
 async def can_hide_processes() -> bool:
     """Whether a sandbox can have processes of its own only; inside a container it often cannot."""
     key = (shutil.which("bwrap") or "", "processes")
     if key not in _tried:
-        _tried[key] = bool(key[0]) and await _start(key[0], HIDE_PROCESSES, "--proc", "/proc") is None
+        _tried[key] = bool(key[0]) and not await _start(key[0], HIDE_PROCESSES, "--proc", "/proc")
     return _tried[key]
 
 
-async def _start(program: str, *arguments: str) -> str | None:
-    """Start an empty sandbox; returns why it failed, None when it worked."""
+async def _start(program: str, *arguments: str) -> str:
+    """Start an empty sandbox. Returns why it failed, or an empty text."""
     process = await asyncio.create_subprocess_exec(
         program, *_SMALLEST, *arguments, program, "--version",
         env={}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
@@ -142,7 +140,7 @@ async def _start(program: str, *arguments: str) -> str | None:
         process.kill()
         await process.wait()
         return "bwrap does not start"
-    return said.decode(errors="replace").strip() if process.returncode else None
+    return (said.decode(errors="replace").strip() or "bwrap failed") if process.returncode else ""
 
 
 def told_unusable(kind: str, why: str) -> str:

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from co_tui.agent.sandbox import sandbox_trouble
+from co_tui.agent.sandbox import sandbox_failure
 from co_tui.events import ModeChange
 from co_tui.session.recorder import Recorder
 from co_tui.settings.rules import ASK, AUTO, SANDBOX
 
-NO_SANDBOX: Final = "Mode auto runs commands in a sandbox, and none can be started here: {}"
+NO_SANDBOX: Final = "Mode auto runs commands in a sandbox, and none can be started here: {}."
 
 
 class ModeRefused(Exception):
@@ -18,8 +18,8 @@ async def switch_mode(recorder: Recorder, mode: str) -> None:
     """Change the mode from the next call on. Raises `ModeRefused`."""
     if mode == recorder.state.mode:
         return
-    if mode == AUTO and (trouble := await sandbox_trouble(SANDBOX)):
-        raise ModeRefused(NO_SANDBOX.format(trouble))
+    if mode == AUTO and (failure := await sandbox_failure(SANDBOX)):
+        raise ModeRefused(NO_SANDBOX.format(failure))
     await recorder.record(ModeChange(from_=recorder.state.mode, to=mode))
 
 

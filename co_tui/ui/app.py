@@ -266,7 +266,7 @@ class CoTui(App[None]):
 
     def next_mode(self) -> None:
         self.controller.hints.used("mode")
-        self.run_worker(self.controller.modes.next(), group="mode", exit_on_error=False)
+        run_in_background(self, "Switching the mode", self.controller.modes.next, group="mode")
 
     def heeds_effort(self, model: str) -> bool:
         return self.controller.heeds_effort(model)

@@ -3,6 +3,7 @@
 import asyncio
 
 from co_tui.settings.rules import SANDBOX
+from co_tui.ui.background import start_awaited
 
 
 class SandboxCheck:
@@ -21,13 +22,11 @@ class SandboxCheck:
 
     def _begun(self) -> "asyncio.Task[str]":
         if self._checking is None:
-            self._checking = asyncio.create_task(_trouble())
+            self._checking = start_awaited(_failure())
         return self._checking
 
 
-async def _trouble() -> str:
-    from co_tui.agent.sandbox import sandbox_trouble, told_unusable
+async def _failure() -> str:
+    from co_tui.agent.sandbox import sandbox_failure
 
-    # Only the cause: what it means for `command_sandbox` does not concern a mode.
-    before, after = told_unusable(SANDBOX, "\0").split("\0")
-    return (await sandbox_trouble(SANDBOX)).removeprefix(before).removesuffix(after)
+    return await sandbox_failure(SANDBOX)

@@ -1,13 +1,12 @@
 """What a command in the sandbox cannot change: names that make other programs run things, outside of it."""
 
 import asyncio
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from co_tui.agent.sandbox import can_hide_processes, sandbox_works
+from co_tui.agent.sandbox import can_hide_processes
 from co_tui.events import SessionError
 from co_tui.session.approvals.created_files import REASON
 from co_tui.session.questions import Approval, ApprovalQuestion
@@ -275,12 +274,3 @@ async def test_outside_processes_are_hidden_from_what_ends_with_its_call(folder:
     assert "hidden" in said and bystander.returncode is None
     bystander.kill()
     await bystander.wait()
-
-
-async def test_whether_the_sandbox_works_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert await sandbox_works() and await sandbox_works("bwrap+network") and not await sandbox_works("off")
-    fake, tries = tmp_path / "bwrap", tmp_path / "tries"
-    fake.write_text(f"#!/bin/sh\necho >> {tries}\nexit 1\n")
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert not await sandbox_works() and not await sandbox_works() and tries.read_text() == "\n"

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from textual.content import Content
 
-from co_tui.agent.sandbox import told_unusable
 from co_tui.ui.app import CoTui
 from co_tui.ui.sandbox_check import SandboxCheck
 from tests.support.provider import Provider, Reply
@@ -147,7 +146,7 @@ async def test_a_mode_of_the_settings_that_cannot_be_used_is_said(
     async def trouble(kind: str) -> str:
         return "bwrap is not installed"
 
-    monkeypatch.setattr("co_tui.session.modes.sandbox_trouble", trouble)
+    monkeypatch.setattr("co_tui.session.modes.sandbox_failure", trouble)
     async with running(launch_for(home, provider, environ={"CO_TUI_MODE": "auto"})) as (app, pilot):
         await ask(app, pilot, "hello")
         assert transcript_text(app).count("none can be started here") == 1 and border(app) == "ask"
@@ -174,9 +173,9 @@ async def test_whether_a_sandbox_works_is_found_out_once(monkeypatch: pytest.Mon
 
     async def trouble(kind: str) -> str:
         asked_for.append(kind)
-        return told_unusable(kind, "bwrap is not installed")
+        return "bwrap is not installed"
 
-    monkeypatch.setattr("co_tui.agent.sandbox.sandbox_trouble", trouble)
+    monkeypatch.setattr("co_tui.agent.sandbox.sandbox_failure", trouble)
     check = SandboxCheck()
     check.begin()
     assert [await check.trouble(), await check.trouble()] == ["bwrap is not installed"] * 2

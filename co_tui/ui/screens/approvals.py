@@ -16,6 +16,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import one_line
 from co_tui.settings import SettingsError
 from co_tui.settings.permission_rules import FORMS, Effect
+from co_tui.ui.background import run_in_background
 from co_tui.ui.formatting import folder
 from co_tui.ui.screens.dialog import Dialog, show_rows
 from co_tui.ui.widgets.choices import Choice, ChoiceBox, Choices
@@ -165,7 +166,8 @@ class AddRuleScreen(Dialog[str]):
         self.query_one(KeyHints).show(*(CHOOSING_KEYS if shown else WRITING_KEYS))
 
     def _chosen(self, key: str) -> None:
-        self.run_worker(self._write(EFFECT_CHOICES[key][0]), exclusive=True)
+        effect = EFFECT_CHOICES[key][0]
+        run_in_background(self, "Adding the rule", lambda: self._write(effect), group="rule", latest=True)
 
     async def _write(self, effect: Effect) -> None:
         try:
