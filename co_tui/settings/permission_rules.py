@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -73,11 +74,12 @@ def covers_command(rule: Rule, words: Sequence[str]) -> bool:
         return True
     prefix = prefix_of(rule)
     if prefix is not None:
-        return bool(prefix) and list(words[: len(prefix)]) == prefix
-    return _expression(rule.pattern).fullmatch(" ".join(words)) is not None or list(words) == _words(rule.pattern)
+        return bool(prefix) and tuple(words[: len(prefix)]) == prefix
+    return tuple(words) == _words(rule.pattern) or _matches(rule.pattern, " ".join(words))
 
 
-def prefix_of(rule: Rule) -> list[str] | None:
+@cache
+def prefix_of(rule: Rule) -> tuple[str, ...] | None:
     """The words with which a command has to begin, for `Bash(git commit:*)` and `Bash(git commit *)`."""
     for ending in (":*", " *"):
         if rule.pattern.endswith(ending) and "*" not in (start := rule.pattern.removesuffix(ending)):
@@ -85,16 +87,17 @@ def prefix_of(rule: Rule) -> list[str] | None:
     return None
 
 
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()
-
-
 @cache
-def _expression(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return tuple(text.split())
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """`*` stands for any characters. `fnmatch` takes no longer for many of them, as a plain expression would."""
+    return fnmatchcase(text, re.sub(r"[?\[]", r"[\g<0>]", pattern))
 
 
 def covers_path(rule: Rule, path: Path, folder: Path, home: Path) -> bool:
@@ -119,23 +122,36 @@ def covers_path(rule: Rule, path: Path, folder: Path, home: Path) -> bool:
 
 
 def _covers(pattern: str, path: str) -> bool:
-    return _path_expression(pattern.rstrip("/")).fullmatch(path) is not None
-
-
-@cache
-def _path_expression(pattern: str) -> re.Pattern[str]:
     """`*` stays within a name, `**` does not; a folder's name covers what is in it."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    meanings = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    body = "".join(meanings.get(part, re.escape(part)) for part in parts)
-    return re.compile(body if pattern.endswith("*") else f"{body}(?:/.*)?", re.DOTALL)
+    reached = {0}  # how many parts of the pattern the path may have used up so far
+    parts, names = pattern.rstrip("/").split("/"), path.split("/")
+    for name in names:
+        reached = _skipping(reached, parts)
+        if len(parts) in reached and not pattern.endswith("*"):
+            return True
+        reached = {
+            at + (parts[at] != "**")
+            for at in reached
+            if at < len(parts) and (parts[at] == "**" or fnmatchcase(name, re.sub(r"\[", "[[]", parts[at])))
+        }
+    return len(parts) in _skipping(reached, parts)
+
+
+def _skipping(reached: set[int], parts: Sequence[str]) -> set[int]:
+    """`**` may stand for no folder at all."""
+    every = set(reached)
+    for at in sorted(reached):
+        while at < len(parts) and parts[at] == "**":
+            at += 1
+            every.add(at)
+    return every
 
 
 def covers_tool(rule: Rule, name: str) -> bool:
     """Whether a rule is about a server's tool: by its name, or all tools of its server."""
     if not rule.tool.startswith(MCP):
         return False
-    return _expression(rule.tool).fullmatch(name) is not None or name.startswith(f"{rule.tool}__")
+    return _matches(rule.tool, name) or name.startswith(f"{rule.tool}__")
 
 
 def covers_host(rule: Rule, host: str) -> bool:
@@ -143,7 +159,7 @@ def covers_host(rule: Rule, host: str) -> bool:
     if rule.tool != WEB_FETCH:
         return False
     wanted = rule.pattern.removeprefix("domain:").lower()
-    return not wanted or _expression(wanted).fullmatch(host.lower()) is not None
+    return not wanted or _matches(wanted, host.lower())
 
 
 def read_permissions(value: object) -> tuple[RuleInForce, ...]:

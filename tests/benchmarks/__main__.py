@@ -4,6 +4,7 @@ import sys
 
 from tests.benchmarks import (
     app,
+    approvals,
     browser,
     compaction,
     counting,
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "ledger": ledger.main,
     "lab": lab.main,
     "sessions": sessions.main,
+    "approvals": approvals.main,
 }
 
 

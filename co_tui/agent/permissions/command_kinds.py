@@ -98,6 +98,18 @@ DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
 """What cannot be taken back, or reaches others: programs, with words that have to be among theirs."""
 
 
+def _by_program() -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+    found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for why, kinds in DANGERS.items():
+        for kind in kinds:
+            program, *wanted = kind.split()
+            found.setdefault(program, []).append((why, tuple(wanted)))
+    return found
+
+
+_DANGERS_BY_PROGRAM: Final = _by_program()
+
+
 def unwrapped(words: Sequence[str]) -> list[str]:
     """The command inside of wrappers such as `timeout 60`; the same words when there is none."""
     rest = list(words)
@@ -168,22 +180,18 @@ def danger_in(text: str) -> str:
 
 
 def _danger(words: Sequence[str]) -> str:
-    return next((why for why, kinds in DANGERS.items() if any(_is_kind(kind, words) for kind in kinds)), "")
+    """Whether the program is meant, and all words of one of its kinds are among its arguments, in any place."""
+    program = PurePosixPath(words[0]).name if words else ""
+    kinds = _DANGERS_BY_PROGRAM.get("mkfs" if program.startswith("mkfs.") else program, ())
+    return next(
+        (why for why, wanted in kinds if all(any(_says(each, word) for word in words[1:]) for each in wanted)), ""
+    )
 
 
 def _commands_in(text: str) -> Iterator[list[str]]:
     unquoted = re.sub(r"['\"\\]", "", text)  # `r''m` is rm
     for part in re.split(r"[;&|<>`(){}\n\r]|\$\(", f"{text}\n{unquoted}"):
         yield [PurePosixPath(word).name or word for word in re.split(r"[\s'\"\\=]+", part) if word]
-
-
-def _is_kind(kind: str, words: Sequence[str]) -> bool:
-    """Whether the program is meant, and all words of the kind are among its arguments, in any place."""
-    name, *wanted = kind.split()
-    program = PurePosixPath(words[0]).name if words else ""
-    if program != name and not (name == "mkfs" and program.startswith("mkfs.")):
-        return False
-    return all(any(_says(each, word) for word in words[1:]) for each in wanted)
 
 
 def _says(wanted: str, given: str) -> bool:

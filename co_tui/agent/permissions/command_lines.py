@@ -140,8 +140,8 @@ class _Line:
             return False
         if part.command is None or (self._only_reads[at] and not self._in_background):
             return True
-        rules = self._rules.of("allow", BASH)
-        return any(_covers(each.rule, part.command) for each in rules) and not self._names_protected(part)
+        rules = [each.rule for each in self._rules.of("allow", BASH)]
+        return _is_covered(part.command, rules) and not self._names_protected(part)
 
     def _may_write(self, redirect: Redirect, folders: Sequence[Path]) -> bool:
         for folder in folders:
@@ -196,15 +196,14 @@ def _reading(command: SimpleCommand, folder: Path) -> Reading | None:
     return read_by(unwrapped(words)) if words else None
 
 
-def _covers(rule: Rule, command: SimpleCommand) -> bool:
-    """Whether a rule allows a command. What is dangerous has to be named by it, as `Bash(rm:*)` does."""
+def _is_covered(command: SimpleCommand, rules: Sequence[Rule]) -> bool:
+    """Whether one of the rules allows a command. What is dangerous has to be named by it, as `Bash(rm:*)` does."""
     forms = [_words(command)]
     if _harmless_variables(command):
         forms += [_bare(command), unwrapped(_bare(command))]
-    if not any(covers_command(rule, form) for form in forms):
-        return False
-    danger = danger_of(_bare(command))
-    return not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger
+    covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
+    danger = danger_of(_bare(command)) if covering else ""
+    return any(not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger for rule in covering)
 
 
 def _rule_to_keep(command: SimpleCommand) -> Rule | None:

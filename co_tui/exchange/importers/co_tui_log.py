@@ -16,7 +16,6 @@ from co_tui.events import (
     Event,
     Fact,
     Message,
-    ModeChange,
     ModelChange,
     Place,
     SessionRename,
@@ -29,7 +28,6 @@ from co_tui.exchange.importers.blocks import readable
 from co_tui.exchange.importers.imported import ImportedSession, stable_id, written
 from co_tui.exchange.importers.reading import Document, Record
 from co_tui.exchange.importers.times import read_time
-from co_tui.settings.rules import ASK
 
 NAME: Final = "co-tui"
 MOST_LOST: Final = 10_000
@@ -90,8 +88,6 @@ def _harmless(fact: Fact) -> Fact:
     """The fact without what it would decide here."""
     if isinstance(fact, ApprovalDecided):
         return fact.but(scope="once", rules=(), pattern="", mode="")
-    if isinstance(fact, ModeChange):
-        return fact.but(to=ASK)
     if isinstance(fact, Place):
         return fact.but(model=_model(fact.model), policy=fact.policy if _SAFE_NAME.fullmatch(fact.policy) else "")
     if isinstance(fact, ModelChange):

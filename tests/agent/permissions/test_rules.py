@@ -83,3 +83,11 @@ def test_server_tools_and_hosts_are_covered_by_name() -> None:
     assert not covers_tool(parse_rule("Bash"), "mcp__files__read")
     assert covers_host(parse_rule("WebFetch(domain:*.example.com)"), "docs.Example.com")
     assert not covers_host(parse_rule("WebFetch(domain:example.com)"), "example.com.evil.org")
+
+
+def test_no_pattern_takes_long() -> None:
+    """A project that is not trusted may write rules that deny."""
+    rule = parse_rule(f"Bash({'*a' * 200}b)")
+    assert not covers_command(rule, ["a" * 20_000])
+    path = Path("/repo") / "/".join("a" * 100)
+    assert not covers_path(Rule("Read", "/".join(["**", "a*a*a*a"] * 60) + "/b"), path, Path("/repo"), Path("/home/me"))
