@@ -4,7 +4,6 @@ Older versions allowed all calls of a tool, or a pattern with a star for whateve
 rules of today is carried over.
 """
 
-from co_tui.agent.permissions.command_kinds import rule_to_keep
 from co_tui.events import ApprovalDecided, ApprovalRevoked
 from co_tui.settings.permission_rules import BASH, EDIT, MCP, Rule, parse_rule
 
@@ -47,5 +46,7 @@ def converted(tool: str, pattern: str) -> Rule | None:
         return None
     if not pattern.endswith(" *"):
         return Rule(BASH, pattern)
+    from co_tui.agent.permissions.command_kinds import rule_to_keep  # the first paint reads logs, and few are so old
+
     kept = rule_to_keep(words)
     return kept if kept == Rule(BASH, f"{' '.join(words)}:*") else None
