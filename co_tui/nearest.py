@@ -1,4 +1,4 @@
-"""What somebody meant who mistyped a name."""
+"""Suggest the name that was probably meant."""
 
 from collections.abc import Iterable
 

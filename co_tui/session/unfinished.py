@@ -60,7 +60,7 @@ def recovered(state: SessionState) -> tuple[Fact, ...]:
 
 
 def abandoned(state: SessionState, reason: str, why: str) -> tuple[Fact, ...]:
-    """What to log when nobody will answer any more: no question stays open, and no delegation.
+    """What to log when no answer will come: no question stays open, and no delegation.
 
     The model gets the `reason` in place of an answer; `why` says how the delegations ended.
     """

@@ -9,7 +9,7 @@ from typing import Final
 from co_tui.settings.permission_rules import BASH, Rule
 
 LONGEST_KEPT_CHARS: Final = 160
-"""A longer line is not offered as a rule: nobody would recognise it."""
+"""A longer line is not offered as a rule: it could not be recognised in a list."""
 
 HARMLESS_VARIABLES: Final = frozenset(
     ("CI", "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR",

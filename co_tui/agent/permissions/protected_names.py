@@ -1,4 +1,4 @@
-"""Names in a folder that make other programs run things: whoever may write them can run code later, unasked."""
+"""Names in a folder that make other programs run things: writing one runs code later, without a question."""
 
 import os
 import re

@@ -75,7 +75,7 @@ def kept_for(paths: Paths, cwd: Path, *, keeps_more: bool = True) -> KeptApprova
 
 def _rules(kept: object) -> list[Rule]:
     found = map(_rule, kept) if isinstance(kept, list) else ()
-    # Never all calls of a tool: nobody was asked for so much.
+    # Never all calls of a tool: no question offers that.
     return [rule for rule in found if rule is not None and (rule.pattern or rule.tool.startswith(MCP))]
 
 

@@ -74,7 +74,7 @@ class Permissions:
         return Verdict("ask", reason, new=(line,), outside_sandbox=True)
 
     async def about_question(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
-        """The verdict about a call that somebody asked about: a tool of its own accord, or we before an answer."""
+        """The verdict about a call that is asked about, also when its tool asks by itself."""
         verdict = await self.verdict(tool, arguments, answered)
         return verdict if is_judged(tool) or verdict.action != "run" else Verdict("ask", new=(tool,))
 
