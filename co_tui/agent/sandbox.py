@@ -21,11 +21,12 @@ HIDDEN_IN_HOME: Final = (
 """Where programs keep keys: a command in the sandbox finds nothing there."""
 STARTING_S: Final = 10.0
 _REFUSALS: Final = {
+    "it changes a protected file": r"\.(git|claude|agents|codex|gitmodules|mcp\.json|co-tui\.toml)\b.*"
+    r"(read-only file system|EROFS|device or resource busy)",
     "it needs the network": r"network is unreachable|could not resolve host|temporary failure in name resolution|"
     r"name or service not known|failed to establish a new connection|dns error|getaddrinfo|EAI_AGAIN|ENOTFOUND|"
-    r"could not resolve proxy|no address associated with hostname",
-    "it writes outside of this folder": r"read-only file system|EROFS",
-    "it changes a protected file": r"device or resource busy",
+    r"could not resolve proxy|no address associated with hostname|failed to connect to|couldn't connect to server",
+    "it writes outside this folder": r"read-only file system|EROFS",
     "it needs more rights": r"operation not permitted",
 }
 """What commands say when the sandbox is in their way."""

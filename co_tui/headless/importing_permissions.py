@@ -21,7 +21,8 @@ def import_permissions(paths: Paths, environ: Mapping[str, str], home: Path, *, 
     """Write the rules into the user's settings. Rules that mean nothing here are named, and left out."""
     file = claude_code_folder(environ, home) / "settings.json"
     try:
-        rules, unknown = _rules_in(json.loads(read_small_text(file, LIMIT_BYTES)))
+        settings = _permissions_in(json.loads(read_small_text(file, LIMIT_BYTES)))
+        rules, unknown = _rules_in(settings)
         added = add_permissions(rules, paths)
     except FileNotFoundError:
         say(f"There are no permissions to import: {path_text(file)} does not exist.")
@@ -35,19 +36,25 @@ def import_permissions(paths: Paths, environ: Mapping[str, str], home: Path, *, 
     for each in added:
         put_json({"effect": each.effect, "rule": str(each.rule)}) if as_json else put(f"{each.effect} {each.rule}")
     for text in unknown:
-        say(f"Left out, since it means nothing here: {one_line(text, SHOWN_CHARS)}")
+        say(f"Not supported, skipped: {one_line(text, SHOWN_CHARS)}")
     known = len(rules) - len(added)
-    say(f"{len(added)} rules added to {path_text(paths.config_file)}; {known} were there, {len(unknown)} left out.")
+    say(f"{len(added)} rules added to {path_text(paths.config_file)}; {known} were there, {len(unknown)} skipped.")
+    if settings.get("defaultMode") not in (None, "default"):
+        say("The default mode is not taken over: set `mode` with `co-tui config mode edits`, for example.")
     return DONE
 
 
-def _rules_in(settings: Any) -> tuple[list[RuleInForce], list[str]]:
-    """The rules of a settings file, and those that are not understood."""
-    table = settings.get("permissions", {}) if isinstance(settings, Mapping) else {}
+def _permissions_in(settings: Any) -> Mapping[str, Any]:
+    table = settings.get("permissions") if isinstance(settings, Mapping) else None
+    return table if isinstance(table, Mapping) else {}
+
+
+def _rules_in(table: Mapping[str, Any]) -> tuple[list[RuleInForce], list[str]]:
+    """The rules of a table, and those that are not understood."""
     rules: list[RuleInForce] = []
     unknown: list[str] = []
     for effect in EFFECTS:
-        texts = table.get(effect, []) if isinstance(table, Mapping) else []
+        texts = table.get(effect, [])
         for text in texts if isinstance(texts, list) else []:
             try:
                 rules.append(_rule(effect, text))

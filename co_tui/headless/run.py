@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from co_tui.agent.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.events import (
     ApprovalDecided,
+    ApprovalRequested,
     CompactionComplete,
     Event,
+    Json,
     Message,
     PlanChanged,
     SessionError,
@@ -22,11 +24,12 @@ from co_tui.headless.printing import PrintedPiece, as_json, word
 from co_tui.inert import inert, one_line
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
-from co_tui.session.questions import Unattended
+from co_tui.session.questions import NOBODY_THERE, Unattended
 from co_tui.session.session import Session
-from co_tui.session.tool_wording import GIST_CHARS, told_call, told_progress, told_result
+from co_tui.session.tool_wording import GIST_CHARS, gist_of_call, told_call, told_progress, told_result
 from co_tui.session.turn import Outcome
 from co_tui.session.wording import told_compaction
+from co_tui.settings.rules import PRESENT_PLAN
 
 SETTLE_S = 30.0
 """How long a compaction that began beside the turn is waited for."""
@@ -75,6 +78,13 @@ def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
     return choice.model
 
 
+def _plan(arguments: Json) -> str:
+    """A plan that the model presents, as Markdown."""
+    steps = arguments.get("steps")
+    listed = [f"{n}. {step}" for n, step in enumerate(steps if isinstance(steps, list) else [], 1)]
+    return "\n".join(["Plan", *filter(None, [str(arguments.get("summary") or "")]), *listed, ""])
+
+
 class ProsePrinter:
     """The reply as text on standard output; what happens around it on standard error."""
 
@@ -82,6 +92,7 @@ class ProsePrinter:
         self._line_open = False
         self._calls: dict[tuple[str, str], str] = {}
         """The arguments of calls that have not ended yet, by agent and call."""
+        self._asked: dict[tuple[str, str], ApprovalRequested] = {}
 
     def show(self, event: Event) -> Sequence[PrintedPiece]:
         return list(self._pieces(event))
@@ -100,9 +111,14 @@ class ProsePrinter:
             case ToolActivity() as ended:
                 yield from self._end_line()
                 yield word(self._told(ended))
-            case ApprovalDecided(approved=False, reason=reason):
+            case ApprovalRequested(tool=tool, arguments=arguments) as asked if tool == PRESENT_PLAN:
                 yield from self._end_line()
-                yield word(reason)
+                yield PrintedPiece(inert(_plan(arguments)))
+            case ApprovalRequested() as asked:
+                self._asked[asked.agent, asked.call_id] = asked
+            case ApprovalDecided(approved=False) as decided:
+                yield from self._end_line()
+                yield word(self._denied(decided))
             case PlanChanged(steps=steps):
                 yield from self._end_line()
                 yield word(f"plan {one_line(told_progress(steps), GIST_CHARS)}")
@@ -119,6 +135,15 @@ class ProsePrinter:
                 yield from self._end_line()
             case _:
                 pass
+
+    def _denied(self, decided: ApprovalDecided) -> str:
+        """What was not allowed, and what would allow it."""
+        asked = self._asked.pop((decided.agent, decided.call_id), None)
+        if asked is None:
+            return "The plan was not accepted."
+        about = gist_of_call(asked.tool, asked.arguments) or one_line(asked.what, GIST_CHARS)
+        why = "it needs approval, and --yes gives it" if decided.by == NOBODY_THERE else decided.reason
+        return f"Denied: {one_line(asked.tool, 40)} {about} ({why.removesuffix('.')})"
 
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""

@@ -109,6 +109,8 @@ class Questions(Protocol):
     async def ask(self, question: ModelQuestion) -> ModelAnswer: ...
 
 
+NOBODY_THERE = "nobody"
+"""Who decided, when there was no one to ask."""
 USER = "user"
 """Who decided, when it was the person at the screen."""
 READ_ONLY = "Nothing may be changed in this run: it was started with --read-only."
@@ -135,10 +137,10 @@ class Unattended:
             # An accepted plan is carried out; whatever it asks for is answered here.
             return Approval(approved=True, by="--yes", mode=ASK if question.is_plan else "")
         if question.is_plan:
-            return Approval(approved=False, by="nobody", reason=NOBODY_ACCEPTS)
+            return Approval(approved=False, by=NOBODY_THERE, reason=NOBODY_ACCEPTS)
         if self._read_only:
             return Approval(approved=False, by="--read-only", reason=READ_ONLY)
-        return Approval(approved=False, by="nobody", reason=NOBODY)
+        return Approval(approved=False, by=NOBODY_THERE, reason=NOBODY)
 
     async def ask(self, question: ModelQuestion) -> ModelAnswer:
         return ModelAnswer(declined=True, reason=NO_ANSWER)

@@ -323,6 +323,9 @@ def wished(key: str, value: object) -> str:
     anywhere else."""
     if key == "mcp_servers" and isinstance(value, Mapping):
         return one_line(", ".join(map(str, value)), SHOWN_CHARS)
+    if key == "permissions" and isinstance(value, Mapping):
+        rules = value.get("allow")
+        return one_line(f"allow {', '.join(map(str, rules)) if isinstance(rules, list) else rules}", SHOWN_CHARS)
     return shown(value)
 
 

@@ -20,6 +20,11 @@ OTHER_NAMES: Final = {
     "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Grep": READ, "Glob": READ, "LS": READ,
 }  # fmt: skip
 """What other programs call the same."""
+NO_EFFECT: Final = frozenset(
+    ("Task", "Agent", "Skill", "WebSearch", "TodoWrite", "NotebookRead", "BashOutput", "KillShell", "SlashCommand",
+     "ExitPlanMode", "AskUserQuestion")
+)  # fmt: skip
+"""Tools of other programs: rules about them can stay in a list that was pasted."""
 FORMS: Final = "Bash(git commit:*), Edit(src/**), Read(~/notes/**), WebFetch(domain:example.com) or mcp__server__tool"
 LONGEST_RULE_CHARS: Final = 500
 
@@ -58,7 +63,7 @@ def parse_rule(text: str) -> Rule:
         raise ValueError(text)
     found = re.fullmatch(r"(?P<tool>[A-Za-z]+)(?:\((?P<pattern>.*)\))?", text)
     tool = OTHER_NAMES.get(found["tool"], found["tool"]) if found else ""
-    if found is None or tool not in (BASH, EDIT, READ, WEB_FETCH):
+    if found is None or tool not in (BASH, EDIT, READ, WEB_FETCH, *NO_EFFECT):
         raise ValueError(text)
     pattern = (found["pattern"] or "").strip()
     if tool == WEB_FETCH and pattern and not re.fullmatch(r"domain:[\w.*-]+", pattern):

@@ -66,7 +66,7 @@ def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
     try:
         rule = RuleInForce(effect, parse_rule(text))
     except ValueError:
-        raise SettingsError(f"{shown(text)} is no rule: write {FORMS}.") from None
+        raise SettingsError(f"{shown(text)} is no rule. For example: {FORMS}.") from None
     add_permissions([rule], paths)
     return rule
 

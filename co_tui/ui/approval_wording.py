@@ -65,7 +65,7 @@ def _title(question: ApprovalQuestion, *, is_change: bool) -> str:
         return f"Create the folder {path}?" if tool == "create_directory" else f"Change {path}?"
     if tool.startswith(MCP):
         server, name = mcp_server_and_tool(tool)
-        return f"Use the tool {one_line(name, NAME_CHARS)} of {one_line(server, NAME_CHARS)}?"
+        return f"Use {one_line(name, NAME_CHARS)} ({one_line(server, NAME_CHARS)})?"
     return f"Use the tool {one_line(tool, NAME_CHARS)}?"
 
 
@@ -147,7 +147,7 @@ def _plan(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
     return Question(
         title=f"{_agent(question)}Accept this plan?",
         text=inert("\n\n".join(filter(None, (summary, numbered))) or question.what),
-        choices=Choices((*accept, Choice("r", "Send back with comments"), Choice("n", "Leave it", beside=True))),
+        choices=Choices((*accept, Choice("r", "Send back with comments"), Choice("n", "Not now", beside=True))),
         place=_place(question),
         note=one_line(question.note, SENTENCE_CHARS),
         opens=True,

@@ -143,7 +143,7 @@ class DialogQuestions:
         """What was written; None after Esc."""
         from co_tui.ui.screens.question import AskScreen
 
-        written = await self._waiting_for(AskScreen(title))
+        written = await self._waiting_for(AskScreen(title, enters="send"))
         return written.strip() if written is not None else None
 
     async def _waiting_for(self, screen: "Dialog[T]") -> T | None:

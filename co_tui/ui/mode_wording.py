@@ -9,9 +9,9 @@ from co_tui.settings.rules import ASK, AUTO, EDITS, MODES, PLAN
 
 SENTENCES: Final[Mapping[str, str]] = {
     ASK: "changes and commands are asked about",
-    EDITS: "files in this folder change without asking",
+    EDITS: "files here change without asking; commands ask",
     PLAN: "nothing is changed; the model makes a plan",
-    AUTO: "commands run in the sandbox without asking",
+    AUTO: "files change, commands run in the sandbox",
 }
 """Short enough for one line of the smallest screen."""
 _COLOURS: Final[Mapping[str, str]] = {ASK: "$muted", EDITS: "$secondary", PLAN: "$accent", AUTO: "$warning"}

@@ -53,7 +53,9 @@ def test_the_flags_decide_and_the_model_is_told(
     assert (decided["approved"], decided["by"]) == (ran, flags[0] if flags else "nobody")
     provider.script = [Reply(text="", tool=("write", '{"path": "a"}'))]
     assert cli.run(["run", "-p", "go", *flags]) == 0
-    assert told in capfd.readouterr().err, "a person is told what was done, and what was refused"
+    said = capfd.readouterr().err
+    assert ran or "Denied: write a (" in said, "a person reads what was refused"
+    assert bool(flags) or "--yes" in said, "and what would allow it"
 
 
 def test_one_cannot_allow_everything_and_nothing(co_tui: Command) -> None:

@@ -7,6 +7,7 @@ from co_tui.paths import locate
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.settings.layers import load
 from tests.support.command import Command
+from tests.support.provider import Provider, Reply
 
 
 def settings_of(home: Path, cwd: Path):
@@ -17,7 +18,7 @@ def test_rules_of_claude_code_are_taken_over(co_tui: Command, home: Path, tmp_pa
     theirs = tmp_path / "claude"
     theirs.mkdir()
     table = {
-        "allow": ["Bash(npm run test:*)", "Read(~/.zshrc)", "Task(x)", "mcp__files__read"],
+        "allow": ["Bash(npm run test:*)", "Read(~/.zshrc)", "Foo(x)", "mcp__files__read"],
         "deny": ["Read(./.env)", "WebFetch"],
         "ask": ["Bash(git push:*)"],
         "defaultMode": "acceptEdits",
@@ -26,7 +27,7 @@ def test_rules_of_claude_code_are_taken_over(co_tui: Command, home: Path, tmp_pa
     co_tui.environ["CLAUDE_CONFIG_DIR"] = str(theirs)
     done = co_tui("import", "--from", "claude-code", "--permissions")
     assert done.code == 0 and "allow Bash(npm run test:*)" in done.out
-    assert "Left out, since it means nothing here: allow Task(x)" in done.err and "6 rules added" in done.err
+    assert "Not supported, skipped: allow Foo(x)" in done.err and "6 rules added" in done.err
     rules = {(each.effect, str(each.rule)) for each in settings_of(home, tmp_path).permissions}
     assert rules == {
         ("allow", "Bash(npm run test:*)"), ("allow", "Read(~/.zshrc)"), ("allow", "mcp__files__read"),
@@ -72,3 +73,13 @@ def test_kept_patterns_of_older_versions(home: Path, tmp_path: Path) -> None:
     assert [str(rule) for rule in kept.rules()] == rules
     assert kept.drop_too_broad() == ["run_command: python3.11 *", "run_command: CI=1 *", "write_file: *"]
     assert kept.drop_too_broad() == [] and [str(rule) for rule in kept.rules()] == rules
+
+
+def test_a_plan_is_printed(co_tui: Command, provider: Provider) -> None:
+    provider.window = 60_000
+    plan = json.dumps({"steps": ["read the tests", "mend the fixture"], "summary": "The fixture is too early."})
+    provider.script = [Reply(text="", tool=("present_plan", plan)), Reply(text="That is the plan.")]
+    co_tui.environ |= {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    done = co_tui("run", "--mode", "plan", "--model", "openai-chat:scripted", "-p", "plan it")
+    assert done.code == 0
+    assert "The fixture is too early.\n1. read the tests\n2. mend the fixture\n" in done.out

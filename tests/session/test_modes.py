@@ -119,13 +119,25 @@ async def test_auto_runs_commands_in_the_sandbox(folder: Path, home: Path) -> No
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     outer, dangerous = person.asked
-    assert "The sandbox refused it: it writes outside of this folder" in outer.reason and outer.rules == ()
+    assert "The sandbox refused it: it writes outside this folder" in outer.reason and outer.rules == ()
     assert outer.where.endswith("not sandboxed") and dangerous.where.endswith(" sandboxed")
     assert dangerous.danger == "deletes files"
     assert "cache: /tmp/cache" in model.returned[1] and "[The sandbox refused this: it writes" in model.returned[1]
     assert "cache: \n" in model.returned[2] and "The sandbox refused" not in model.returned[2], "it ran outside"
     assert (folder / "inside").exists() and (folder / "new/a.txt").exists()
     assert len(facts(log_of(environment, session), ApprovalDecided)) == 2
+    await left(environment, session)
+
+
+@needs_bwrap
+async def test_what_is_dangerous_and_refused_by_the_sandbox_can_be_allowed_outside(folder: Path, home: Path) -> None:
+    line = "rm -r nowhere; echo could not resolve host; exit 1"
+    model, person = Working(run(line), run(line)), Person(YES, YES)
+    environment = working_in(folder, home, model, person, mode="auto")
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    assert [question.where.rpartition(" · ")[2] for question in person.asked] == ["sandboxed", "not sandboxed"]
+    assert [question.danger for question in person.asked] == ["deletes files"] * 2
     await left(environment, session)
 
 

@@ -71,7 +71,7 @@ async def test_a_whole_job(folder: Path, home: Path) -> None:
     assert (run.what, run.where, run.danger) == (CHECK, f"{folder} · not sandboxed", "")
     assert edit.tool == "edit_file" and edit.rules == ("Edit(./*)",)
     assert "-    return 'helo'\n+    return 'hello'" in edit.what
-    assert push.danger == "reaches others" and push.rules == () and again.arguments == {"command": CHECK}
+    assert push.danger == "publishes or sends to others" and push.rules == () and again.arguments == {"command": CHECK}
     assert [question.options for question in person.questions] == [("hello", "hallo")]
     assert (folder / "login.py").read_text() == "def greeting():\n    return 'hello'\n"
 

@@ -253,8 +253,8 @@ async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, pr
         await until(pilot, lambda: "edit it there" in screen_text(app))
         await pilot.press("a")
         await until(pilot, lambda: "Add a rule" in screen_text(app))
-        await type_text(pilot, "nonsense\n1")
-        await until(pilot, lambda: "is no rule: write" in screen_text(app))
+        await type_text(pilot, "nonsense\n")
+        await until(pilot, lambda: "is no rule. For example" in screen_text(app))
         app.screen.query_one(Input).value = "Bash(make:*)"
         await pilot.press("enter", "down", "enter")
         await until(pilot, lambda: "ask    Bash(make:*)" in screen_text(app))

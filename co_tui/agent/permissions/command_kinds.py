@@ -31,6 +31,8 @@ RUNNERS: Final = (
 )  # fmt: skip
 """The beginnings of commands that run a program of the project."""
 
+WRITES_FILES: Final = frozenset(("cp", "mkdir", "touch"))
+"""Programs whose rule covers them only as long as all that they name is in the folder."""
 _TARGETS: Final = ("*",)
 KEPT_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
@@ -77,7 +79,7 @@ STARTS_OTHERS: Final = re.compile(
 DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
     "deletes files": ("rm", "rmdir", "shred", "unlink", "find -delete", "git clean", "git rm"),
     "overwrites data": ("truncate", "dd", "mkfs", "fdisk", "mkswap", "wipefs", "dropdb"),
-    "runs with more rights": ("sudo", "doas", "su", "pkexec", "chroot"),
+    "runs as another user": ("sudo", "doas", "su", "pkexec", "chroot"),
     "stops processes": ("shutdown", "reboot", "halt", "poweroff", "kill", "killall", "pkill"),
     "changes many permissions": ("chmod -R", "chown -R", "chgrp -R"),
     "changes scheduled jobs": ("crontab",),
@@ -89,7 +91,7 @@ DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
         "git reflog expire", "git reflog delete", "git gc", "git prune", "git worktree remove",
         "docker system prune", "docker volume rm", "kubectl delete", "terraform destroy",
     ),
-    "reaches others": (
+    "publishes or sends to others": (
         "git push", "git send-email", "npm publish", "yarn publish", "pnpm publish", "bun publish", "uv publish",
         "poetry publish", "cargo publish", "gem push", "twine upload", "docker push", "terraform apply",
         "kubectl apply", "gh pr merge", "gh pr create", "gh release", "gh repo delete", "gh repo create", "gh secret",
@@ -127,9 +129,9 @@ def unwrapped(words: Sequence[str]) -> list[str]:
     return rest
 
 
-def rule_to_keep(words: Sequence[str]) -> Rule | None:
+def rule_to_keep(words: Sequence[str], *, any_arguments: bool = True) -> Rule | None:
     """A rule for commands like this one: any arguments where the program is known for it, else the exact line."""
-    prefix = _kept_prefix(unwrapped(words))
+    prefix = _kept_prefix(unwrapped(words)) if any_arguments else []
     if prefix:
         return Rule(BASH, f"{' '.join(prefix)}:*")
     line = shlex.join(words)

@@ -3,8 +3,17 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
-from co_tui.agent.permissions.command_kinds import HARMLESS_VARIABLES, danger_in, danger_of, rule_to_keep, unwrapped
+from co_tui.agent.permissions.command_kinds import (
+    HARMLESS_VARIABLES,
+    STARTS_OTHERS,
+    WRITES_FILES,
+    danger_in,
+    danger_of,
+    rule_to_keep,
+    unwrapped,
+)
 from co_tui.agent.permissions.git_guard import only_looks
 from co_tui.agent.permissions.protected_names import protected_name
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
@@ -13,6 +22,8 @@ from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdic
 from co_tui.agent.permissions.where_commands_run import Placed, expanded, placed
 from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
 from co_tui.settings.rules import AUTO, PLAN
+
+NOT_READ: Final = "Parts of this line are only known when it runs, so it can be allowed only once."
 
 
 def judge_line(line: str, rules: Rules, environ: Mapping[str, str], *, in_background: bool = False) -> Verdict:
@@ -38,7 +49,7 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
     allowed = any(each.rule.pattern in ("", line.strip()) for each in rules.of("allow", BASH))
     if not danger and (allowed or rules.mode == AUTO):
         return RUN
-    return Verdict("ask", new=(line,), danger=danger)
+    return Verdict("ask", NOT_READ, new=(line,), danger=danger)
 
 
 class _Line:
@@ -63,13 +74,31 @@ class _Line:
         if self._rules.mode == PLAN:
             return REFUSED_IN_PLAN
         commands = [command for at in new if (command := self._parts[at].command) is not None]
-        danger = next(filter(None, (danger_of(_bare(command)) for command in commands)), "")
+        danger = next(filter(None, (danger_of(_bare(command)) for command in commands)), "") or self._runs_download()
         shown = tuple(dict.fromkeys(_text(self._parts[at]) for at in new))
         if asked is not None:
             return asked_by(asked, shown)._replace(danger=danger)
         if not new or (self._rules.mode == AUTO and not danger):
             return RUN
-        return Verdict("ask", new=shown, rules=() if danger else self._rules_to_keep(new), danger=danger)
+        rules = () if danger else self._rules_to_keep(new)
+        return Verdict("ask", self._reason(new), new=shown, rules=rules, danger=danger)
+
+    def _reason(self, new: Sequence[int]) -> str:
+        """Why it is asked about, where that is not plain to see."""
+        for at in new:
+            part = self._parts[at]
+            if (name := self._protected_in(part)) is not None:
+                return f"{name} can make programs run. Changes to it are always asked about."
+            reading = _reading(part.command, part.folders[0]) if part.command is not None else None
+            if reading is None or self._only_reads[at]:
+                continue
+            if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
+                return "It could show files that your rules keep from being read."
+            if any(not stays_inside(path, part.folders[0], self._rules.folder) for path in reading.paths):
+                return "It reads outside this folder."
+            if part.command is not None and unwrapped(_bare(part.command))[0] == "git":
+                return "This repository's settings could make git run a program."
+        return ""
 
     def _command_rule(self, effect: Effect) -> RuleInForce | None:
         """The first rule that is about any command of the line, also one that another command starts."""
@@ -141,7 +170,12 @@ class _Line:
         if part.command is None or (self._only_reads[at] and not self._in_background):
             return True
         rules = [each.rule for each in self._rules.of("allow", BASH)]
-        return _is_covered(part.command, rules) and not self._names_protected(part)
+        if part.is_fed and self._runs_download():
+            return False
+        if part.is_fed:  # what the exact line `sh` does depends on what it is given
+            rules = [rule for rule in rules if not rule.pattern or prefix_of(rule) is not None]
+        covered = _is_covered(part.command, rules) and self._stays_inside(part)
+        return covered and self._protected_in(part) is None
 
     def _may_write(self, redirect: Redirect, folders: Sequence[Path]) -> bool:
         for folder in folders:
@@ -158,11 +192,29 @@ class _Line:
         real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
         return None if real is None or protected_name(real, self._rules.folder) is not None else real
 
-    def _names_protected(self, part: Placed) -> bool:
-        """Whether one of its words names a file that can make programs run."""
-        texts = [word.text for word in part.command.words[1:] if word.text] if part.command is not None else []
-        paths = [folder / text for text in texts for folder in part.folders]
-        return any(protected_name(path, self._rules.folder) is not None for path in paths)
+    def _protected_in(self, part: Placed) -> str | None:
+        """A name among its words, or what it writes, that can make programs run."""
+        words = part.command.words[1:] if part.command is not None else ()
+        texts = [word.text for word in (*words, *(each.target for each in part.redirects if each.writes))]
+        paths = [folder / text for text in texts if text for folder in part.folders]
+        return next(filter(None, (protected_name(path, self._rules.folder) for path in paths)), None)
+
+    def _stays_inside(self, part: Placed) -> bool:
+        """Whether a command that writes the files it names, such as `cp`, names only files of the folder."""
+        command = part.command
+        if command is None or unwrapped(_bare(command))[0] not in WRITES_FILES:
+            return True
+        words = [word for word in command.words[1:] if not (word.text or "").startswith("-")]
+        if any(word.text is None or word.is_under_home for word in words):
+            return False
+        paths = [word.text or "" for word in words]
+        return all(stays_inside(path, folder, self._rules.folder) for path in paths for folder in part.folders)
+
+    def _runs_download(self) -> str:
+        programs = [(part.command.program, part.is_fed) for part in self._parts if part.command is not None]
+        fetches = any(program in ("curl", "wget") for program, _ in programs)
+        runs = any(is_fed and STARTS_OTHERS.fullmatch(program) for program, is_fed in programs)
+        return "runs what it downloads" if fetches and runs else ""
 
     def _rules_to_keep(self, new: Sequence[int]) -> tuple[Rule, ...]:
         """A rule for each new part; none at all when one of them cannot have any."""
@@ -178,8 +230,8 @@ class _Line:
                     rules |= {self._rules.edit_rule(file): None for file in inside}
             if part.command is None or (self._only_reads[at] and not self._in_background):
                 continue
-            rule = _rule_to_keep(part.command)
-            if rule is None or self._names_protected(part):
+            rule = _rule_to_keep(part.command, any_arguments=self._stays_inside(part))
+            if rule is None or self._protected_in(part) is not None or (part.is_fed and prefix_of(rule) is None):
                 return ()
             rules[rule] = None
         return tuple(rules)
@@ -206,10 +258,11 @@ def _is_covered(command: SimpleCommand, rules: Sequence[Rule]) -> bool:
     return any(not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger for rule in covering)
 
 
-def _rule_to_keep(command: SimpleCommand) -> Rule | None:
+def _rule_to_keep(command: SimpleCommand, *, any_arguments: bool) -> Rule | None:
     if any(word.text is None for word in (*command.words, *(value for _, value in command.assignments))):
         return None
-    return rule_to_keep(_bare(command) if _harmless_variables(command) else _words(command))
+    words = _bare(command) if _harmless_variables(command) else _words(command)
+    return rule_to_keep(words, any_arguments=any_arguments)
 
 
 def _harmless_variables(command: SimpleCommand) -> bool:

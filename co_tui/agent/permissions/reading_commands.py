@@ -49,6 +49,8 @@ def read_by(words: Sequence[str]) -> Reading | None:
         return _read_by_git(rest)
     if program == "command" and rest[:1] in (["-v"], ["-V"]) and len(rest) > 1:
         return Reading()
+    if program in ("python", "python3", "node", "bash", "make", "gcc") and rest == ["--version"]:
+        return Reading()
     reader = READERS.get(program)
     return _read(reader, rest) if reader is not None else None
 

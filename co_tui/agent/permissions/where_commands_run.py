@@ -18,6 +18,8 @@ class Placed(NamedTuple):
     command: SimpleCommand | None
     redirects: tuple[Redirect, ...]
     folders: tuple[Path, ...]
+    is_fed: bool = False
+    """Whether it gets its input from another command, a file or a document."""
 
 
 def placed(statement: Statement, folder: Path) -> list[Placed]:
@@ -32,26 +34,27 @@ class _Walk:
         self.root = root
         self.found: list[Placed] = []
 
-    def statement(self, statement: Statement, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    def statement(self, statement: Statement, folders: tuple[Path, ...], *, is_fed: bool = False) -> tuple[Path, ...]:
         """Returns the folders that may be current after it succeeded."""
+        is_fed = is_fed or any(redirect.operator in ("<", "<<", "<&") for redirect in statement.redirects)
         if isinstance(statement, SimpleCommand):
-            return self._command(statement, folders)
+            return self._command(statement, folders, is_fed=is_fed)
         after = now = folders
         for part, joined_by in zip(statement.parts, ("", *statement.joined_by), strict=True):
             if joined_by != "&&":  # the one before may have failed, or ran in a shell of its own
                 now = _all(folders, after)
-            now = self.statement(part, now)
+            now = self.statement(part, now, is_fed=is_fed or joined_by == "|")
             after = now if joined_by in ("", "&&") else _all(after, now)
         if statement.redirects:
             self._redirects(statement.redirects, _all(folders, after))
             self.found.append(Placed(None, statement.redirects, _all(folders, after)))
         return after
 
-    def _command(self, command: SimpleCommand, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    def _command(self, command: SimpleCommand, folders: tuple[Path, ...], *, is_fed: bool) -> tuple[Path, ...]:
         for word in (*command.words, *(value for _, value in command.assignments)):
             self._inside(word, folders)
         self._redirects(command.redirects, folders)
-        self.found.append(Placed(command, command.redirects, folders))
+        self.found.append(Placed(command, command.redirects, folders, is_fed))
         return self._changed_to(command, folders) if command.program == "cd" else folders
 
     def _redirects(self, redirects: Sequence[Redirect], folders: tuple[Path, ...]) -> None:

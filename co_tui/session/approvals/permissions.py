@@ -68,10 +68,10 @@ class Permissions:
         verdict = await asyncio.to_thread(self._judge.verdict, tool, arguments, self.mode, rules)
         line = str(arguments.get("command", ""))
         refused = self._refused_by_sandbox.get(line) if tool in COMMAND_TOOLS and self.mode == AUTO else None
-        if refused is None or verdict.action != "run" or verdict.only_looks:
+        if refused is None or verdict.action == "refuse" or verdict.only_looks:
             return verdict
-        reason = f"The sandbox refused it: {refused}. Allowing it runs it outside of the sandbox."
-        return Verdict("ask", reason, new=(line,), outside_sandbox=True)
+        reason = f"The sandbox refused it: {refused}. Allowing it runs it outside the sandbox."
+        return Verdict("ask", reason, new=(line,), danger=verdict.danger, outside_sandbox=True)
 
     async def about_question(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
         """The verdict about a call that is asked about, also when its tool asks by itself."""

@@ -87,7 +87,7 @@ def _told(written: Mapping[str, bytes], path: str) -> str:
         before = present.read_bytes() if present.is_file() else b""
         new = "new file" if not present.exists() else ""
         told.append(_diff(_lines(before), _lines(content), path, new))
-    text = "\n".join(filter(None, told)) or f"{path} stays as it is"
+    text = "\n".join(filter(None, told)) or f"No changes to {path}"
     return text if len(text) <= MOST_DIFF_CHARS else f"{text[:MOST_DIFF_CHARS]}\n… the rest of the diff is left out"
 
 

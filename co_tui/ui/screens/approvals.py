@@ -14,8 +14,8 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
-from co_tui.settings import SettingsError
-from co_tui.settings.permission_rules import FORMS, Effect
+from co_tui.settings import SettingsError, shown
+from co_tui.settings.permission_rules import FORMS, Effect, parse_rule
 from co_tui.ui.background import run_in_background
 from co_tui.ui.formatting import folder
 from co_tui.ui.screens.dialog import Dialog, show_rows
@@ -144,7 +144,7 @@ class AddRuleScreen(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Add a rule"
-            yield Static(f"Write {FORMS}.", markup=False)
+            yield Static(f"For example: {FORMS}.", markup=False)
             yield Field()
             choices = ChoiceBox(Choices(Choice(key, label) for key, (_, label) in EFFECT_CHOICES.items()), self._chosen)
             choices.display = False
@@ -156,7 +156,11 @@ class AddRuleScreen(Dialog[str]):
 
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
-        if event.value.strip():
+        try:
+            parse_rule(event.value)
+        except ValueError:
+            self._refuse(f"{shown(event.value)} is no rule. For example: {FORMS}.")
+        else:
             self._show_effects(True)
 
     def _show_effects(self, shown: bool) -> None:
@@ -173,10 +177,13 @@ class AddRuleScreen(Dialog[str]):
         try:
             self.answer(await self._add(effect, self.query_one(Field).value))
         except SettingsError as error:
-            told = self.query_one(Static)
-            told.update(Text(str(error)))
-            told.add_class("-bad")
-            self._show_effects(False)
+            self._refuse(str(error))
+
+    def _refuse(self, why: str) -> None:
+        message = self.query_one(Static)
+        message.update(Text(why))
+        message.add_class("-bad")
+        self._show_effects(False)
 
 
 def _rule(each: "StandingRule") -> str:

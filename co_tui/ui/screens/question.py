@@ -40,15 +40,17 @@ class AskScreen(Dialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
-    def __init__(self, title: str, present: str = "") -> None:
+    def __init__(self, title: str, present: str = "", *, enters: str = "accept") -> None:
+        """`enters` says what Enter does."""
         super().__init__()
+        self._enters = enters
         self._title, self._present = title, present
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
             yield Field(one_line(self._present, 200))
-            yield KeyHints(("enter", "accept"), ("esc", "back"))
+            yield KeyHints(("enter", self._enters), ("esc", "back"))
 
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:

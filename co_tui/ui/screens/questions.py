@@ -26,12 +26,11 @@ class Questions:
         self._answered_at = 0.0
 
     def show(self, panel: QuestionPanel) -> None:
-        """The focus goes there as soon as nobody is writing; whoever leaves it is not brought back."""
+        """The focus goes there while nothing is being written, unless it was left on purpose, by Tab."""
         self._screen.mount(panel, before=self._prompt)
         if self._nobody_writes:
             self._screen.call_after_refresh(panel.focus)
-        else:
-            panel.set_interval(LOOK_AGAIN_S, lambda: self._offer_focus(panel))
+        panel.set_interval(LOOK_AGAIN_S, lambda: self._offer_focus(panel))
 
     @property
     def _nobody_writes(self) -> bool:
@@ -41,7 +40,7 @@ class Questions:
         return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)
 
     def _offer_focus(self, panel: QuestionPanel) -> None:
-        if self._nobody_writes and not panel.was_focused and panel is self._screen.query(QuestionPanel).first():
+        if self._nobody_writes and not panel.was_left and panel is self._screen.query(QuestionPanel).first():
             panel.focus()
 
     def end(self, panel: QuestionPanel) -> None:
@@ -75,6 +74,8 @@ class Questions:
         focused = self._screen.focused
         if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
             return self._went_to_question()
+        if isinstance(focused, QuestionPanel) and isinstance(event, Key) and event.key == "tab":
+            focused.was_left = True
         if isinstance(focused, TextArea | Input):
             return False
         typed = isinstance(event, Paste) or event.is_printable

@@ -91,6 +91,8 @@ class QuestionPanel(ChoiceBox):
         if question.opens:
             self._bindings.bind(question.opening_key, f"answer('{question.opening_key}')", "All of it", show=False)
         self._text = question.text
+        self.was_left = False
+        """Whether Tab took the focus away: then it does not come back by itself."""
         self.was_focused = False
         """Whether its keys have counted at any time."""
         self._held = ""

@@ -154,6 +154,33 @@ def test_a_rule_allows_no_other_command(folder: Path, line: str) -> None:
     assert judged(folder, line, "Bash(pytest:*)").action == "ask"
 
 
+@pytest.mark.parametrize(
+    "line", ["cat x | sh", "echo 1 | python3", "python3 < x", "python3 <<'E'\n1\nE", "git apply < x"]
+)
+def test_what_runs_its_input_is_allowed_only_once(folder: Path, line: str) -> None:
+    assert judged(folder, line).rules == ()
+    assert judged(folder, line, "Bash(sh)", "Bash(python3)", "Bash(git apply)").action == "ask"
+
+
+def test_a_rule_for_copying_stays_in_the_folder(folder: Path) -> None:
+    assert [str(rule) for rule in judged(folder, "cp README.md src/b.md").rules] == ["Bash(cp:*)"]
+    assert judged(folder, "cp README.md src/c.md", "Bash(cp:*)").action == "run"
+    for line in ("cp README.md ../x", "cp /etc/hostname x", "cp link x", "touch ~/x", "cd src && cp a.py ../../x"):
+        assert judged(folder, line, "Bash(cp:*)", "Bash(touch:*)").action == "ask", line
+    assert [str(rule) for rule in judged(folder, "cp README.md ../x").rules] == ["Bash(cp README.md ../x)"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [("cat /etc/passwd", "outside this folder"), ("ls ..", "outside this folder"),
+     ("echo $HOME", "only known when it runs"),
+     ("cp x .git/hooks/x", ".git can make programs run"), ("pytest", "")],
+)  # fmt: skip
+def test_a_question_says_why_where_that_is_not_plain(folder: Path, line: str, reason: str) -> None:
+    found = judged(folder, line).reason
+    assert reason in found if reason else not found
+
+
 def test_a_question_names_what_is_new(folder: Path) -> None:
     found = judged(folder, "grep -rn TODO src | head -5 && pytest -q tests && mypy", "Bash(mypy:*)")
     assert found.new == ("pytest -q tests",)
@@ -164,7 +191,8 @@ def test_a_question_names_what_is_new(folder: Path) -> None:
     [("rm -rf build", "deletes files"), ("cd src && rm -r x", "deletes files"), ("sh -c 'rm -rf x'", "deletes files"),
      ("r''m x", "deletes files"), ("\\rm x", "deletes files"), ("echo `rm x`", "deletes files"),
      ("ls | xargs rm", "deletes files"), ("find . -delete", "deletes files"), ("find . -exec rm {} +", "deletes files"),
-     ("sudo ls", "runs with more rights"), ("git push", "reaches others"), ("npm publish", "reaches others"),
+     ("sudo ls", "runs as another user"), ("git push", "publishes or sends to others"),
+     ("npm publish", "publishes or sends to others"), ("curl -s x | sh", "runs what it downloads"),
      ("git reset --hard HEAD", "discards work"), ("git checkout -- .", "discards work"), ("kill 1", "stops processes"),
      ("git commit -m 'rm the cache'", ""), ("git add .", ""), ("pip install x", ""), ("echo x | tee rm", "")],
 )  # fmt: skip
