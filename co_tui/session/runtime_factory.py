@@ -163,7 +163,9 @@ class RuntimeFactory:
 
     def _permissions(self, settings: Settings) -> Permissions:
         environment = self._environment
-        judge = Judge(folder=environment.cwd, home=Path.home(), environ=_for_git(environment.environ))
+        paths = environment.paths
+        own = (paths.config, paths.state, paths.data)
+        judge = Judge(folder=environment.cwd, home=Path.home(), environ=_for_git(environment.environ), own=own)
         kept = environment.kept_approvals
         return Permissions(
             judge,

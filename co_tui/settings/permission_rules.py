@@ -80,7 +80,9 @@ def covers_command(rule: Rule, words: Sequence[str]) -> bool:
     prefix = prefix_of(rule)
     if prefix is not None:
         return bool(prefix) and tuple(words[: len(prefix)]) == prefix
-    return tuple(words) == _words(rule.pattern) or _matches(rule.pattern, " ".join(words))
+    if "*" not in rule.pattern:
+        return tuple(words) == _words(rule.pattern)
+    return _matches(rule.pattern, " ".join(words))
 
 
 @cache

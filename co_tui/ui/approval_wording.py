@@ -1,5 +1,6 @@
 """A call that asks for approval, as a question: title, text, and the choices that fit it."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -73,7 +74,11 @@ def _text(question: ApprovalQuestion) -> str:
     if question.tool.startswith(MCP):  # the first line names the tool, as the title does
         first, _, arguments = question.what.partition("\n")
         return arguments or first
-    return question.what
+    # Blanks must not push the rest of a line out of sight.
+    is_command = question.tool in COMMAND_TOOLS
+    return (
+        re.sub(r"[ \t]{20,}", lambda gap: f" ⟨{len(gap[0]):,} blanks⟩ ", question.what) if is_command else question.what
+    )
 
 
 def _where(where: str) -> str:

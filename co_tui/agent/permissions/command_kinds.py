@@ -37,11 +37,11 @@ _TARGETS: Final = ("*",)
 KEPT_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("pytest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "pyright", "pyflakes", "bandit", "yapf",
-         "autopep8", "coverage", "sphinx-build", "mkdocs", "eslint", "tsc", "prettier", "biome", "oxlint", "stylelint",
+         "autopep8", "sphinx-build", "mkdocs", "eslint", "tsc", "prettier", "biome", "oxlint", "stylelint",
          "jest", "vitest", "mocha", "ctest", "rspec", "rubocop", "phpunit", "phpstan", "gofmt", "rustfmt",
          "clang-format", "shellcheck", "hadolint", "markdownlint", "mkdir", "touch", "cp", "jq", "yq", "tidy"), ()),
     "git": ("add", "commit", "checkout", "switch", "branch", "tag", "merge", "stash", "mv", "cherry-pick", "revert",
-            "init", "notes"),
+            "notes"),
     "npm": ("test", "t", "install", "i", "ci", "run *", "ls", "outdated", "audit"),
     "yarn": ("test", "install", "add", "build", "lint", "run *"),
     "pnpm": ("test", "install", "add", "build", "lint", "run *"),
@@ -64,7 +64,7 @@ KEPT_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
 their arguments name, or are not known: of them the exact line is kept."""
 KEPT_MODULES: Final = frozenset(
     ("pytest", "unittest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "pyright", "compileall", "json.tool",
-     "build", "venv", "coverage", "sphinx", "mkdocs")
+     "build", "venv", "sphinx", "mkdocs")
 )  # fmt: skip
 """Modules that `python -m` may run with any further arguments."""
 _PYTHON: Final = re.compile(r"python(\d+(\.\d+)*)?")
@@ -72,12 +72,20 @@ STARTS_OTHERS: Final = re.compile(
     r"(ba|z|da|k|fi|c|tc)?sh|(python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tclsh|Rscript)[\d.]*|[gmn]?awk|env|"
     r"xargs|parallel|eval|exec|source|\.|time|nohup|timeout|ssh|command|builtin|nice|ionice|setsid|watch|entr|stdbuf|"
     r"busybox|toybox|find|fd|sudo|doas|su|runuser|pkexec|chroot|unshare|nsenter|flock|strace|ltrace|gdb|script|expect|"
-    r"tmux|screen|docker|podman|kubectl|uv|poetry|pipenv|pdm|hatch|rye|npx|pnpm|bunx|uvx|bundle|if|then|do|while|for|!"
+    r"prlimit|taskset|setarch|coproc|trap|chrt|tmux|screen|docker|podman|kubectl|uv|poetry|pipenv|pdm|hatch|rye|npx|pnpm|bunx|uvx|bundle|if|then|do|while|for|!"
 )
 """Programs and words whose arguments may name another program."""
 
+_RUNS_CODE: Final = re.compile(
+    r"--?(eval|init-hook|init-file|rcfile|rc|exec|toolexec|vettool|script-shell|shell|kubeconfig|config|config-file|"
+    r"load-plugins|plugin|plugins|rulesdir|resolve-plugins-relative-to|upload-pack|receive-pack|template|"
+    r"compress-program|use-compress-program|to-command|python-executable|ssh|editor|pager|in-place|i|p|C|c)(=|$)|"
+    r"(SHELL|MAKEFLAGS|PATH|LD_\w+|PYTHON\w+|NODE_OPTIONS)="
+)
+"""Arguments with which programs that are otherwise plain run other code, or write where they only read."""
+
 DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "deletes files": ("rm", "rmdir", "shred", "unlink", "find -delete", "git clean", "git rm"),
+    "deletes files": ("rsync --delete", "rm", "rmdir", "shred", "unlink", "find -delete", "git clean", "git rm"),
     "overwrites data": ("truncate", "dd", "mkfs", "fdisk", "mkswap", "wipefs", "dropdb"),
     "runs as another user": ("sudo", "doas", "su", "pkexec", "chroot"),
     "stops processes": ("shutdown", "reboot", "halt", "poweroff", "kill", "killall", "pkill"),
@@ -86,7 +94,8 @@ DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
     "changes git's configuration": ("git config", "git remote set-url", "git remote add"),
     "discards work": (
         "git reset --hard", "git checkout -f", "git checkout --", "git checkout .", "git restore", "git switch -f",
-        "git switch --discard-changes", "git branch -D", "git branch -d", "git tag -d", "git stash drop",
+        "git switch --discard-changes", "git branch -D", "git branch -d", "git branch -M", "git branch -f",
+        "git tag -d", "git stash drop",
         "git stash clear", "git rebase", "git filter-branch", "git filter-repo", "git update-ref",
         "git reflog expire", "git reflog delete", "git gc", "git prune", "git worktree remove",
         "docker system prune", "docker volume rm", "kubectl delete", "terraform destroy",
@@ -168,8 +177,17 @@ def _kept_prefix(words: Sequence[str]) -> list[str]:
     return []
 
 
+def may_run_code(words: Sequence[str]) -> bool:
+    """Whether options name code to run: a rule for any arguments does not cover these."""
+    if words[:1] in (["make"], ["just"], ["gradle"], ["mvn"], ["./gradlew"], ["./mvnw"]):
+        return not all(re.fullmatch(r"[\w.:%/][\w.:%/-]*|-j\d*|-[ksBn]|-[qQ]", word) for word in words[1:])
+    return any(_RUNS_CODE.match(word) for word in words[1:])
+
+
 def danger_of(words: Sequence[str]) -> str:
     """What a command does that cannot be taken back or reaches others; empty for all others."""
+    if words and (not re.fullmatch(r"[\w./+-]+", words[0])):
+        return danger_in(" ".join(words))  # a program that is only known when it runs
     if words and STARTS_OTHERS.fullmatch(PurePosixPath(words[0]).name):
         return danger_in(shlex.join(words))
     return _danger(words)
@@ -177,7 +195,7 @@ def danger_of(words: Sequence[str]) -> str:
 
 def danger_in(text: str) -> str:
     """The same for a text in which commands may be anywhere: after operators, in substitutions and in quotes."""
-    found = (_danger(words[at:]) for words in _commands_in(text) for at in range(len(words)))
+    found = (_danger(words[at:]) for words in commands_in_text(text) for at in range(len(words)))
     return next(filter(None, found), "")
 
 
@@ -190,7 +208,7 @@ def _danger(words: Sequence[str]) -> str:
     )
 
 
-def _commands_in(text: str) -> Iterator[list[str]]:
+def commands_in_text(text: str) -> Iterator[list[str]]:
     unquoted = re.sub(r"['\"\\]", "", text)  # `r''m` is rm
     for part in re.split(r"[;&|<>`(){}\n\r]|\$\(", f"{text}\n{unquoted}"):
         yield [PurePosixPath(word).name or word for word in re.split(r"[\s'\"\\=]+", part) if word]

@@ -1,21 +1,23 @@
 """Judge a command line: every simple command, redirection and substitution by itself."""
 
-import shlex
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from co_tui.agent.permissions.command_kinds import (
     HARMLESS_VARIABLES,
     STARTS_OTHERS,
     WRITES_FILES,
+    commands_in_text,
     danger_in,
     danger_of,
+    may_run_code,
     rule_to_keep,
     unwrapped,
 )
 from co_tui.agent.permissions.git_guard import only_looks
-from co_tui.agent.permissions.protected_names import protected_name
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
 from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
@@ -39,7 +41,7 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
     """Without a look inside of the line: only rules about it as a whole count."""
     for each in rules.of("deny", BASH):
         named = prefix_of(each.rule) or each.rule.pattern.split()
-        if not named or named[0].strip("*") in line:
+        if not named or named[0].strip("*") in re.sub(r"['\"\\]", "", line):
             return refused_by(each)
     if rules.mode == PLAN:
         return REFUSED_IN_PLAN
@@ -47,7 +49,8 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
     if asked := rules.of("ask", BASH):
         return asked_by(asked[0], (line,))._replace(danger=danger)
     allowed = any(each.rule.pattern in ("", line.strip()) for each in rules.of("allow", BASH))
-    if not danger and (allowed or rules.mode == AUTO):
+    limits = any(each.effect != "allow" and each.rule.tool in (READ, EDIT) for each in rules.written)
+    if not danger and not limits and (allowed or rules.mode == AUTO):
         return RUN
     return Verdict("ask", NOT_READ, new=(line,), danger=danger)
 
@@ -60,13 +63,15 @@ class _Line:
     ) -> None:
         self._parts, self._rules, self._environ = parts, rules, environ
         self._in_background = in_background
+        self._looked_at: dict[Path, bool] = {}
+        """Whether git only looks in a folder; a line may ask many times."""
         self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in parts]
         """Of each part: whether its command is free, whatever its output is redirected to."""
 
     def verdict(self) -> Verdict:
-        if (denied := self._command_rule("deny") or self._denied_path()) is not None:
+        if (denied := self._command_rule("deny") or self._path_rule("deny")) is not None:
             return refused_by(denied)
-        asked = self._command_rule("ask")
+        asked = self._command_rule("ask") or self._path_rule("ask")
         new = [at for at, part in enumerate(self._parts) if not self._is_free(at) and not self._is_allowed(at)]
         only_looks = all(map(self._is_free, range(len(self._parts))))
         if asked is None and only_looks:
@@ -106,21 +111,17 @@ class _Line:
         rules = self._rules.of(effect, BASH)
         return next((each for each in rules if any(covers_command(each.rule, words) for words in forms)), None)
 
-    def _denied_path(self) -> RuleInForce | None:
-        """A rule that keeps a file from being read or written by this line."""
+    def _path_rule(self, effect: Effect) -> RuleInForce | None:
+        """A rule about a file that this line names, to read or to write it."""
+        if not (self._rules.of(effect, READ) or self._rules.of(effect, EDIT)):
+            return None
         for part in self._parts:
             for folder in part.folders:
-                used = [(READ, path) for path in self._paths_read(part, folder)]
-                used += [(EDIT if each.writes else READ, each.target.text or "") for each in part.redirects]
-                for tool, path in used:
+                for tool, path in _paths_used(part, folder):
                     real = self._rules.resolve(path, folder)
-                    if real is not None and (denied := self._rules.about("deny", tool, real)) is not None:
-                        return denied
+                    if real is not None and (found := self._rules.about(effect, tool, real)) is not None:
+                        return found
         return None
-
-    def _paths_read(self, part: Placed, folder: Path) -> Sequence[str]:
-        reading = _reading(part.command, folder) if part.command is not None else None
-        return reading.paths if reading is not None else ()
 
     def _is_free(self, at: int) -> bool:
         part = self._parts[at]
@@ -134,7 +135,8 @@ class _Line:
         if redirect.writes or redirect.operator != "<":
             return not redirect.writes
         path = redirect.target.text
-        return path is not None and all(self._may_read(path, folder) for folder in folders)
+        known = path is not None and not redirect.target.is_under_home
+        return known and all(self._may_read(path or "", folder) for folder in folders)
 
     def _only_reads_inside(self, part: Placed) -> bool:
         """Whether its command only reads, and only inside of the folder, wherever it may run."""
@@ -149,9 +151,23 @@ class _Line:
                 return False  # it may show a file that must not be read
             if not all(self._may_read(path, folder, file_only=reading.files_only) for path in reading.paths):
                 return False
-            if unwrapped(_bare(command))[0] == "git" and not only_looks(folder, self._environ):
+            if not self._names_inside(command, folder):
                 return False
+            if unwrapped(_bare(command))[0] == "git":
+                shows_others = reading.whole_folders and _is_below_repository(self._rules.folder)
+                if shows_others or not self._git_only_looks(folder):
+                    return False
         return True
+
+    def _git_only_looks(self, folder: Path) -> bool:
+        if folder not in self._looked_at:
+            self._looked_at[folder] = only_looks(folder, self._environ)
+        return self._looked_at[folder]
+
+    def _names_inside(self, command: SimpleCommand, folder: Path) -> bool:
+        """Whether patterns name only files of the folder."""
+        names = [name for word in command.words if word.is_pattern for name in expanded([word], folder) or ()]
+        return all(stays_inside(name, folder, self._rules.folder) for name in names if not name.startswith("-"))
 
     def _may_read(self, path: str, folder: Path, *, file_only: bool = False) -> bool:
         real = self._rules.resolve(path, folder)
@@ -174,6 +190,8 @@ class _Line:
             return False
         if part.is_fed:  # what the exact line `sh` does depends on what it is given
             rules = [rule for rule in rules if not rule.pattern or prefix_of(rule) is not None]
+        if "/" in part.command.program and part.folders != (self._rules.folder,):
+            return False  # `./x` is another program in another folder
         covered = _is_covered(part.command, rules) and self._stays_inside(part)
         return covered and self._protected_in(part) is None
 
@@ -190,22 +208,26 @@ class _Line:
     def _written(self, redirect: Redirect, folder: Path) -> Path | None:
         """The file it writes; None when that is not known, or is a file that can make programs run."""
         real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
-        return None if real is None or protected_name(real, self._rules.folder) is not None else real
+        return None if real is None or self._rules.protected(real) is not None else real
 
     def _protected_in(self, part: Placed) -> str | None:
         """A name among its words, or what it writes, that can make programs run."""
         words = part.command.words[1:] if part.command is not None else ()
-        texts = [word.text for word in (*words, *(each.target for each in part.redirects if each.writes))]
+        texts = [word.text or "" for word in (*words, *(each.target for each in part.redirects if each.writes))]
+        texts += [text.partition("=")[2] for text in texts if "=" in text]
         paths = [folder / text for text in texts if text for folder in part.folders]
-        return next(filter(None, (protected_name(path, self._rules.folder) for path in paths)), None)
+        return next(filter(None, map(self._rules.protected, paths)), None)
 
     def _stays_inside(self, part: Placed) -> bool:
         """Whether a command that writes the files it names, such as `cp`, names only files of the folder."""
         command = part.command
         if command is None or unwrapped(_bare(command))[0] not in WRITES_FILES:
             return True
+        options = [word.text or "" for word in command.words[1:] if (word.text or "").startswith("-")]
         words = [word for word in command.words[1:] if not (word.text or "").startswith("-")]
         if any(word.text is None or word.is_under_home for word in words):
+            return False
+        if not all(re.fullmatch(r"-[pvfnui]+", option) for option in options):
             return False
         paths = [word.text or "" for word in words]
         return all(stays_inside(path, folder, self._rules.folder) for path in paths for folder in part.folders)
@@ -227,7 +249,10 @@ class _Line:
                     inside = [file for file in files if file is not None and file.is_relative_to(self._rules.folder)]
                     if len(inside) < len(files):
                         return ()
-                    rules |= {self._rules.edit_rule(file): None for file in inside}
+                    offered = [self._rules.edit_rule(file) for file in inside]
+                    if None in offered:
+                        return ()
+                    rules |= {rule: None for rule in offered if rule is not None}
             if part.command is None or (self._only_reads[at] and not self._in_background):
                 continue
             rule = _rule_to_keep(part.command, any_arguments=self._stays_inside(part))
@@ -237,9 +262,28 @@ class _Line:
         return tuple(rules)
 
 
+def _paths_used(part: Placed, folder: Path) -> Iterator[tuple[str, str]]:
+    """What a part may do with which paths: a command that is known to only read reads them, others do both."""
+    for redirect in part.redirects:
+        yield (EDIT if redirect.writes else READ), redirect.target.text or ""
+    if part.command is None:
+        return
+    reading = _reading(part.command, folder)
+    if reading is not None:
+        yield from ((READ, path) for path in reading.paths)
+        return
+    for word in expanded(part.command.words[1:], folder) or _bare(part.command)[1:]:
+        yield from ((tool, word) for tool in (READ, EDIT))
+
+
+def _is_below_repository(folder: Path) -> bool:
+    """Whether the folder is a part of a repository: git shows files of the rest of it, too."""
+    return not os.path.lexists(folder / ".git") and any(os.path.lexists(each / ".git") for each in folder.parents)
+
+
 def _reading(command: SimpleCommand, folder: Path) -> Reading | None:
     """What a command reads in a folder, when it is known to only read."""
-    if command.assignments:
+    if command.assignments or not command.program:
         return None
     words = expanded(command.words, folder)
     if words is None:
@@ -254,6 +298,8 @@ def _is_covered(command: SimpleCommand, rules: Sequence[Rule]) -> bool:
     if _harmless_variables(command):
         forms += [_bare(command), unwrapped(_bare(command))]
     covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
+    if may_run_code(unwrapped(_bare(command))):
+        covering = [rule for rule in covering if prefix_of(rule) is None]
     danger = danger_of(_bare(command)) if covering else ""
     return any(not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger for rule in covering)
 
@@ -284,12 +330,12 @@ def _forms(command: SimpleCommand) -> Iterator[list[str]]:
     bare = _bare(command)
     yield _words(command)
     for at, word in enumerate(bare):
-        yield bare[at:]
+        yield [PurePosixPath(word).name or word, *bare[at + 1 :]]
         if at and " " in word:
-            try:
-                yield shlex.split(word)
-            except ValueError:
-                yield word.split()
+            for inner in commands_in_text(word):
+                yield from (inner[start:] for start in range(len(inner)))
+    if bare[0] == "git":  # before its command may be options
+        yield ["git", *(word for word in bare[1:] if not word.startswith("-"))]
 
 
 def _text(part: Placed) -> str:

@@ -16,6 +16,7 @@ from typing import Final
 TIMEOUT_S: Final = 5.0
 MOST_SUBMODULES: Final = 100
 DEEPEST_SUBMODULE: Final = 5
+MOST_GIT_FILES: Final = 100_000
 MOST_BYTES: Final = 4_096
 """Of git's small files; it writes a line or two into them."""
 
@@ -28,6 +29,7 @@ _OVERRIDES: Final = {
     "log.showSignature": "false",
     "diff.submodule": "short",
     "status.submoduleSummary": "false",
+    "diff.autoRefreshIndex": "false",
 }
 GUARDED_ENVIRONMENT: Final[Mapping[str, str]] = {
     "GIT_NO_LAZY_FETCH": "1",
@@ -88,7 +90,10 @@ _NAMES_FILE: Final = ("blame.ignorerevsfile", "diff.orderfile")
 
 def guarded_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
     """The environment for a command that only looks: git guarded, and no program of the folder on the path."""
-    return {**environ, **GUARDED_ENVIRONMENT, "PATH": safe_path(environ.get("PATH", os.defpath), folder)}
+    # Names are sorted as we sort them, whatever the user's language.
+    locale = {"LC_ALL": "", "LANG": environ["LC_ALL"]} if environ.get("LC_ALL") else {}
+    path = safe_path(environ.get("PATH", os.defpath), folder)
+    return {**environ, **GUARDED_ENVIRONMENT, **locale, "LC_COLLATE": "C", "PATH": path}
 
 
 def safe_path(path: str, folder: Path) -> str:
@@ -118,15 +123,15 @@ class _Repository:
         if _would_block(self._folder):
             return False
         found = self._run("rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-toplevel")
-        if not found.stdout:
-            return True  # git finds no repository it would use here, and neither does the command
+        if not found.stdout:  # git finds no repository that it would use here
+            return not any(os.path.lexists(each / ".git") for each in (self._folder, *self._folder.parents))
         lines = _text(found.stdout).split("\n")
         if found.returncode or len(lines) != 4:  # no work tree, or names with line breaks
             return False
         git_folder, common, work_tree = Path(lines[0]), (self._folder / lines[1]).resolve(), Path(lines[2])
         return (
             self._belongs(work_tree, git_folder, common)
-            and _owns_objects(git_folder, common, work_tree)
+            and _owns_objects(git_folder, common)
             and self._has_harmless_configuration(work_tree)
             and all(
                 _Repository(each, self._environ).is_harmless(depth - 1) for each in self._submodules(work_tree, depth)
@@ -184,18 +189,24 @@ class _Repository:
         )  # fmt: skip
 
 
-def _owns_objects(git_folder: Path, common: Path, work_tree: Path) -> bool:
+def _owns_objects(git_folder: Path, common: Path) -> bool:
     """Whether its objects and references are its own: no links, no other repository's objects."""
-    objects = common / "objects"
-    folders = [git_folder, common, common / "refs", common / "refs" / "heads", objects]
-    folders += [objects / entry.name for entry in _entries(objects) if not entry.is_symlink()]
-    if any(entry.is_symlink() for each in dict.fromkeys(folders) for entry in _entries(each)):
+    if not all(map(_is_plain, dict.fromkeys((git_folder, common)))):
         return False
-    alternates = objects / "info" / "alternates"
-    if not os.path.lexists(alternates):
-        return True
-    others = [line for line in _text_of(alternates).splitlines() if line and not line.startswith("#")]
-    return all((objects / each).resolve().is_relative_to(work_tree.resolve()) for each in others)
+    return not os.path.lexists(common / "objects" / "info" / "alternates")
+
+
+def _is_plain(git_folder: Path) -> bool:
+    """Whether there are only ordinary files and folders in it: no links that lead out, no pipes to wait for."""
+    waiting, seen = [git_folder], 0
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            seen += 1
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))
+            elif not entry.is_file(follow_symlinks=False) or seen > MOST_GIT_FILES:
+                return False
+    return True
 
 
 def _would_block(folder: Path) -> bool:
@@ -203,8 +214,10 @@ def _would_block(folder: Path) -> bool:
     found = next((each / ".git" for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
     if found is None:
         return False
-    inside = _entries(found) if found.is_dir() and not found.is_symlink() else ()
-    return not (found.is_dir() or found.is_file()) or any(not (each.is_file() or each.is_dir()) for each in inside)
+    read = [found, *(found.parent / name for name in (".gitignore", ".gitattributes", ".mailmap", ".gitmodules"))]
+    if found.is_dir() and not found.is_symlink():
+        read += [Path(entry.path) for entry in _entries(found)]
+    return any(each.exists() and not each.is_file() and not each.is_dir() for each in read)
 
 
 def _text(output: bytes) -> str:
@@ -222,7 +235,8 @@ def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
 def _is_harmless_key(key: str, value: str, work_tree: Path) -> bool:
     """`key` as git writes it: section and name in small letters."""
     if key in _NAMES_FILE:
-        return (work_tree / value).resolve().is_relative_to(work_tree.resolve())
+        inside = (work_tree / value).resolve().is_relative_to(work_tree.resolve())
+        return inside and not value.startswith(("~", "%"))
     # Where the work tree is was compared with where the repository was found.
     return key == "core.worktree" or any(fnmatchcase(key, pattern) for pattern in HARMLESS_KEYS)
 

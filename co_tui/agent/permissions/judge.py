@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.agent.permissions.command_lines import judge_line
-from co_tui.agent.permissions.protected_names import protected_name
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS
 from co_tui.record import Record
@@ -25,9 +24,12 @@ class Judge(Record):
     home: Path
     environ: Mapping[str, str] = {}
     """What commands get of ours: where programs are, and whose configuration git reads."""
+    own: Sequence[Path] = ()
+    """Where co-tui keeps its settings and sessions: changes there are always asked about."""
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
-        rules = Rules(mode, written, self.folder.resolve(), self.home)
+        own = [each.resolve() for each in self.own if each.resolve() != self.folder.resolve()]
+        rules = Rules(mode, written, self.folder.resolve(), self.home, own)
         if tool in COMMAND_TOOLS:
             line, in_background = str(arguments.get("command", "")), tool == "start_command"
             return judge_line(line, rules, self.environ, in_background=in_background)
@@ -48,14 +50,15 @@ def _change(path: str, rules: Rules) -> Verdict:
         return refused_by(denied)
     if rules.mode == PLAN:
         return REFUSED_IN_PLAN
-    if (name := protected_name(path, rules.folder)) is not None:
+    if (name := rules.protected(rules.folder / path)) is not None:
         return Verdict("ask", f"{name} can make programs run. Changes to it are always asked about.", new=(path,))
     if (asked := rules.about("ask", EDIT, real)) is not None:
         return asked_by(asked, (path,))
     inside = real.is_relative_to(rules.folder)
     if rules.about("allow", EDIT, real) is not None or (inside and rules.edits_freely):
         return RUN
-    return Verdict("ask", new=(path,), rules=(rules.edit_rule(real),) if inside else ())
+    rule = rules.edit_rule(real) if inside else None
+    return Verdict("ask", new=(path,), rules=(rule,) if rule is not None else ())
 
 
 def _look(path: str, rules: Rules) -> Verdict:

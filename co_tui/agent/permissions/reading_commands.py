@@ -1,5 +1,6 @@
 """Whether a command only reads, and what: its words compared with the tables."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,9 @@ _ADDRESS: Final = r"(?:\d+|\$|/[^/\\\[\n]*/)"
 _SED_PRINTS: Final = re.compile(
     rf"{_ADDRESS}?(?:,(?:\+?\d+|{_ADDRESS}))?[p=q](?:;{_ADDRESS}?(?:,\+?{_ADDRESS})?[p=qd])*"
 )
+
+
+_OF_A_PROCESS: Final = ("/proc/", "/dev/fd", "/dev/std")
 
 
 def read_by(words: Sequence[str]) -> Reading | None:
@@ -93,9 +97,10 @@ def _read(reader: Reader, words: Sequence[str]) -> Reading | None:
         case "find":
             return _found(words)
         case "sed":
-            return _printed(options, operands, words)
+            return _printed(operands)
         case "test":
-            return Reading(tuple(each for each in operands if each not in TEST_OPERATORS))
+            known = [each for each in operands if each not in TEST_OPERATORS]
+            return None if any(each.startswith("-") for each in known) else Reading(tuple(known))
         case check:
             return Reading(whole_folders=whole) if _FIXED_OPERANDS[check](operands) else None
 
@@ -140,6 +145,8 @@ def _short(reader: Reader, word: str, rest: list[str]) -> list[str] | None:
     if word in reader.long or (reader.digits and re.fullmatch(r"-\d+", word)):
         return [word]
     found: list[str] = []
+    if reader.form != "joined" and len(word) > 2 and (reader.form == "apart" or word[:2] not in reader.valued):
+        return None
     for at, letter in enumerate(word[1:], 1):
         option = f"-{letter}"
         if (pattern := reader.valued.get(option)) is not None:
@@ -153,7 +160,8 @@ def _short(reader: Reader, word: str, rest: list[str]) -> list[str] | None:
 
 
 def _takes(pattern: str, rest: list[str]) -> bool:
-    return bool(rest) and re.fullmatch(pattern, rest.pop(0)) is not None
+    """The next word as a value; one that looks like an option may be taken for one."""
+    return bool(rest) and not rest[0].startswith("-") and re.fullmatch(pattern, rest.pop(0)) is not None
 
 
 def _found(words: Sequence[str]) -> Reading | None:
@@ -172,7 +180,7 @@ def _found(words: Sequence[str]) -> Reading | None:
             rest, runs_commands = rest[ends + 1 :], True
         elif word in FIND_TESTS:
             only_files |= word == "-type" and rest[:1] == ["f"] and before not in ("!", "-not")
-            if not _takes(FIND_TESTS[word], rest):
+            if not rest or re.fullmatch(FIND_TESTS[word], rest.pop(0)) is None:
                 return None
         elif word not in FIND_ALONE:
             return None
@@ -190,22 +198,19 @@ def _only_reads_found(words: Sequence[str]) -> bool:
     return reading is not None and set(reading.paths) <= {"{}"}
 
 
-def _printed(options: Sequence[str], operands: Sequence[str], words: Sequence[str]) -> Reading | None:
+def _printed(operands: Sequence[str]) -> Reading | None:
     """`sed` that prints lines: other commands of its language write files and run programs."""
-    if "-e" in options:
-        scripts, paths = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-e"], list(operands)
-        if len(scripts) != list(options).count("-e"):
-            return None
-    else:
-        scripts, paths = list(operands[:1]), list(operands[1:])
-    good = bool(scripts) and all(_SED_PRINTS.fullmatch(script.replace(" ", "")) for script in scripts)
-    return Reading(tuple(paths)) if good else None
+    if not operands or _SED_PRINTS.fullmatch(operands[0].replace(" ", "")) is None:
+        return None
+    return Reading(tuple(operands[1:]))
 
 
 def stays_inside(path: str, folder: Path, root: Path, *, file_only: bool = False) -> bool:
     """Whether a path given in `folder` leads nowhere outside of `root`, not through links either."""
     if path == NULL_DEVICE:
         return True
+    if os.path.normpath(folder / path).startswith(_OF_A_PROCESS):  # other files for us than for the command
+        return False
     try:
         real = (folder / path).resolve()
         if real.is_dir():

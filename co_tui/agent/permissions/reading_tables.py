@@ -4,7 +4,7 @@ Only what is listed here is free. An option that is missing makes its command as
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 NUMBER: Final = r"[+-]?\d+[bkKMGT]?"
 ANY: Final = r"(?s:.*)"
@@ -26,6 +26,8 @@ class Reader(NamedTuple):
     """How many operands at most."""
     digits: bool = False
     """Whether `-5` is an option."""
+    form: Literal["joined", "glued", "apart"] = "joined"
+    """How short options are written: `-rn`; `-n5` but no letters joined; or nothing joined at all."""
     finds_files: tuple[str, ...] = ()
     """Options with which it reads files that it finds by itself; `*` for always."""
 
@@ -69,7 +71,7 @@ READERS: Final[Mapping[str, Reader]] = {
         {"-I": ANY, "-w": NUMBER},
     ),
     "tree": Reader("adfpughiDFrtQNSnCAJXvc", ("--noreport", "--dirsfirst", "--gitignore", "--prune", "--du", "--si"),
-                   {"-L": NUMBER, "-I": ANY, "-P": ANY, "--filelimit": NUMBER, "--charset": r"[\w-]*"}),
+                   {"-L": NUMBER, "-I": ANY, "-P": ANY, "--filelimit": NUMBER, "--charset": r"[\w-]*"}, form="apart"),
     "cat": Reader("AbEensTtuv", ("--number", "--show-all", "--show-ends", "--show-tabs", "--squeeze-blank")),
     "tac": Reader(),
     "rev": Reader(),
@@ -109,9 +111,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "column": Reader("txn", ("--table",), {"-s": ANY, "-o": ANY, "-c": NUMBER}),
     "expand": Reader("i", (), {"-t": ANY}),
     "md5sum": _SUMS, "sha1sum": _SUMS, "sha256sum": _SUMS, "sha512sum": _SUMS, "cksum": Reader(),
-    "xxd": Reader("abeEipuC", (), {"-c": NUMBER, "-g": NUMBER, "-l": NUMBER, "-s": NUMBER}, most=1),
+    "xxd": Reader("abeEipuC", (), {"-c": NUMBER, "-g": NUMBER, "-l": NUMBER, "-s": NUMBER}, most=1, form="apart"),
     "od": Reader("abcdfhiloxv", (), {"-A": r"[doxn]", "-t": r"\w+", "-N": NUMBER, "-j": NUMBER}),
-    "strings": Reader("aw", (), {"-n": NUMBER, "-t": r"[dox]"}),
     "grep": _GREP, "egrep": _GREP, "fgrep": _GREP,
     "rg": Reader(
         "abcFiIlnNopPqsSuUvVwxHh0.",
@@ -129,7 +130,7 @@ READERS: Final[Mapping[str, Reader]] = {
         "expression", finds_files=("*",),
     ),
     "find": Reader(operands="find"),
-    "sed": Reader("nErsz", ("--quiet", "--silent", "--regexp-extended"), {"-e": ANY}, "sed"),
+    "sed": Reader("nErsz", ("--quiet", "--silent", "--regexp-extended"), operands="sed"),
     "test": Reader(operands="test"),
     "cd": Reader(),
 }  # fmt: skip
@@ -155,29 +156,32 @@ _LOG_LONG: Final = (
     "--perl-regexp", "--regexp-ignore-case", "--relative-date", "--remotes=", "--reverse", "--simplify-by-decoration",
     "--simplify-merges", "--skip=", "--source", "--tags=", "--walk-reflogs", "--reflog", "--no-walk=", "--show-pulls",
 )  # fmt: skip
-FORMAT: Final = r"(?:(?!%G|signature)(?s:.))*"
+FORMAT: Final = r"(?:(?!%[-+ ]?G|signature)(?s:.))*"
 """`%G…` and `%(signature)` start another program."""
 _DIFF_VALUES: Final = {"-U": NUMBER, "-S": ANY, "-G": ANY, "--diff-filter": r"\w+", "--unified": NUMBER}
 _LOG_VALUES: Final = {
     **_DIFF_VALUES, "-n": NUMBER, "-L": ANY, "--since": ANY, "--until": ANY, "--after": ANY, "--before": ANY,
     "--author": ANY, "--committer": ANY, "--grep": ANY, "--max-count": NUMBER, "--skip": NUMBER, "--date": ANY,
-    "--format": FORMAT, "--pretty": FORMAT,
 }  # fmt: skip
-_LOG: Final = Reader("pusmcbwtzRWqaigEFP", _LOG_LONG, _LOG_VALUES, "revisions", digits=True, finds_files=("*",))
+_LOG: Final = Reader(
+    "pusmcbwtzRWqaigEFP", _LOG_LONG, _LOG_VALUES, "revisions", digits=True, form="glued", finds_files=("*",)
+)
 
 GIT_READERS: Final[Mapping[str, Reader]] = {
     "status": Reader("sbuvz", ("-uno", "-uall", "-unormal", "--short", "--branch",
                      "--show-stash", "--porcelain=", "--long", "--verbose",
                      "--untracked-files=", "--ignore-submodules=", "--ignored=", "--ahead-behind", "--no-ahead-behind",
-                     "--renames", "--no-renames", "--column=", "--no-column"), operands="revisions"),
-    "diff": Reader("abpqRsuwzMCDBW", _DIFF_LONG, _DIFF_VALUES, "revisions", finds_files=("*",)),
+                     "--renames", "--no-renames", "--column=", "--no-column"), operands="revisions",
+                     finds_files=("-v", "--verbose")),
+    "diff": Reader("abpqRsuwzMCDBW", _DIFF_LONG, _DIFF_VALUES, "revisions", form="glued", finds_files=("*",)),
     "log": _LOG,
     "show": _LOG,
     "whatchanged": _LOG,
     "reflog": _LOG._replace(operands="reflog"),
-    "rev-list": Reader("n", (*_LOG_LONG, "--count", "--objects"), _LOG_VALUES, "revisions", digits=True),
+    "rev-list": Reader("n", (*_LOG_LONG, "--count", "--objects"), _DIFF_VALUES, "revisions", digits=True,
+                       form="glued"),
     "shortlog": Reader("nsec", ("--numbered", "--summary", "--email", "--since=", "--until=", "--no-merges", "--all"),
-                       {"--since": ANY, "--until": ANY}, "revisions"),
+                       {"--since": ANY, "--until": ANY}, "revisions", form="glued"),
     "blame": Reader("clteswfnbp", ("--porcelain", "--line-porcelain", "--show-name", "--show-number", "--show-email",
                     "--date=", "--since=", "--color-lines", "--color-by-age", "--abbrev="), {"-L": ANY,
                     "--date": ANY}, "revisions", finds_files=("*",)),
@@ -186,13 +190,6 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
                        "--deduplicate", "--eol", "--exclude="), {"-x": ANY, "--exclude": ANY}, "revisions"),
     "ls-tree": Reader("drtlz", ("--name-only", "--name-status", "--full-name", "--full-tree", "--long", "--abbrev="),
                       operands="revisions"),
-    "grep": Reader("aiIwvhHEGPFnlLcpWqoz", ("--cached", "--count", "--fixed-strings",
-                   "--extended-regexp", "--perl-regexp", "--files-with-matches", "--files-without-match",
-                   "--ignore-case", "--invert-match", "--line-number", "--name-only", "--only-matching", "--heading",
-                   "--break", "--show-function", "--function-context", "--word-regexp", "--color=", "--no-color",
-                   "--column", "--untracked", "--all-match", "--and", "--or", "--not", "--quiet"),
-                   {"-e": ANY, "-A": NUMBER, "-B": NUMBER, "-C": NUMBER, "-m": NUMBER}, "revisions",
-                   finds_files=("*",)),
     "rev-parse": Reader("q", ("--short=", "--abbrev-ref=", "--verify", "--quiet", "--show-toplevel", "--show-prefix",
                         "--show-cdup", "--git-dir", "--git-common-dir", "--absolute-git-dir", "--is-inside-work-tree",
                         "--is-inside-git-dir", "--is-bare-repository", "--is-shallow-repository", "--all",
@@ -203,19 +200,20 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
                        "--abbrev": NUMBER}, "revisions"),
     "merge-base": Reader("a", ("--all", "--octopus", "--is-ancestor", "--fork-point"), operands="revisions"),
     "name-rev": Reader("", ("--name-only", "--tags", "--always", "--refs="), operands="revisions"),
-    "cat-file": Reader("tsep", (), operands="revisions", finds_files=("-p",)),
+    "cat-file": Reader("tsep", (), operands="revisions", finds_files=("*",)),
     "show-ref": Reader("dsq", ("--heads", "--branches", "--tags", "--head", "--hash=", "--verify", "--abbrev="),
                        operands="revisions"),
     "for-each-ref": Reader("", ("--count=", "--sort=", "--format=", "--merged=", "--no-merged=", "--contains=",
-                           "--points-at="), {"--format": FORMAT, "--sort": r"[\w:-]+", "--count": NUMBER},
-                           "revisions"),
+                           "--points-at="), {"--format": FORMAT, "--sort": r"-?(?!signature)[\w:-]+",
+                           "--count": NUMBER},
+                           "revisions", finds_files=("*",)),
     "count-objects": Reader("vH", ("--verbose", "--human-readable"), operands="none"),
     "check-ignore": Reader("qvn", ("--quiet", "--verbose", "--no-index"), operands="revisions"),
     "branch": Reader("arv", ("--all", "--remotes", "--list", "--show-current", "--verbose", "--no-color", "--color=",
                      "--merged", "--no-merged", "--sort="), operands="listing"),
     "tag": Reader("l", ("--list", "--sort="), operands="listing"),
     "remote": Reader("v", ("--verbose",), operands="none"),
-    "stash": Reader(operands="stash"),
+    "stash": Reader(operands="stash", finds_files=("*",)),
     "worktree": Reader(operands="list"),
     "version": Reader(operands="none"),
 }  # fmt: skip

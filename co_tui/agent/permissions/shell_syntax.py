@@ -74,7 +74,7 @@ class Redirect(NamedTuple):
         """Whether it creates or changes a file."""
         if self.operator in ("<", "<&", "<<"):
             return False
-        copies_stream = self.operator == ">&" and (self.target.text or "").isdecimal()
+        copies_stream = self.operator == ">&" and re.fullmatch(r"[0-9]", self.target.text or "") is not None
         return not copies_stream and self.target.text != NULL_DEVICE
 
 
@@ -115,13 +115,16 @@ def parse(line: str) -> Statement:
         raise NotUnderstood
     if re.search(r"[\0-\x08\x0b-\x1f\x7f]|\\\n", line):  # control characters, and lines joined by a backslash
         raise NotUnderstood
-    source = line.encode("utf-8", "surrogateescape")
-    root = _parser().parse(source).root_node
-    if root.has_error:
-        raise NotUnderstood
-    reader = _Reader(source)
-    reader.check_covered(root)
-    return reader.program(root)
+    try:
+        source = line.encode("utf-8", "surrogateescape")
+        root = _parser().parse(source).root_node
+        if root.has_error:
+            raise NotUnderstood
+        reader = _Reader(source)
+        reader.check_covered(root)
+        return reader.program(root)
+    except (UnicodeError, RecursionError):  # half a character, or far too many parts
+        raise NotUnderstood from None
 
 
 @cache

@@ -1,11 +1,13 @@
 """What is decided about a call."""
 
+import re
 from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from co_tui.settings.permission_rules import EDIT, Effect, Rule, RuleInForce, covers_path
+from co_tui.agent.permissions.protected_names import protected_name
+from co_tui.settings.permission_rules import EDIT, LONGEST_RULE_CHARS, Effect, Rule, RuleInForce, covers_path
 from co_tui.settings.rules import ASK, AUTO, EDITS
 
 PLAN_REFUSES: Final = (
@@ -46,6 +48,19 @@ class Rules(NamedTuple):
     folder: Path = Path()
     """Resolved."""
     home: Path = Path()
+    own: Sequence[Path] = ()
+    """Where co-tui keeps its settings and sessions, resolved."""
+
+    def protected(self, path: Path) -> str | None:
+        """The name by which a path can make programs run, or decide about us."""
+        if self.own:
+            real = self.resolve(str(path))
+            if real is not None and any(real.is_relative_to(each) for each in self.own):
+                return "co-tui's own folder"
+        try:
+            return protected_name(path, self.folder)
+        except (OSError, ValueError, RuntimeError):  # no path, but a text that is far too long for one
+            return None
 
     @property
     def edits_freely(self) -> bool:
@@ -68,10 +83,12 @@ class Rules(NamedTuple):
         except (OSError, ValueError, RuntimeError):
             return None
 
-    def edit_rule(self, path: Path) -> Rule:
-        """A rule for changes in the same folder as a resolved path inside of ours."""
-        above = path.relative_to(self.folder).parent
-        return Rule(EDIT, f"{above}/**" if above.parts else "./*")
+    def edit_rule(self, path: Path) -> Rule | None:
+        """A rule for changes in the same folder as a resolved path inside of ours; None when it cannot be written."""
+        above = str(path.relative_to(self.folder).parent)
+        rule = Rule(EDIT, "./*" if above == "." else f"{above}/**")
+        plain = not re.search(r"[*?~\[\]()]|^/|^\s|\s$|\n", above)
+        return rule if plain and len(above) < LONGEST_RULE_CHARS // 2 else None
 
 
 REFUSED_IN_PLAN: Final = Verdict("refuse", PLAN_REFUSES, by="plan mode")

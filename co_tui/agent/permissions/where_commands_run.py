@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from co_tui.agent.permissions.command_kinds import unwrapped
 from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, Statement, Word
 
 MOST_FOLDERS: Final = 8
@@ -33,21 +34,27 @@ class _Walk:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.found: list[Placed] = []
+        self._reached: tuple[Path, ...] = (root,)
+        """All folders that may be current after the last statement, however it ended."""
 
     def statement(self, statement: Statement, folders: tuple[Path, ...], *, is_fed: bool = False) -> tuple[Path, ...]:
         """Returns the folders that may be current after it succeeded."""
         is_fed = is_fed or any(redirect.operator in ("<", "<<", "<&") for redirect in statement.redirects)
         if isinstance(statement, SimpleCommand):
             return self._command(statement, folders, is_fed=is_fed)
-        after = now = folders
+        after = possible = folders
         for part, joined_by in zip(statement.parts, ("", *statement.joined_by), strict=True):
-            if joined_by != "&&":  # the one before may have failed, or ran in a shell of its own
-                now = _all(folders, after)
-            now = self.statement(part, now, is_fed=is_fed or joined_by == "|")
-            after = now if joined_by in ("", "&&") else _all(after, now)
+            # Only after `&&` is it known that the one before succeeded, in this very shell.
+            begins = after if joined_by == "&&" else possible
+            self._reached = begins
+            after = self.statement(part, begins, is_fed=is_fed or joined_by == "|")
+            possible = _all(possible, self._reached, after)
+            if joined_by not in ("", "&&"):
+                after = possible
+        self._reached = possible
         if statement.redirects:
-            self._redirects(statement.redirects, _all(folders, after))
-            self.found.append(Placed(None, statement.redirects, _all(folders, after)))
+            self._redirects(statement.redirects, possible)
+            self.found.append(Placed(None, statement.redirects, possible))
         return after
 
     def _command(self, command: SimpleCommand, folders: tuple[Path, ...], *, is_fed: bool) -> tuple[Path, ...]:
@@ -55,7 +62,12 @@ class _Walk:
             self._inside(word, folders)
         self._redirects(command.redirects, folders)
         self.found.append(Placed(command, command.redirects, folders, is_fed))
-        return self._changed_to(command, folders) if command.program == "cd" else folders
+        program = command.program
+        if not program or (program != "cd" and unwrapped([program, *_texts(command)])[0] == "cd"):
+            raise NotUnderstood  # it may change the folder
+        after = self._changed_to(command, folders) if program == "cd" else folders
+        self._reached = _all(folders, after)
+        return after
 
     def _redirects(self, redirects: Sequence[Redirect], folders: tuple[Path, ...]) -> None:
         for redirect in redirects:
@@ -74,6 +86,10 @@ class _Walk:
         if any(each != _real(each) for each in changed):
             raise NotUnderstood
         return changed
+
+
+def _texts(command: SimpleCommand) -> list[str]:
+    return [word.text or "" for word in command.words[1:]]
 
 
 def _real(path: Path) -> Path | None:
@@ -97,13 +113,19 @@ def expanded(words: Sequence[Word], folder: Path) -> list[str] | None:
         if word.pieces is None:
             return None
         if word.is_pattern:
-            matches = list(_matches(word, folder))
+            try:
+                matches = list(_matches(word, folder))
+            except NotUnderstood:
+                return None
             if len(texts) + len(matches) > MOST_MATCHES:
                 return None
             texts += matches or ["".join(piece.text for piece in word.pieces)]
         else:
             texts.append(word.text or "")
     return texts
+
+
+_WILDCARDS: Final = {"*": ".*", "?": "."}
 
 
 class _Component(NamedTuple):
@@ -115,7 +137,7 @@ class _Component(NamedTuple):
 
 
 def _matches(word: Word, folder: Path) -> Iterator[str]:
-    """Every name a shell could put here. `?` stands for any characters, so that none is missed."""
+    """The names that a shell puts here. Raises `NotUnderstood` where shells could differ."""
     path = [_Component()]
     for piece in word.pieces or ():
         for character in piece.text:
@@ -123,7 +145,7 @@ def _matches(word: Word, folder: Path) -> Iterator[str]:
                 path.append(_Component())
                 continue
             last, any_characters = path[-1], not piece.quoted and character in "*?"
-            expression = ".*" if any_characters else re.escape(character)
+            expression = _WILDCARDS[character] if any_characters else re.escape(character)
             path[-1] = _Component(
                 last.written + character, last.expression + expression, last.is_pattern or any_characters
             )
@@ -147,5 +169,11 @@ def _names(folder: Path, component: _Component) -> list[str]:
     except (OSError, ValueError):
         return []
     expression = re.compile(component.expression, re.DOTALL)
-    shown = component.written.startswith(".")
-    return sorted(name for name in names if (shown or not name.startswith(".")) and expression.fullmatch(name))
+    if component.written.startswith("."):
+        names += [".", ".."]  # dash finds them, too
+    else:
+        names = [name for name in names if not name.startswith(".")]
+    found = sorted(name for name in names if expression.fullmatch(name))
+    if "?" in component.written and any(not name.isascii() for name in names):
+        raise NotUnderstood  # how many characters a name has depends on the locale
+    return found

@@ -70,7 +70,7 @@ class Permissions:
         refused = self._refused_by_sandbox.get(line) if tool in COMMAND_TOOLS and self.mode == AUTO else None
         if refused is None or verdict.action == "refuse" or verdict.only_looks:
             return verdict
-        reason = f"The sandbox refused it: {refused}. Allowing it runs it outside the sandbox."
+        reason = f"By its output, the sandbox was in the way: {refused}. Allowing it runs it outside the sandbox."
         return Verdict("ask", reason, new=(line,), danger=verdict.danger, outside_sandbox=True)
 
     async def about_question(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:

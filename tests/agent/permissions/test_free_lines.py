@@ -22,7 +22,7 @@ LINES = 4
 ODD_NAMES = (
     "a.txt", "b c.txt", "-n", "-o", "-exec", "--output=planted", "--help", "-R", "-delete", ".hidden", "*", "?", "[x]",
     "$(touch planted)", "`touch planted`", ";touch planted", "&", "|", "é", "{a,b}", "~", "#x", "'", '"', "a\nb", "\\",
-    "-fprint", "--pre=sh", "-i", "w planted", "e touch planted",
+    "-fprint", "--pre=sh", "-i", "w planted", "e touch planted", "--", "a--", "5", "git", "cd",
 )  # fmt: skip
 
 
@@ -130,7 +130,7 @@ readers = st.sampled_from(
 inside = st.sampled_from(
     ("a.txt", "src/a.py", "src", ".", "src/deep/b.py", "src/*.py", "*.txt", "?.txt", "src/*", "-- *", "'b c.txt'", "*",
      "\\*", "'*'", ".hidden", "./-n", "-- -n", "--output=planted", "src/deep/*", "HEAD", "link.txt", "src/link", "-*",
-     "'$(touch planted)'", "e*", "w*", "'-exec'", ".*")
+     "'$(touch planted)'", "e*", "w*", "'-exec'", ".*", ".?", "-S", "--pretty", "-e1p", "?-- -o planted", "5")
 )  # fmt: skip
 
 
@@ -144,7 +144,11 @@ def likely_free(draw: st.DrawFn) -> str:
     line = parts[0]
     for part in parts[1:]:
         line += draw(st.sampled_from((" | ", " && ", "; ", " || ", "\n"))) + part
-    return draw(st.sampled_from(("{}", "{}", "cd src && {}", 'echo "$({})"', "cd src; {}"))).format(line)
+    return draw(
+        st.sampled_from(
+            ("{}", "{}", "cd src && {}", 'echo "$({})"', "cd src; {}", "command cd src && {}", "cd src && cd x; {}")
+        )
+    ).format(line)
 
 
 def ran_alone(line: str, root: Path) -> str:

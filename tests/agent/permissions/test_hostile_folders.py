@@ -15,7 +15,7 @@ from tests.support.hostile_folders import HOSTILE, HOSTILE_REPOSITORIES, SECRET,
 GIT_LINES = (
     "git status", "git status -s", "git diff", "git diff HEAD", "git diff --stat", "git log -p -3", "git show",
     "git log --oneline", "git whatchanged -1", "git reflog", "git rev-list HEAD", "git shortlog HEAD",
-    "git blame notes.txt", "git ls-files", "git ls-files -s", "git ls-tree -r HEAD", "git grep one",
+    "git blame notes.txt", "git ls-files", "git ls-files -s", "git ls-tree -r HEAD",
     "git rev-parse HEAD", "git describe --always --dirty", "git merge-base HEAD HEAD", "git name-rev HEAD",
     "git cat-file -p HEAD", "git show-ref", "git for-each-ref", "git count-objects", "git check-ignore -v x",
     "git branch -a", "git tag -l", "git remote -v", "git stash list", "git worktree list", "git version",

@@ -82,12 +82,16 @@ def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> Non
      "sort --compress-program=id x", "uniq a b", "sed -n '1w x' README.md", "sed -i s/a/b/ README.md", "sed '1e id'",
      "sed -n '/[/]w x/p' a", "date -s now", "date 01010000", "hostname evil", "file -C", "xxd -r a b", "tree -o x",
      "tee x", "awk 1", "A=1 ls", "env ls", "xargs cat", "sh -c ls", "git remote add x y", "git config --list",
+     "sed -n '-e1e touch planted' -- -e p README.md", "git log -p --pretty --output=x", "git log -gS --output=x",
+     "cat < ~/.ssh/id_rsa", "cat .?/outside.txt", "grep -r x .*", "command cd src && cat ../link",
+     "cd src && cd nowhere; cat ../link", "test -v 'a[0]'", "xxd -ac 5 README.md", "strings @x", "git grep x",
+     "cat /proc/self/cwd/link", "echo /etc/*", "l? src", "echo x >&'２'", "tree -Io x y", "git log --format=%+G?",
      "printf -v x y", "git reflog expire", "wc --files0-from=x", "du --files0-from=x", "sha256sum -c x"],
 )  # fmt: skip
 def test_everything_else_is_asked_about(folder: Path, line: str) -> None:
     assert judged(folder, line).action == "ask"
     assert judged(folder, line, mode="edits").action == (
-        "run" if line.startswith(("ls > x", "ls >> x", "ls 2> x")) else "ask"
+        "run" if line.startswith(("ls > x", "ls >> x", "ls 2> x", "echo x >&")) else "ask"
     )
     assert judged(folder, line, mode="plan").action == "refuse"
 
@@ -217,6 +221,29 @@ def test_a_rule_that_names_the_danger_covers_it(folder: Path) -> None:
 def test_deny_wins_however_deep_the_command_is(folder: Path, line: str) -> None:
     found = judged(folder, line, "deny Bash(curl:*)", "Bash(curl:*)", "Bash", mode="auto")
     assert found.action == "refuse" and "Bash(curl:*)" in found.reason
+
+
+def test_rules_about_files_count_in_every_mode(folder: Path) -> None:
+    for line in ("cat README.md", "echo x > README.md", "cp src/a.py README.md", "sed -i s/x/y/ README.md"):
+        for rules in (("ask Read(README.md)", "ask Edit(README.md)"), ("deny Read(README.md)", "deny Edit(README.md)")):
+            assert judged(folder, line, *rules, "Bash", mode="auto").action == (
+                "ask" if "ask" in rules[0] else "refuse"
+            )
+    assert judged(folder, "(cat README.md)", "deny Read(README.md)", mode="auto").action == "ask"
+
+
+@pytest.mark.parametrize("line", ["make lint --eval=x", "make lint SHELL=x", "pylint --init-hook=x", "go test -exec x"])
+def test_a_rule_for_any_arguments_covers_no_code_in_them(folder: Path, line: str) -> None:
+    rules = ("Bash(make lint:*)", "Bash(pylint:*)", "Bash(go test:*)")
+    assert judged(folder, line, *rules).action == "ask"
+    assert judged(folder, "make lint -j4", *rules).action == "run"
+
+
+def test_files_of_co_tui_itself_are_asked_about_in_a_home_folder(folder: Path) -> None:
+    judge = Judge(folder=folder, home=folder, environ={}, own=(folder / ".config/co-tui",))
+    assert judge.verdict("write_file", {"path": ".config/co-tui/config.toml"}, "edits", ()).action == "ask"
+    assert judge.verdict("run_command", {"command": "echo x > .config/co-tui/a"}, "edits", ()).action == "ask"
+    assert judge.verdict("write_file", {"path": ".config/other"}, "edits", ()).action == "run"
 
 
 def test_ask_wins_over_allow(folder: Path) -> None:
