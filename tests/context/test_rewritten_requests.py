@@ -1,6 +1,7 @@
 """What a rewritten request holds, and that the next ones begin as it did: excerpts, layers, the note, what is out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -16,7 +17,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER
+from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER, stand_in_texts
+from co_tui.context.said_lines import NO_HEADING
 from co_tui.context.turns import holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
@@ -96,6 +98,32 @@ def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay()
             others = "\n".join(str(part) for m in after if m is not beside for part in m.parts)
             assert told and not any(line in others.splitlines() for line in told)
             assert not is_prompt(beside) or len(beside.parts) > 1
+
+
+def marked_work(steps: int) -> list[ModelMessage]:
+    """Results with lines that look like headings, which are shown with a marker; many are said more than once."""
+    history = work(1)
+    for n in range(steps):
+        part, again = PARTS[n % len(PARTS)], n // 24
+        signs = ("# ", "* ", "[x] ", "")
+        result = "\n".join(f"{signs[k % 4]}{part}_row_{again}_{k} = price_{again}(item_{again}_{k})" for k in range(8))
+        said, answered = step(n + 1)
+        assert isinstance(said, ModelResponse)
+        decided = TextPart(f"# {part}_plan for {part}_model\n* {part}_view is decided")
+        part_returned = replace(answered.parts[0], content=result)
+        history += [replace(said, parts=[decided, *said.parts]), replace(answered, parts=[part_returned])]
+    return history
+
+
+def test_a_marked_line_is_known_to_be_in_the_request_already() -> None:
+    notes = set()
+    for request in requests_of(balanced(recollection_share=0.08), marked_work(100)):
+        shown = [line for text in stand_in_texts(request) for line in text.splitlines() if line.startswith(NO_HEADING)]
+        assert len(shown) == len(set(shown))
+        if note := note_of(request):
+            notes.add(note)
+            assert not set(shown) & set(note.splitlines())
+    assert any(line.startswith(NO_HEADING) for note in notes for line in note.splitlines())
 
 
 def test_without_a_share_for_it_nothing_comes_back() -> None:
