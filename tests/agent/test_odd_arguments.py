@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ToolCallPart
 
+from co_tui.agent.messages import read_messages
+from co_tui.events.storable import storable_arguments
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.agent.test_switching import END, PAIRS
@@ -92,6 +95,39 @@ def arguments_sent(name: str, sent: dict[str, Any]) -> Iterator[Any]:
             yield from (part["functionCall"].get("args", {}) for part in parts)
 
 
+@pytest.mark.parametrize(
+    "arguments", ["{}", '{"a": 1.50, "b": [true, null]}', '{"a": "é\\u00e9"}', "", "no JSON", None, {"a": 1}]
+)
+def test_arguments_that_are_not_odd_stay_as_they_are(arguments: Any) -> None:
+    assert storable_arguments(arguments) == arguments
+
+
+@pytest.mark.parametrize(
+    ("odd", "stored"),
+    [
+        ("NaN", '{"a": null}'),
+        ("NaN deep inside", '{"a": {"b": [1, {"c": null}]}}'),
+        ("a list of infinities", '{"a": [null, null, null, 1.5]}'),
+        ("half a character", '{"a": "\ufffd"}'),
+        ("a key twice, inside", '{"a": {"b": "last"}}'),
+        ("400 digits", '{"a": null}'),
+    ],
+)
+def test_odd_arguments_are_stored_as_strict_json(odd: str, stored: str) -> None:
+    assert storable_arguments(ODD[odd]) == stored
+    read = json.loads(ODD[odd])
+    if odd != "a key twice, inside":
+        assert storable_arguments(read) == json.loads(stored)
+
+
+def test_a_session_that_was_stuck_is_readable_again() -> None:
+    """Older versions logged the arguments as they came."""
+    part = {"part_kind": "tool-call", "tool_name": "look", "args": '{"a": NaN}', "tool_call_id": "c1"}
+    (read,) = read_messages([{"kind": "response", "parts": [part]}])
+    (call,) = read.parts
+    assert isinstance(call, ToolCallPart) and call.args_as_dict() == {"a": None}
+
+
 @pytest.mark.parametrize("name", WORK)
 async def test_a_session_survives_odd_arguments(home: Path, provider: Provider, name: str) -> None:
     """One session meets them all; each must leave it fit for the turns after it, and for another process."""
@@ -103,7 +139,7 @@ async def test_a_session_survives_odd_arguments(home: Path, provider: Provider, 
             # Google's arguments are part of the reply itself: one that cannot be read is refused as a whole.
             assert outcome is Outcome.DONE or name == "google", odd
             calls += outcome is Outcome.DONE
-            await check_turn(session, provider, name, calls, odd)
+            check_request(provider.requests[-1], name, calls, odd)
         for later in ("one turn later", "two turns later", "three turns later"):
             await check_turn(session, provider, name, calls, later)
         environment, stored = session._environment, session.state
@@ -112,14 +148,17 @@ async def test_a_session_survives_odd_arguments(home: Path, provider: Provider, 
         resumed = await Session.resume(environment, session.id)
         await check_turn(resumed, provider, name, calls, "resumed")
         await resumed.close()
-    assert calls == len(ODD) or name == "google" and calls > 25
+    assert calls == len(ODD) or (name == "google" and calls > 25)
 
 
 async def check_turn(session: Session, provider: Provider, name: str, calls: int, prompt: str) -> None:
-    """The next turn goes well, and its request is strict JSON with every call answered."""
     provider.script = [END[name]]
     assert await session.submit(prompt) is Outcome.DONE, prompt
-    sent = provider.requests[-1]
+    check_request(provider.requests[-1], name, calls, prompt)
+
+
+def check_request(sent: dict[str, Any], name: str, calls: int, prompt: str) -> None:
+    """It is strict JSON, and every call is answered."""
     json.dumps(sent, allow_nan=False).encode()
     found = list(arguments_sent(name, sent))
     assert all(isinstance(each, dict) for each in found), prompt
