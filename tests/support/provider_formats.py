@@ -26,8 +26,10 @@ def responses(url: str, client: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    provider = OpenAIProvider(base_url=url, api_key="none", http_client=client)
-    return OpenAIResponsesModel("gpt-6-sol", provider=provider)
+    from co_tui.agent.openai_client import OpenAIClient
+
+    sdk = OpenAIClient(base_url=url, api_key="none", http_client=client)
+    return OpenAIResponsesModel("gpt-6-sol", provider=OpenAIProvider(openai_client=sdk))
 
 
 def google(url: str, client: httpx2.AsyncClient) -> Model:
