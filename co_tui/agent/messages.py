@@ -1,10 +1,12 @@
 """The library's messages as JSON and back, whatever is odd about them: one odd value costs that value."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_ai.messages import (
+    BaseToolCallPart,
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
@@ -15,7 +17,7 @@ from pydantic_ai.messages import (
 from pydantic_core import PydanticSerializationError
 
 from co_tui.events import Json
-from co_tui.events.storable import storable
+from co_tui.events.storable import storable, storable_arguments
 
 UNREADABLE: Final = "[This message cannot be read.]"
 MOST_ODD_VALUES: Final = 200
@@ -23,7 +25,8 @@ MOST_ODD_VALUES: Final = 200
 
 def message_json(message: ModelMessage) -> dict[str, Any]:
     """The message as its own type adapter writes it, storable whatever a provider or a tool put into it."""
-    written: list[Any] = ModelMessagesTypeAdapter.dump_python([message], mode="json", warnings=False, fallback=str)
+    plain = _with_storable_arguments(message)
+    written: list[Any] = ModelMessagesTypeAdapter.dump_python([plain], mode="json", warnings=False, fallback=str)
     stored: dict[str, Any] = storable(written[0])
     return stored
 
@@ -31,19 +34,39 @@ def message_json(message: ModelMessage) -> dict[str, Any]:
 def read_messages(stored: Sequence[Json]) -> list[ModelMessage]:
     """Each stored message; what its type adapter refuses of one is left out of it."""
     try:
-        return ModelMessagesTypeAdapter.validate_python(list(stored))
+        read = ModelMessagesTypeAdapter.validate_python(list(stored))
     except (ValidationError, RecursionError):
-        return [_read(each) for each in stored]
+        read = [_read(each) for each in stored]
+    # Older versions and other programs stored arguments as they came.
+    return [_with_storable_arguments(message) for message in read]
 
 
 def mended(response: ModelResponse) -> ModelResponse:
     """The same response when it can be stored and sent as it is, else one without what is odd about it."""
+    plain = _with_storable_arguments(response)
     try:
-        ModelMessagesTypeAdapter.dump_json([response], warnings="error")
+        ModelMessagesTypeAdapter.dump_json([plain], warnings="error")
     except PydanticSerializationError:
-        (read,) = read_messages([message_json(response)])
-        return read if isinstance(read, ModelResponse) else response
-    return response
+        (plain,) = read_messages([message_json(plain)])
+    return plain if isinstance(plain, ModelResponse) else response
+
+
+def _with_storable_arguments(message: ModelMessage) -> ModelMessage:
+    """The same message when the arguments of its calls can be sent as they are, else one with storable ones.
+
+    Providers get the arguments as JSON, and one call that no JSON can hold would keep all later requests from being
+    sent.
+    """
+    if not isinstance(message, ModelResponse):
+        return message
+    changed = {
+        place: replace(part, args=kept)
+        for place, part in enumerate(message.parts)
+        if isinstance(part, BaseToolCallPart) and (kept := storable_arguments(part.args)) != part.args
+    }
+    if not changed:
+        return message
+    return replace(message, parts=[changed.get(place, part) for place, part in enumerate(message.parts)])
 
 
 def _read(stored: Json) -> ModelMessage:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from co_tui.context.count import estimate_text
 from co_tui.context.ledger import TELLING, Ledger
 from co_tui.context.names import names_in, names_in_line
-from co_tui.context.said_lines import MODEL, SUMMARY_SAID, Excerpt
+from co_tui.context.said_lines import MODEL, SUMMARY_SAID, Excerpt, bare_line, bare_lines
 
 AGAIN: Final = (1.0, 0.1, 0.03)
 """What a name counts that is not there yet, once, or more often."""
@@ -105,12 +105,12 @@ class Chooser:
         self._left = {name: weight * _again(self.there.get(name, 0)) for name, weight in self.weights.items()}
         queue = [(-self._worth(line), number) for number, line in enumerate(lines)]
         heapq.heapify(queue)
-        texts = {excerpt.text.strip() for excerpt in self.chosen}
+        texts = {bare_line(excerpt.text) for excerpt in self.chosen}
         spent = SPENT * budget
         while queue and budget > spent:
             worth, number = heapq.heappop(queue)
             line = lines[number]
-            text = line.excerpt.text.strip()
+            text = bare_line(line.excerpt.text)
             if line.cost > budget or worth >= 0 or text in texts:
                 continue
             now = -self._worth(line)
@@ -162,8 +162,8 @@ def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], 
         there[name] = there.get(name, 0) + 1
     told_of = (excerpt for excerpt in ledger.telling if excerpt.place.message in gone)
     known = {(each.place, each.by, each.text): each for each in (*lines_with(sources, weights), *told_of, *carried)}
-    told = {line.strip() for line in standing.splitlines()}
-    lines = [weighed_line(excerpt) for excerpt in known.values() if excerpt.text.strip() not in told]
+    shown = bare_lines(standing)
+    lines = [weighed_line(excerpt) for excerpt in known.values() if bare_line(excerpt.text) not in shown]
     chooser = Chooser(weights, there)
     chooser.choose(lines, budget_tokens * (1 - NAMES_SHARE))
     names = _bare_names(weights, there, budget_tokens * NAMES_SHARE)

@@ -10,6 +10,7 @@ from co_tui.context.excerpts import Chooser, Excerpts, Sources, lines_with, name
 from co_tui.context.ledger import Ledger
 from co_tui.context.names import names_in, parts_of
 from co_tui.context.offline_summary import carried_in
+from co_tui.context.said_lines import bare_line, bare_lines
 from co_tui.context.turns import stands_in
 from co_tui.events.content import prompt_text
 
@@ -40,9 +41,9 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
     ledger, gone = sources.ledger, sources.gone
     weights = _relevant(ledger, newest_messages(live))
     taken = {excerpt.place for excerpt in carried_in(live)}
-    standing = {line.strip() for text in stand_in_texts(live) for line in text.splitlines()}
+    shown = {line for text in stand_in_texts(live) for line in bare_lines(text)}
     found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.place not in taken]
-    lines = [weighed_line(excerpt) for excerpt in found if excerpt.text.strip() not in standing]
+    lines = [weighed_line(excerpt) for excerpt in found if bare_line(excerpt.text) not in shown]
     there = names_there(ledger, gone)
     for text in stand_in_texts(live):
         there.update(dict.fromkeys(names_in(text), 1))

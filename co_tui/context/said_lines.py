@@ -129,6 +129,16 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
+def bare_line(line: str) -> str:
+    """A line without our marker and surrounding blanks, for comparing a shown line with the original."""
+    return line.strip().removeprefix(NO_HEADING).strip()
+
+
+def bare_lines(text: str) -> set[str]:
+    """Every line of a text that shows excerpts, as `bare_line` has it."""
+    return {bare_line(line) for line in lines_of(text)}
+
+
 def _pieces(line: str) -> Iterator[str]:
     start = 0
     while start < len(line):

@@ -75,7 +75,7 @@ class Glance(NamedTuple):
 
 
 def glance_at(fact: Fact) -> Glance | None:
-    """None for what is no entry: measurements, and what is only announced."""
+    """None for what is no entry: measurements, searches that found nothing, and what is only announced."""
     kind, weight = EntryKind, EntryWeight
     match fact:
         case UsageInfo() | Announced():
@@ -91,7 +91,7 @@ def glance_at(fact: Fact) -> Glance | None:
         case Truncation():
             return Glance("✂", kind.CONTEXT, weight.NOTABLE)
         case Recollection():
-            return Glance("↩", kind.CONTEXT)
+            return Glance("↩", kind.CONTEXT) if fact.note else None
         case Clear():
             return Glance("⌫", kind.CONTEXT, weight.NOTABLE)
         case Rewind():

@@ -3,6 +3,7 @@
 Everything that is logged passes through here, so that no value can keep a session from being written, read or sent.
 """
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -45,6 +46,31 @@ def storable(value: Any, depth: int = 0) -> Any:
             return [storable(item, depth + 1) for item in value]
         case _:
             return storable_text(str(value))
+
+
+def storable_arguments(arguments: Any) -> Any:
+    """A tool call's arguments, as JSON text or as data, without values that no strict JSON has.
+
+    Equal to what came in when nothing was odd about it. Text that is no JSON stays text: it is sent back as such.
+    """
+    if not isinstance(arguments, str):
+        return storable(arguments)
+    repeated = False
+
+    def one_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        read = dict(pairs)  # the last one counts, as it does for the tool
+        repeated = repeated or len(read) < len(pairs)
+        return read
+
+    try:
+        read = json.loads(arguments, object_pairs_hook=one_of_each)
+        kept = storable(read)
+        if kept == read and not repeated:
+            return storable_text(arguments)
+    except (ValueError, RecursionError):
+        return storable_text(arguments)
+    return json.dumps(kept, ensure_ascii=False)
 
 
 def whole(value: object, most: int = MOST_TOKENS) -> int | None:

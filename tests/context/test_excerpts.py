@@ -129,6 +129,19 @@ def test_a_line_is_not_told_twice() -> None:
     assert summarise_offline(history, 300).text.count("same_line about") == 1
 
 
+def test_a_line_of_an_earlier_summary_is_not_told_twice_for_its_marker() -> None:
+    said = "# total_rows of the price_table\n* the plan is price_table first"
+    first = summarise_offline([prompt("go"), answer(said)], 300, user_words=False)
+    assert "› # total_rows" in first.text and "› * the plan" in first.text
+    beside = summarise_offline([answer(said)], 300, user_words=False, standing=first.text)
+    assert "total_rows of" not in beside.text and "the plan is" not in beside.text
+    # One that the user edited is told line by line, beside the messages it came from.
+    cut = Cut((0,), Trigger.MANUAL)
+    edited = build(SummaryForm.FULL, [prompt("x")], cut, Digest(f"{first.text}\nEdited.")).messages
+    merged = summarise_offline([*edited, answer(said)], 300, user_words=False).text
+    assert merged.count("total_rows of") == merged.count("the plan is") == 1
+
+
 def test_names_stand_alone_only_when_their_line_finds_no_room() -> None:
     lines = [f"name_{n} " + "is told of in many plain words " * 6 for n in range(30)]
     chosen = summarise_offline([answer("\n".join(lines))], 200, user_words=False).excerpts

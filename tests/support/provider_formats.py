@@ -26,8 +26,10 @@ def responses(url: str, client: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    provider = OpenAIProvider(base_url=url, api_key="none", http_client=client)
-    return OpenAIResponsesModel("gpt-6-sol", provider=provider)
+    from co_tui.agent.openai_client import OpenAIClient
+
+    sdk = OpenAIClient(base_url=url, api_key="none", http_client=client)
+    return OpenAIResponsesModel("gpt-6-sol", provider=OpenAIProvider(openai_client=sdk))
 
 
 def google(url: str, client: httpx2.AsyncClient) -> Model:
@@ -91,8 +93,8 @@ def candidate(finish: str | None) -> bytes:
 # The same with a thought, a text and a call, as each provider's models do when they work.
 
 
-def chat_work(tool: str, call_id: str) -> bytes:
-    call = {"index": 0, "id": call_id, "type": "function", "function": {"name": tool, "arguments": "{}"}}
+def chat_work(tool: str, call_id: str, arguments: str = "{}") -> bytes:
+    call = {"index": 0, "id": call_id, "type": "function", "function": {"name": tool, "arguments": arguments}}
     base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "gpt-6-sol"}
     deltas: tuple[tuple[dict[str, Any], str | None], ...] = (
         ({"role": "assistant", "reasoning_content": "A thought in chat."}, None),
@@ -104,7 +106,7 @@ def chat_work(tool: str, call_id: str) -> bytes:
     return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks) + b"data: [DONE]\n\n"
 
 
-def anthropic_work(tool: str, call_id: str) -> bytes:
+def anthropic_work(tool: str, call_id: str, arguments: str = "{}") -> bytes:
     def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
         return [
             {"type": "content_block_start", "index": index, "content_block": start},
@@ -123,14 +125,14 @@ def anthropic_work(tool: str, call_id: str) -> bytes:
     call = block(
         3,
         {"type": "tool_use", "id": call_id, "name": tool, "input": {}},
-        {"type": "input_json_delta", "partial_json": "{}"},
+        {"type": "input_json_delta", "partial_json": arguments},
     )
     stop = {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}}
     end = ({**stop, "usage": {"output_tokens": 3}}, {"type": "message_stop"})
     return events(A_START, *thought, *redacted, *said, *call, *end)
 
 
-def responses_work(tool: str, call_id: str) -> bytes:
+def responses_work(tool: str, call_id: str, arguments: str = "{}") -> bytes:
     thought = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": None}
     told = {**thought, "summary": [{"type": "summary_text", "text": "A thought of GPT."}], "encrypted_content": "ZW5j"}
     place = {"item_id": "rs_1", "output_index": 0, "summary_index": 0}
@@ -138,7 +140,7 @@ def responses_work(tool: str, call_id: str) -> bytes:
             "content": [{"type": "output_text", "text": "Looking.", "annotations": []}]}  # fmt: skip
     text = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
     call = {"id": "fc_1", "type": "function_call", "status": "completed", "name": tool, "call_id": call_id,
-            "arguments": "{}"}  # fmt: skip
+            "arguments": arguments}  # fmt: skip
     steps: tuple[dict[str, Any], ...] = (
         {"type": "response.output_item.added", "output_index": 0, "item": thought},
         {"type": "response.reasoning_summary_part.added", **place, "part": {"type": "summary_text", "text": ""}},
@@ -149,17 +151,19 @@ def responses_work(tool: str, call_id: str) -> bytes:
         {"type": "response.output_text.delta", **text, "delta": "Looking.", "logprobs": []},
         {"type": "response.output_item.done", "output_index": 1, "item": said},
         {"type": "response.output_item.added", "output_index": 2, "item": {**call, "arguments": ""}},
-        {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "output_index": 2, "delta": "{}"},
+        {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "output_index": 2, "delta": arguments},
         {"type": "response.output_item.done", "output_index": 2, "item": call},
     )
     return events(R_START, *({**step, "sequence_number": n} for n, step in enumerate(steps, 1)), R_END)
 
 
-def google_work(tool: str, call_id: str) -> bytes:
+def google_work(tool: str, call_id: str, arguments: str = "{}") -> bytes:
+    """The arguments stand in the reply as they are, not as a text of their own."""
     parts = (
         {"text": "A thought of Gemini.", "thought": True},
         {"text": "Looking."},
-        {"functionCall": {"name": tool, "args": {}, "id": call_id}, "thoughtSignature": "R2VtaW5p"},
+        {"functionCall": {"name": tool, "args": "ARGUMENTS", "id": call_id}, "thoughtSignature": "R2VtaW5p"},
     )
     content = {"content": {"role": "model", "parts": list(parts)}, "index": 0, "finishReason": "STOP"}
-    return f"data: {json.dumps({'candidates': [content], 'modelVersion': 'gemini-flash-latest'})}\n\n".encode()
+    reply = json.dumps({"candidates": [content], "modelVersion": "gemini-flash-latest"})
+    return b"data: " + reply.replace('"ARGUMENTS"', arguments).encode() + b"\n\n"

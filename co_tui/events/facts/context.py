@@ -63,13 +63,14 @@ class Recollection(Logged):
     """Lines that left the context and came back beside a message, because they bear on the newest step.
 
     They stand in every request from here on, until the history is rewritten; the history is what it was.
+    Without a note it only says that a search found nothing, so that it is not repeated.
     """
 
     TYPE = "session.recollection"
     messages: tuple[Ref, ...]
     """Beside which one they stand."""
     note: str
-    """As the model gets it."""
+    """As the model gets it; empty when nothing was found."""
     lines: int = 0
     tokens: int = 0
     sources: tuple[Ref, ...] = ()

@@ -92,7 +92,7 @@ def _told(event: Event) -> tuple[str, ...] | None:
             left_out = f"{fact.messages_removed:,} messages, {fact.tokens_removed:,} tokens less"
             return (f"A request was truncated: {left_out}",)
         case Recollection():
-            return (f"{fact.lines} lines came back into the context",)
+            return (f"{fact.lines} lines came back into the context",) if fact.note else None
         case CompactionComplete():
             return _compaction(fact)
         case CompactionUndone():

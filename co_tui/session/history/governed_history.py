@@ -93,8 +93,6 @@ class GovernedHistory:
         """The messages of the log, as the library has them."""
         self._said_before = said_before or SaidBefore(parsed)
         self._noted: tuple[Recollection, object, Note | None] | None = None
-        self._looked: object = None
-        """The history for which something to recollect was last looked for."""
         self._beside = beside
         self._measuring = asyncio.Lock()
         # Go on counting from what the log knows of this model.
@@ -194,27 +192,33 @@ class GovernedHistory:
         return self.state if not self.agent else self.state.delegations.get(self.agent, Delegation())
 
     async def _recollected(self, measured: Measured, prepared: Prepared) -> Measured | None:
-        """Bring back what bears on the newest step of a request that is rewritten anyway; None when nothing does."""
+        """Bring back what bears on the newest step of a request that is rewritten anyway; None when nothing does.
+
+        A search without a result is logged too: a resumed session must not repeat it.
+        """
+        fact = await self._recollection(measured, prepared)
+        await self.recorder.record(fact)
+        return await self.measure() if fact.note else None
+
+    async def _recollection(self, measured: Measured, prepared: Prepared) -> Recollection:
+        """The lines that bear on the newest step, and the message they go with; no note when there are none."""
+        nothing = Recollection(messages=(), note="", agent=self.agent)
         entries, left_out = self.entries, self._refs(measured, prepared.held.left_out)
         origin = measured.origins[-1] if measured.live else None
         if origin is None or isinstance(measured.live[-1], ModelResponse) or entries[origin].ref in left_out:
-            return None
+            return nothing
         sources = await self.sources_without(left_out)
         found = await self._beside(self.governor.recollect, measured, prepared.reading, sources)
         if not found.lines:
-            return None
+            return nothing
         note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
-        tokens = round(self.governor.meter.ratio * estimate_text(note))
-        fact = Recollection(
+        return nothing.but(
             messages=(entries[origin].ref,),
             note=note,
             lines=len(found.lines),
-            tokens=tokens,
+            tokens=round(self.governor.meter.ratio * estimate_text(note)),
             sources=self._said_before.refs(line.place.message for line in found.lines),
-            agent=self.agent,
         )
-        await self.recorder.record(fact)
-        return await self.measure()
 
     async def sources_without(self, gone: Collection[Ref]) -> Sources:
         """What excerpts can be taken from when these messages leave the history."""
@@ -235,7 +239,9 @@ class GovernedHistory:
         """The request to send: what does not fit is left out, and that and the usage are told."""
         held = held_of(self._kept, self.entries, measured)
         prepared = await self._fitted(measured, held)
-        if self.policy.recollection_share and self._is_rewritten(prepared, held):
+        # The request begins differently from the one before, for another reason than what is recollected.
+        is_rewritten = self._kept.is_rewritten or prepared.held != held
+        if self.policy.recollection_share and is_rewritten:
             noted = await self._recollected(measured, prepared)
             if noted is not None:
                 measured = noted
@@ -248,12 +254,6 @@ class GovernedHistory:
     async def _fitted(self, measured: Measured, held: Held) -> Prepared:
         async with self._measuring:
             return await self._beside(self.governor.fit, measured, self.scaffold, held)
-
-    def _is_rewritten(self, prepared: Prepared, held: Held) -> bool:
-        """Whether the request begins otherwise than the one before, for another reason than what is recollected."""
-        lineage = self.entries.lineage
-        compacted, self._looked = self._kept.is_rewritten and self._looked is not lineage, lineage
-        return compacted or prepared.held != held
 
     def _refs(self, measured: Measured, indexes: Iterable[int]) -> frozenset[Ref]:
         origins = (measured.origins[index] for index in indexes)

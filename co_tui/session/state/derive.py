@@ -123,7 +123,8 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case PlanChanged():
             return _happened(state.but(plan=fact.steps), event)
         case Recollection():
-            return _happened(_recollected(state, fact), event)
+            state = _recollected(state, fact)
+            return _happened(state, event) if fact.note else state.but(seq=seq_of(event))
         case Truncation():
             return _happened(_truncated(state, fact), event)
         case BoardShown():
@@ -241,9 +242,12 @@ def _truncated(state: SessionState, fact: Truncation) -> SessionState:
 
 
 def _recollected(state: SessionState, fact: Recollection) -> SessionState:
+    """A search that found nothing leaves what is there as it is, and is not repeated."""
+    changes: dict[str, Any] = {"is_rewritten": False, **({"recollection": fact} if fact.note else {})}
     if fact.agent:
-        return _delegated(state, fact.agent, recollection=fact, is_rewritten=False)
-    return _unmeasured(state.but(recollection=fact, is_rewritten=False))
+        return _delegated(state, fact.agent, **changes)
+    state = state.but(**changes)
+    return _unmeasured(state) if fact.note else state
 
 
 def _pinned(state: SessionState, fact: Pin) -> SessionState:

@@ -99,7 +99,7 @@ class SessionState(Record):
     recollection: Recollection | None = None
     """What came back beside a message of the history."""
     is_rewritten: bool = False
-    """Whether a compaction rewrote the history, and nothing was recollected since."""
+    """Whether a compaction rewrote the history, and lines to recollect were not searched for since."""
     held_out: HeldOut = NOTHING_HELD_OUT
     """What did not fit into a request, and is left out of the next ones, too."""
     pins: frozenset[Ref] = frozenset()

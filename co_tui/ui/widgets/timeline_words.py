@@ -103,7 +103,7 @@ def words_of(fact: Fact) -> str:
             left_out = counted(fact.messages_removed, "message")
             return f"truncated −{tokens(fact.tokens_removed)}\n{left_out} left out"
         case Recollection():
-            return f"recollected\n{counted(fact.lines, 'line')} came back"
+            return f"recollected\n{counted(fact.lines, 'line')} came back" if fact.note else ""
         case CompactionStart():
             return f"compacting\n{_why(fact)}{counted(fact.messages, 'message')}"
         case CompactionComplete():
