@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.prices import price_of_input
 from co_tui.context.cuts import Cut
-from co_tui.context.policy import CompactionRule
+from co_tui.context.policy import CompactionRule, SummaryFallback
 from co_tui.context.replacement import Replacement
 from co_tui.context.request import Measured, replaced_in_history
 from co_tui.context.turns import step_around
@@ -82,9 +82,12 @@ class Applier:
         if not plan.cut.replaced:
             raise _NotWorthIt("what it would have replaced is gone")
         if not text and not plan.texts_only:
+            why = ": ".join(filter(None, ("no summary could be made", job.summary.note.rstrip("."))))
+            if governor.policy.fallback is SummaryFallback.MARKER and not job.trigger.is_automatic:
+                raise _NotWorthIt(why)
             short = governor.fallback_plan(measured, plan)
             if short is None:
-                raise _NotWorthIt("nobody could summarise, and all of it is within the fixed limits")
+                raise _NotWorthIt(f"{why}; all of it is within the fixed limits")
             plan = short
         state, agent = job.on.history.state, job.on.history.agent
         digest = job.summary.digest if text else None
