@@ -29,7 +29,7 @@ class Launch(Record):
     browse: bool = False
     """Begin with the session browser."""
     model: str = ""
-    """Named on the command line: replaces a resumed session's own."""
+    """Named on the command line or in the environment: replaces a resumed session's own."""
     private: bool = False
     """Whether nothing of its sessions is kept."""
 
