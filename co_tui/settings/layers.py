@@ -60,7 +60,7 @@ class Loaded(Record):
 
     @property
     def imposed_model(self) -> str:
-        """The model that replaces a resumed session's own; empty when neither command line nor environment names one."""
+        """The model that replaces a resumed session's own: that of command line or environment; empty without one."""
         return self.settings.model if self.origins["model"].source in (COMMAND_LINE, ENVIRONMENT) else ""
 
 
