@@ -21,9 +21,7 @@ def test_a_session_of_another_folder_works_here_and_it_is_said(served_here: Here
     assert [row.cwd for row in listed(served_here.home)] != [str(folder)]
 
 
-def test_a_session_whose_model_is_gone_says_what_to_do(
-    served_here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_whose_model_is_gone_says_what_to_do(served_here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CO_TUI_MODEL")
     stored(served_here.home, model="anthropic:claude-long-gone")
     done = served_here("run", "--session", "s-1", "-p", "again")
