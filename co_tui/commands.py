@@ -118,7 +118,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
             cwd=cwd,
             session_id=session_id,
             browse=options.resume == "",
-            model=getattr(options, "model", ""),
+            model=context.loaded.imposed_model,
             private=context.private,
         )
     )
@@ -192,7 +192,8 @@ def _place(
     from co_tui.headless.opening import SessionOpening
 
     gc.enable()
-    return SessionOpening(context, environ, cwd, row.id if row is not None else "", getattr(options, "model", ""))
+    model = context.loaded.imposed_model
+    return SessionOpening(context, environ, cwd, row.id if row is not None else "", model)
 
 
 def _hush_libraries(environ: Mapping[str, str]) -> None:
@@ -294,9 +295,8 @@ def _tell_other_folder(row: "SessionRow", cwd: Path) -> None:
 def _under_policy_of(
     row: "SessionRow", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
 ) -> CommandContext:
-    """The settings under a stored session's own policy, unless another was named or that one is gone."""
-    if getattr(options, "policy", None) is not None or not row.policy:
-        return context
-    given = {"model": getattr(options, "model", None), "policy": row.policy, "mode": getattr(options, "mode", None)}
-    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given)
+    """The settings under a stored session's own policy, unless a stronger layer names another or that one is gone."""
+    given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
+    own = {"policy": row.policy}
+    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given, resumed=own)
     return context if loaded.problems else context._replace(loaded=loaded)

@@ -70,29 +70,32 @@ def build(
 ) -> Replacement:
     """What a policy's form puts in place of the cut; without a digest, a marker that says what is gone."""
     count = len(cut.replaced)
+    under_way = user_words.written(user_words.UserWords(), extras)
     if digest is None:
-        beside = user_words.written(user_words.UserWords(), extras) if form is SummaryForm.FULL else ""
-        return _one(history, cut, "\n\n".join(filter(None, (window_marker(count, None), beside))))
+        return _one(history, cut, _joined(window_marker(count, None), under_way))
     match form:
         case SummaryForm.MARKER:
-            return _one(history, cut, window_marker(count, digest.text), digest.as_metadata())
+            return _one(history, cut, _joined(window_marker(count, digest.text), under_way), digest.as_metadata())
         case SummaryForm.PAIR:
-            said = _said(history, cut, f"{COMPACTED}\n{digest.text}", digest.as_metadata())
+            said = _said(history, cut, _joined(f"{COMPACTED}\n{digest.text}", under_way), digest.as_metadata())
             reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
             return Replacement(cut.replaced, [said, reply])
         case SummaryForm.PROMPT:
-            return _into_first_prompt(history, cut, digest, pinned)
+            return _into_first_prompt(history, cut, digest, under_way, pinned)
         case SummaryForm.FULL:
             words = words or user_words.UserWords()
-            text = "\n\n".join(filter(None, (f"{EARLIER}\n{digest.text}", user_words.written(words))))
+            text = _joined(f"{EARLIER}\n{digest.text}", user_words.written(words))
             told = _said(history, cut, text, digest._replace(words=words).as_metadata())
-            return Replacement(cut.replaced, [told, *_under_way(history, cut, extras)])
+            return Replacement(cut.replaced, [told, *_under_way(history, cut, under_way)])
 
 
-def _under_way(history: Sequence[ModelMessage], cut: Cut, extras: Mapping[str, str] | None) -> list[ModelMessage]:
+def _under_way(history: Sequence[ModelMessage], cut: Cut, text: str) -> list[ModelMessage]:
     """A message of its own, since the next compaction replaces it also where the summary stays."""
-    text = user_words.written(user_words.UserWords(), extras)
     return [_said(history, cut, f"{UNDER_WAY}\n{text}", {STANDS_FOR: 0})] if text else []
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(filter(None, texts))
 
 
 def window_marker(count: int, summary: str | None) -> str:
@@ -120,11 +123,11 @@ def _one(
 
 
 def _into_first_prompt(
-    history: Sequence[ModelMessage], cut: Cut, digest: Digest, pinned: Collection[int]
+    history: Sequence[ModelMessage], cut: Cut, digest: Digest, under_way: str, pinned: Collection[int]
 ) -> Replacement:
     """The summary joins the first user message kept; apart from it when that is pinned, or something is between."""
     after = cut.replaced[-1] + 1
-    text = f"{EARLIER}\n{digest.text}"
+    text = _joined(f"{EARLIER}\n{digest.text}", under_way)
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
     if not contiguous or after in pinned or after >= len(history) or not is_prompt(history[after]):
         return _one(history, cut, text, digest.as_metadata())

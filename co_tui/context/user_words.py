@@ -48,15 +48,19 @@ def user_words_in(replaced: Iterable[ModelMessage]) -> UserWords:
         if not isinstance(message, ModelRequest):
             continue
         earlier = message.metadata or {}
-        if SUMMARY in earlier:
-            rules.update(dict.fromkeys(earlier.get(RULES, ())))
-            said.extend(earlier.get(SAID, ()))
-            unsaid += earlier.get(UNSAID, 0)
+        rules.update(dict.fromkeys(earlier.get(RULES, ())))
+        said.extend(earlier.get(SAID, ()))
+        unsaid += earlier.get(UNSAID, 0)
         if is_prompt(message):
             text = "\n".join(_texts(message))
             rules.update(dict.fromkeys(_rules_in(text)))
             said.append(clipped(text))
     return UserWords(tuple(rules), tuple(said), unsaid)
+
+
+def rules_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """The standing rules in what the user said, each once."""
+    return tuple(dict.fromkeys(rule for text in texts for rule in _rules_in(text)))
 
 
 def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = False) -> str:

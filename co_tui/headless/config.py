@@ -13,6 +13,8 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
         return WRONG_USAGE
     if key is None or value is None:
         names = origins if key is None else [settings.setting_of(key)]
+        for sentence in (*context.loaded.warnings, *context.loaded.problems):
+            say(sentence)
         put(table(("SETTING", "VALUE", "FROM"), (_row(name, context.loaded) for name in names)))
         return DONE
     try:

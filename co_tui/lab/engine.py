@@ -17,7 +17,7 @@ from co_tui.context.policy import Policy
 from co_tui.context.request import Governor, Prepared
 from co_tui.context.stages import Keep
 from co_tui.context.turns import is_prompt
-from co_tui.events import Clear, CompactionComplete, CompactionStart, Event, Fact, Message, Pin
+from co_tui.events import CompactionComplete, CompactionStart, Event, Fact, Message, Pin
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
@@ -27,6 +27,7 @@ from co_tui.session.compaction.summaries import Summary, SummaryRequest, offline
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.said_before import SaidBefore
 from co_tui.session.recorder import Recorder
+from co_tui.session.state.history_edits import cleared
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.in_memory.store import InMemoryStore
@@ -135,7 +136,7 @@ class ReplayEngine:
 
     async def clear(self) -> None:
         await self._compactor.discard("the context was cleared")
-        await self._recorder.record(Clear())
+        await self._recorder.record(cleared(self.history.state))
 
     async def _end_turn(self) -> None:
         self.history.in_turn = False

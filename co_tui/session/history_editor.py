@@ -3,15 +3,14 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from co_tui.context.policy import Policy
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Pin, Ref, Rewind
 from co_tui.events.messages import prompt_of
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.restoring import restoring
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 
-LEAST_RESTORED_TURNS = 3
 Settled = Callable[[str], AbstractAsyncContextManager[None]]
 """Stops whatever works on the history, for a reason that is told: nothing is under way while it is rewritten. Without
 a reason, it goes on: nothing else is changed by hand meanwhile."""
@@ -42,7 +41,7 @@ class HistoryEditor:
 
     async def clear(self) -> None:
         async with self._settled("the context was cleared"):
-            await self._record(Clear(messages_removed=len(self._state.history)))
+            await self._record(history_edits.cleared(self._state))
 
     async def undo(self, seq: int | None) -> Event:
         """Returns the event that was undone. Raises `NothingToUndo`."""
@@ -80,10 +79,3 @@ class HistoryEditor:
         history = self._history()
         await history.recorder.record(fact)
         await history.report_now()
-
-
-def restoring(state: SessionState, policy: Policy) -> Clear | None:
-    """What becomes of the history when the session is opened again; None when it stays as it is (S4)."""
-    if not policy.restores_texts_only or state.pending:  # a call that waits would be left behind
-        return None
-    return history_edits.restored(state, max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6))

@@ -30,7 +30,7 @@ from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.hooks import Hooks
-from co_tui.session.compaction.job import Compactable
+from co_tui.session.compaction.job import Compactable, no_skills
 from co_tui.session.compaction.keeping import Keeping, Remembered
 from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
 from co_tui.session.compaction.recovery import DelegatedRecovery, Recovery
@@ -107,7 +107,7 @@ class RuntimeFactory:
             questions=environment.questions,
             archive=self._archive,
             sent_beside=self.sent_beside,
-            compactable=Compactable(history, summaries, hooks),
+            compactable=Compactable(history, summaries, hooks, works.read_skills if works else no_skills),
             permissions=permissions,
             first_backoff_s=environment.first_backoff_s,
         )

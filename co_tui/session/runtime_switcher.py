@@ -109,10 +109,7 @@ class RuntimeSwitcher:
         governor = before.history.governor
         self.runtime = self._factory.make(before.model_handle, settings, governor.window, governor.meter)
         self.runtime.history.scaffold = before.history.scaffold
-        tokens = governor.window.tokens
-        await self._recorder.record(
-            PolicyChange(from_=before.settings.policy, to=settings.policy, window_before=tokens, window_after=tokens)
-        )
+        await self.record_policy_change(before.settings.policy, governor.window.tokens)
         await self._report()
 
     async def apply_settings(self, settings: Settings) -> None:
@@ -135,6 +132,16 @@ class RuntimeSwitcher:
             window_after = history.governor.window.tokens
             await self._recorder.record(
                 ModelChange(from_=before, to=history.model, window_before=window_before, window_after=window_after)
+            )
+
+    async def record_policy_change(self, before: str, window_before: int | None) -> None:
+        """Nothing when it is the same policy."""
+        now, window_after = self.runtime.settings.policy, self.runtime.history.governor.window.tokens
+        if before and before != now:
+            await self._recorder.record(
+                PolicyChange(
+                    from_=before, to=now, window_before=window_before or window_after, window_after=window_after
+                )
             )
 
     def learn(self) -> None:

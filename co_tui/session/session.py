@@ -124,9 +124,10 @@ class Session:
                 session.history.scaffold = sent_beside
             elif sent_beside is not None:
                 session._switcher.go_on_with(session._runtime, sent_beside, before or window.tokens)
-            place = session._place() | ({"model": state.model} if state.model else {})
-            await session._recorder.record(SessionResume(**place), *recovered(state))
+            own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
+            await session._recorder.record(SessionResume(**(session._place() | own)), *recovered(state))
             await session._switcher.record_model_change(state.model, before)
+            await session._switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
             await session._editor.restore()
             if session._is_measured_otherwise(state):

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.agent.catalogue import runs_here
 from co_tui.events import CompactionComplete, SessionError
+from co_tui.events.messages import STANDS_FOR
 
 if TYPE_CHECKING:
     from co_tui.store.housekeeping import CleanUp
@@ -51,13 +52,21 @@ def told_compaction(done: CompactionComplete) -> str:
         return f"Conversation Compacted by {done.summarised_by}, on its side."
     if done.edited and done.summarised_by == "you":
         return "The summary was rewritten by you."
-    by = f" by {done.summarised_by}" if done.summarised_by else ""
-    by = " offline" if done.summarised_by == "offline" else by
     note = f" ({done.note})" if done.note else ""
-    return (
-        f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, "
-        f"{len(done.replaced):,} message{'s' if len(done.replaced) != 1 else ''} summarised{by}{note}."
-    )
+    return f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, {_what_was_done(done)}{note}."
+
+
+def _what_was_done(done: CompactionComplete) -> str:
+    if done.summarised_by:
+        by = "offline" if done.summarised_by == "offline" else f"by {done.summarised_by}"
+        return f"{_messages(len(done.replaced))} summarised {by}"
+    kept = sum(STANDS_FOR not in (message.get("metadata") or {}) for message in done.replacement)
+    removed = len(done.replaced) - kept
+    return f"{_messages(removed)} removed, no summary" if removed > 0 else "texts shortened, no summary"
+
+
+def _messages(count: int) -> str:
+    return f"{count:,} message{'' if count == 1 else 's'}"
 
 
 def told_clean_up(done: "CleanUp", retention_days: int, *, dry_run: bool = False) -> str:

@@ -7,6 +7,7 @@ from co_tui.settings.governing import Governing
 from co_tui.settings.layers import (
     COMMAND_LINE,
     DEBUG_VARIABLE,
+    RESUMED,
     Loaded,
     Origin,
     agents_in_force,
@@ -25,6 +26,7 @@ __all__ = [
     "COMMAND_LINE",
     "DEBUG_VARIABLE",
     "GROUPS",
+    "RESUMED",
     "About",
     "AgentFile",
     "AgentFiles",

@@ -1,7 +1,7 @@
 """Layered settings: every value knows where it came from.
 
-Strongest first: command line, environment, the project's `.co-tui.toml`, the user's `config.toml`,
-the policy, the defaults. Nothing here reads the process environment by itself: `cli` hands it in.
+Strongest first: command line, environment, what a resumed session chose, the project's `.co-tui.toml`, the user's
+`config.toml`, the policy, the defaults. Nothing here reads the process environment by itself: `cli` hands it in.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,6 +20,8 @@ from co_tui.trust import AGENTS, Trust, Wish
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"
+ENVIRONMENT: Final = "the environment"
+RESUMED: Final = "the resumed session"
 DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
 """Not a setting: it makes failures of co-tui itself show where they happened."""
 BOTH: Final = " and "
@@ -56,18 +58,29 @@ class Loaded(Record):
     agents: AgentFiles = AgentFiles()
     """Whom work can be given to: the agents of the user's own files, and those of the project once it is trusted."""
 
+    @property
+    def imposed_model(self) -> str:
+        """The model that replaces a resumed session's own: that of command line or environment; empty without one."""
+        return self.settings.model if self.origins["model"].source in (COMMAND_LINE, ENVIRONMENT) else ""
+
 
 def load(
-    *, paths: Paths, cwd: Path, environ: Mapping[str, str], command_line: Mapping[str, object] | None = None
+    *,
+    paths: Paths,
+    cwd: Path,
+    environ: Mapping[str, str],
+    command_line: Mapping[str, object] | None = None,
+    resumed: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """Read every layer and merge them."""
+    """Read every layer and merge them; `resumed` is what a resumed session chose."""
     given = {key: value for key, value in (command_line or {}).items() if value is not None}
+    own = {key: value for key, value in (resumed or {}).items() if value}
     faults: dict[str, str] = {}
-    merge = _merged(paths, cwd, environ, given, faults)
+    merge = _merged(paths, cwd, environ, given, own, faults)
     while found := merge.folder_faults():
         # Without them: what they stood before counts again.
         faults |= found
-        merge = _merged(paths, cwd, environ, given, faults)
+        merge = _merged(paths, cwd, environ, given, own, faults)
     agents = merge.agents.before(read_agents(paths.agents))
     folder_problems = _few([*merge.folder_problems, *dict.fromkeys(faults.values())])
     return Loaded(
@@ -83,11 +96,17 @@ def load(
 
 
 def _merged(
-    paths: Paths, cwd: Path, environ: Mapping[str, str], given: Mapping[str, object], faults: Collection[str]
+    paths: Paths,
+    cwd: Path,
+    environ: Mapping[str, str],
+    given: Mapping[str, object],
+    resumed: Mapping[str, object],
+    faults: Collection[str],
 ) -> "_Merge":
     merge = _Merge()
     merge.layer(COMMAND_LINE, given)
-    merge.layer("the environment", _from_environment(environ), name=lambda key: ENVIRONMENT_PREFIX + key.upper())
+    merge.layer(ENVIRONMENT, _from_environment(environ), name=lambda key: ENVIRONMENT_PREFIX + key.upper())
+    merge.layer(RESUMED, resumed)
     merge.project(cwd, Trust(paths.trust_file), without=faults)
     if paths.config_file.exists():
         merge.layer(str(paths.config_file), merge.table(paths.config_file, merge.problems))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from co_tui.agent.catalogue import Choice, choose
 from co_tui.paths import Paths
 from co_tui.record import Record
-from co_tui.settings import COMMAND_LINE, Loaded, Origin, Settings, load
+from co_tui.settings import COMMAND_LINE, RESUMED, Loaded, Origin, Settings, load
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
@@ -29,7 +29,7 @@ class Launch(Record):
     browse: bool = False
     """Begin with the session browser."""
     model: str = ""
-    """Named on the command line: replaces a resumed session's own."""
+    """Named on the command line or in the environment: replaces a resumed session's own."""
     private: bool = False
     """Whether nothing of its sessions is kept."""
 
@@ -43,17 +43,24 @@ class Launch(Record):
         origin = self.loaded.origins["model"].source
         return choose(self.settings.model, origin, self.environ, self.settings.base_url)
 
-    def reloaded(self, *, policy: str = "", written: str = "") -> Loaded:
+    def reloaded(self, *, policy: str = "", resumed: str = "", written: str = "") -> Loaded:
         """The settings as they are now, under what the command line said and what was chosen in the app; `policy` is
-        chosen now. `written` is the setting that was just written: a choice made before gives way."""
-        origins = self.loaded.origins
-        given = {key: origin.value for key, origin in origins.items() if origin.source == COMMAND_LINE}
-        chosen = {key: origin.value for key, origin in origins.items() if origin.source == CHOSEN and key != written}
+        chosen now, `resumed` is that of a session resumed now. `written` is the setting that was just written: a choice
+        made before gives way."""
+        given = self._set_by(COMMAND_LINE)
+        chosen = {key: value for key, value in self._set_by(CHOSEN).items() if key != written}
+        own = {key: str(value) for key, value in self._set_by(RESUMED).items() if key != written}
+        if resumed:
+            chosen.pop("policy", None)
+            own = {"policy": resumed}
         chosen |= {"policy": policy} if policy else {}
         # A policy brings its own numbers, for which it has to be there when the layers are read.
         given |= {key: value for key, value in chosen.items() if key == "policy"}
-        loaded = load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given)
-        return loaded if loaded.problems and policy else _with_chosen(loaded, chosen)
+        loaded = load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given, resumed=own)
+        return loaded if loaded.problems and (policy or resumed) else _with_chosen(loaded, chosen)
+
+    def _set_by(self, source: str) -> dict[str, object]:
+        return {key: origin.value for key, origin in self.loaded.origins.items() if origin.source == source}
 
     def in_folder(self, cwd: Path) -> "Launch":
         """The same wishes, in another folder and under the settings that hold there."""

@@ -41,9 +41,9 @@ class LiveSettings:
             self.show()
 
     def adopt_policy(self, name: str) -> None:
-        """Go on under the policy of the session that is about to be shown, unless that is gone."""
+        """Use the policy of the session that is about to be shown, unless a stronger layer names one or it is gone."""
         if name and name != self.launch.settings.policy:
-            loaded = self.launch.reloaded(policy=name)
+            loaded = self.launch.reloaded(resumed=name)
             if not loaded.problems:
                 self._backend.govern(loaded)
                 self.show()

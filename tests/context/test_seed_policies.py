@@ -22,7 +22,7 @@ from co_tui.context.request import Governor
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction import recovery
 from co_tui.session.compaction.summaries import request_for
-from co_tui.session.history_editor import LEAST_RESTORED_TURNS
+from co_tui.session.history.restoring import LEAST_RESTORED_TURNS
 from co_tui.settings import Settings
 from tests.context.test_request import LOADED, asked, talk
 from tests.support.governed import Governed, Request

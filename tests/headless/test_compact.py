@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
@@ -41,6 +43,19 @@ def test_nothing_to_compact_is_a_sentence(served_here: Here, provider: Provider)
     assert served_here("compact", session).code == 0
     again = served_here("compact", session)
     assert again.code == 1 and "nothing to compact" in again.err and again.out == ""
+
+
+def test_a_compaction_without_a_summary_fails_under_co_cli(
+    served_here: Here, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = talked(served_here, provider, turns=3)
+    provider.summary = Reply(status=400, body='{"error": {"message": "no"}}')
+    monkeypatch.setenv("CO_TUI_POLICY", "co-cli")
+    before = served_here("show", session, "--history").out
+    done = served_here("compact", session)
+    assert done.code == 1 and "summarised" not in done.err
+    assert "Compaction failed, the conversation is as it was: no summary could be made: " in done.err
+    assert served_here("show", session, "--history").out == before
 
 
 def test_run_waits_for_the_compaction_it_started(served_here: Here, provider: Provider) -> None:

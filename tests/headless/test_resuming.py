@@ -21,7 +21,8 @@ def test_a_session_of_another_folder_works_here_and_it_is_said(served_here: Here
     assert [row.cwd for row in listed(served_here.home)] != [str(folder)]
 
 
-def test_a_session_whose_model_is_gone_says_what_to_do(served_here: Here) -> None:
+def test_a_session_whose_model_is_gone_says_what_to_do(served_here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CO_TUI_MODEL")
     stored(served_here.home, model="anthropic:claude-long-gone")
     done = served_here("run", "--session", "s-1", "-p", "again")
     assert done.code == 1 and "anthropic:claude-long-gone needs a key" in done.err and "--model" in done.err
@@ -29,9 +30,12 @@ def test_a_session_whose_model_is_gone_says_what_to_do(served_here: Here) -> Non
     assert [row.model for row in listed(served_here.home)] == ["openai-chat:scripted"]
 
 
-def stored(home: Path, *, cwd: str = "", model: str = "openai-chat:scripted") -> None:
+def stored(
+    home: Path, *, cwd: str = "", model: str = "openai-chat:scripted", policy: str = "", name: str = "s-1"
+) -> None:
     request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "a shop"}]}
     reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "Open."}]}
-    facts = [SessionStart(model=model, cwd=cwd), Message(turn=1, message=request), Message(turn=1, message=reply)]
+    start = SessionStart(model=model, policy=policy, cwd=cwd)
+    facts = [start, Message(turn=1, message=request), Message(turn=1, message=reply)]
     with store_in(home) as store:
-        store.writing().append("s-1", facts).result()
+        store.writing().append(name, facts).result()

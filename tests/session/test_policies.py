@@ -15,6 +15,7 @@ from co_tui.events import CompactionStart, HookRun, Truncation
 from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
+from co_tui.session.wording import told_compaction
 from tests.context.test_request import LOADED
 from tests.support.compacting import texts
 from tests.support.environments import facts
@@ -55,19 +56,29 @@ async def test_co_cli_on_demand_leaves_its_two_messages_and_nothing_else(home: P
         assert roles == ["system", "user", "assistant", "user"]
 
 
-@pytest.mark.parametrize("automatic", [True, False])
-async def test_co_cli_a_failing_summariser_gives_the_static_marker(
-    home: Path, provider: Provider, automatic: bool
-) -> None:
+async def test_co_cli_a_failing_summariser_gives_the_static_marker(home: Path, provider: Provider) -> None:
     provider.summary = BROKEN
-    async with talking(home, provider, **under("co-cli", max_history_messages=10 if automatic else 40)) as session:
+    async with talking(home, provider, **under("co-cli", max_history_messages=10)) as session:
         await talk(session, 6)
-        if not automatic:
-            await session.compact()
         (done,) = successes(session)
         assert done.summary == "" and done.summarised_by == "" and "rejected" in done.note and done.error == ""
         marker = f"[Earlier conversation trimmed — {len(done.replaced)} messages removed to stay within context budget]"
         assert marker in texts(session.state) and replayed(home, session.id) == session.state
+        told = told_compaction(done)
+        assert "summarised" not in told and f"{len(done.replaced)} messages removed, no summary" in told
+
+
+async def test_co_cli_c14_on_demand_nothing_changes_without_a_summary(home: Path, provider: Provider) -> None:
+    provider.summary = BROKEN
+    async with talking(home, provider, **under("co-cli")) as session:
+        await talk(session, 6)
+        before = list(session.state.history)
+        done = await session.compact()
+        assert not done.success and not done.cancelled and list(session.state.history) == before
+        assert done.error.startswith("no summary could be made") and "rejected" in done.error
+        assert (done.pre_tokens, done.pre_messages) == (done.post_tokens, done.post_messages)
+        assert "summarised" not in told_compaction(done) and "as it was" in told_compaction(done)
+        assert replayed(home, session.id) == session.state
 
 
 # inkeep
@@ -82,6 +93,7 @@ async def test_inkeep_without_a_summary_keeps_its_fixed_limits(home: Path, provi
         (done,) = successes(session)
         kept = texts(session.state)
         assert kept[0].startswith("[Earlier conversation trimmed — ") and len(done.replaced) >= 2
+        assert "summarised" not in told_compaction(done)
         assert done.post_messages <= 1 + 4
         assert await session.submit("and now?") is Outcome.DONE
 
@@ -138,6 +150,7 @@ async def test_hooks_see_every_trigger_also_when_only_texts_are_kept(
         provider.script = [Reply(text="Let me", tool=("look", "{}"))]
         await talk(session, 4)
         assert successes(session)[0].trigger == "budget" and successes(session)[0].summary == ""
+        assert "summarised" not in told_compaction(successes(session)[0])
         assert facts(list(session.state.timeline), HookRun) and '"trigger": "budget"' in seen.read_text()
 
 

@@ -13,6 +13,7 @@ from co_tui.session.questions import NOBODY, Approval, ModelAnswer, ModelQuestio
 from co_tui.session.session import Session
 from co_tui.session.turn import Outcome
 from tests.support.approving import YES, Person, left, log_of
+from tests.support.compacting import texts
 from tests.support.environments import facts
 from tests.support.waiting import until
 from tests.support.working import Working, repository, working_in
@@ -210,16 +211,21 @@ async def test_settings_and_the_window_decide_what_there_is(folder: Path, home: 
     await left(environment, session)
 
 
-@pytest.mark.parametrize("fallback", ["offline", "marker"])
-async def test_the_plan_is_in_every_request_after_a_compaction(folder: Path, home: Path, fallback: str) -> None:
+@pytest.mark.parametrize("form", ["full", "pair", "marker", "prompt"])
+async def test_plan_and_skills_are_in_every_request_after_a_compaction(folder: Path, home: Path, form: str) -> None:
     (folder / "long.txt").write_text("\n".join(f"line {n} of something long enough to count" for n in range(400)))
     skill = folder / ".claude" / "skills" / "greet"
     skill.mkdir(parents=True)
     odd = '"How to greet \\ud800"'  # half a character, which no request can carry
     (skill / "SKILL.md").write_text(f"---\nname: greet\ndescription: {odd}\n---\nSay it in French.\n")
+    large = skill.parent / "large"
+    large.mkdir()
+    words = "\n".join(f"Step {n} of many steps." for n in range(2_000))
+    (large / "SKILL.md").write_text(f"---\nname: large\ndescription: A long one\n---\n{words}\n")
     read = ("read_file", {"path": "long.txt"})
-    model = Working(plan("completed", "in_progress", "pending"), ("load_capability", {"id": "greet"}), *[read] * 6)
-    environment = working_in(folder, home, model, Person(), summary_fallback=fallback)
+    skills = [("load_capability", {"id": "greet"}), ("load_capability", {"id": "large"})]
+    model = Working(plan("completed", "in_progress", "pending"), *skills, *[read] * 6)
+    environment = working_in(folder, home, model, Person(), on_demand_form=form)
     session = await Session.start(environment, "scripted")
     assert await session.submit("read a lot") is Outcome.DONE
     assert (await session.compact()).success
@@ -228,5 +234,28 @@ async def test_the_plan_is_in_every_request_after_a_compaction(folder: Path, hom
     assert len(model.requests) == before + 3
     for request in map(str, model.requests[before:]):
         assert "## The plan\\n- [x] read the code\\n- [▶] mend it\\n- [ ] run the check" in request
-        assert "- greet (its instructions" in request and "Say it in French." not in request
+        assert "## Skills in use\\n### greet\\n# Skill: greet" in request and request.count("Say it in French.") == 1
+        assert "Step 3 of many steps." in request and "Step 1999 of many steps." not in request
+        assert "more characters; `load_capability` with id large reads all of it]" in request
+    assert (await session.compact()).success
+    assert sum(text.count("Say it in French.") for text in texts(session.state)) == 1, "and after the next one"
+    await left(environment, session)
+
+
+async def test_a_skill_that_stays_in_the_context_is_not_repeated(folder: Path, home: Path) -> None:
+    (folder / "long.txt").write_text("\n".join(f"line {n} of something long enough to count" for n in range(400)))
+    skill = folder / ".claude" / "skills" / "greet"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: greet\ndescription: How to greet\n---\nSay it in French.\n")
+    model = Working(*[("read_file", {"path": "long.txt"})] * 6)
+    environment = working_in(folder, home, model, Person())
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("read a lot") is Outcome.DONE
+    model.steps = [("load_capability", {"id": "greet"})]
+    assert await session.submit("and greet") is Outcome.DONE
+    assert (await session.compact()).success
+    model.steps = []
+    assert await session.submit("again") is Outcome.DONE
+    assert str(model.requests[-1]).count("Say it in French.") == 1
+    assert "Skills in use" not in str(texts(session.state))
     await left(environment, session)

@@ -7,7 +7,7 @@ import pytest
 from rich.text import Text
 from textual.pilot import Pilot
 
-from co_tui.events import CompactionComplete, Message, SessionStart, UsageInfo
+from co_tui.events import CompactionComplete, Message, PolicyChange, SessionStart, UsageInfo
 from co_tui.ui.app import CoTui
 from co_tui.ui.commands.host import READ_ALONG
 from co_tui.ui.screens.lens import LensScreen
@@ -175,3 +175,28 @@ async def test_a_session_chosen_in_the_app_goes_on_under_its_own_policy(home: Pa
         await until(pilot, lambda: not app.controller.session_id)
         await app.action_quit()  # nothing was said in the new one
         assert app.controller.way_back == "co-tui --resume s-1   goes on with “off with it”"
+
+
+async def test_the_policy_of_the_environment_is_stronger_and_the_change_is_logged(
+    home: Path, provider: Provider
+) -> None:
+    launch = launch_for(home, provider, environ={"CO_TUI_POLICY": "copilot"})
+    say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "/resume s-1\n")
+        await until(pilot, lambda: app.controller.session is not None and app.controller.state.policy == "copilot")
+    changes = [event.fact for event in stored_events(home, "s-1") if isinstance(event.fact, PolicyChange)]
+    assert [(change.from_, change.to) for change in changes] == [("off", "copilot")]
+
+
+async def test_the_policy_of_a_resumed_session_stays_when_a_setting_is_written(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "/resume s-1\n")
+        await until(pilot, lambda: app.controller.session is not None)
+        await type_text(pilot, "/config few_turns 7\n")
+        await until(pilot, lambda: "written to" in transcript_text(app))
+        assert app.controller.launch.loaded.origins["policy"] == ("off", "the resumed session")
+        await type_text(pilot, "/config policy cowagent\n")
+        await until(pilot, lambda: app.controller.state.policy == "cowagent")

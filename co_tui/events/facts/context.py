@@ -176,9 +176,15 @@ class Pin(Logged):
 
 
 class Clear(Logged):
+    """The history became these messages: none, or what must stay."""
+
     TYPE = "session.clear"
     history: tuple[Ref, ...] = ()
     messages_removed: int = 0
+    carried: tuple[Json, ...] = ()
+    """Messages made from what was removed, such as standing rules."""
+    carried_at: int = 0
+    """They follow this many messages of `history`."""
 
 
 class Rewind(Logged):

@@ -1,13 +1,13 @@
 """The one moment in which a compaction happens: the history rewritten by one event, its checkpoint written first."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.prices import price_of_input
 from co_tui.context.cuts import Cut
-from co_tui.context.policy import CompactionRule
+from co_tui.context.policy import CompactionRule, SummaryFallback
 from co_tui.context.replacement import Replacement
 from co_tui.context.request import Measured, replaced_in_history
 from co_tui.context.turns import step_around
@@ -17,6 +17,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job, since
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.said_before import originals
 from co_tui.session.state.carried_on import carried_on
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
@@ -50,7 +51,7 @@ class Applier:
         assert job.summary is not None
         history, summary = job.on.history, job.summary
         measured = await history.measure()
-        done = self._replacement(job, measured)
+        done = self._replacement(job, measured, await _carried_on(job))
         trimmed = history.policy.rule is CompactionRule.TURNS
         pre = measured.reading.current_tokens
         post = await _tokens_after(history, measured, done)
@@ -74,7 +75,7 @@ class Applier:
         await history.report_now()
         return complete
 
-    def _replacement(self, job: Job, measured: Measured) -> Replacement:
+    def _replacement(self, job: Job, measured: Measured, extras: Mapping[str, str]) -> Replacement:
         """What goes and what stands there. Raises `_NotWorthIt`."""
         assert job.summary is not None
         governor, text = job.on.history.governor, job.summary.text
@@ -82,13 +83,15 @@ class Applier:
         if not plan.cut.replaced:
             raise _NotWorthIt("what it would have replaced is gone")
         if not text and not plan.texts_only:
+            why = ": ".join(filter(None, ("no summary could be made", job.summary.note.rstrip("."))))
+            if governor.policy.fallback is SummaryFallback.MARKER and not job.trigger.is_automatic:
+                raise _NotWorthIt(why)
             short = governor.fallback_plan(measured, plan)
             if short is None:
-                raise _NotWorthIt("nobody could summarise, and all of it is within the fixed limits")
+                raise _NotWorthIt(f"{why}; all of it is within the fixed limits")
             plan = short
-        state, agent = job.on.history.state, job.on.history.agent
         digest = job.summary.digest if text else None
-        done = governor.replace(measured, plan, digest, extras=carried_on(state, agent))
+        done = governor.replace(measured, plan, digest, extras=extras)
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt(NOT_SMALLER)
         if job.trigger.must_free and not governor.frees_enough(measured, done):
@@ -116,6 +119,16 @@ class Applier:
             "" if fact.success or fact.cancelled else "compaction_failed",
         )
         return fact
+
+
+async def _carried_on(job: Job) -> Mapping[str, str]:
+    """The work under way, as the main agent has to know it after the compaction."""
+    history = job.on.history
+    if history.agent:
+        return {}
+    said = originals(history.state, history.entries)
+    instructions = await job.on.read_skills()
+    return carried_on(history.state, said, job.refs, history.governor.window.tokens, instructions)
 
 
 async def _tokens_after(history: GovernedHistory, measured: Measured, done: Replacement) -> int:

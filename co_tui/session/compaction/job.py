@@ -1,7 +1,7 @@
 """One compaction on its way, and what it works on."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -25,12 +25,21 @@ class SummaryWriter(Protocol):
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary: ...
 
 
+ReadSkills = Callable[[], Awaitable[Mapping[str, str]]]
+"""The instructions of every skill there is, by name."""
+
+
+async def no_skills() -> Mapping[str, str]:
+    return {}
+
+
 class Compactable(NamedTuple):
     """A history that can be made smaller, who summarises it, and whose commands are asked first."""
 
     history: GovernedHistory
     summaries: SummaryWriter
     hooks: Hooks = NO_HOOKS
+    read_skills: ReadSkills = no_skills
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from co_tui.events import CompactionStart
 from co_tui.inert import one_line
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job
-from co_tui.session.compaction.summaries import OFFLINE, Summary, request_for
+from co_tui.session.compaction.summaries import Summary, request_for
 from co_tui.session.questions import CompactionQuestion, Questions, SummaryQuestion
 from co_tui.session.to_the_end import to_the_end
 
@@ -25,7 +25,7 @@ async def prepare(job: Job, questions: Questions) -> None:
     await _start(job)
     await _run_hooks(job)
     if job.plan.texts_only:
-        job.summary = Summary("", OFFLINE)
+        job.summary = Summary("", "")
         return
     history = job.on.history
     sources = await history.sources_without(job.refs)

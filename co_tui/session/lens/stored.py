@@ -8,8 +8,8 @@ from co_tui.events import Event, Fact, SessionEnd, SessionError, SessionInterrup
 from co_tui.events.messages import command_in
 from co_tui.paths import Paths
 from co_tui.session.history.ratios import Ratios
+from co_tui.session.history.restoring import restoring
 from co_tui.session.history.sent_beside import SentBeside
-from co_tui.session.history_editor import restoring
 from co_tui.session.lens.look import LensSource, stored_source
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState, seq_of

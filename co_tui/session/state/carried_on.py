@@ -1,31 +1,45 @@
 """What of the work under way a compaction carries on, beside the summary: plan, skills in use, running agents (C5)."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from co_tui.events import Json
+from co_tui.events import Json, Ref
 from co_tui.events.messages import pieces
 from co_tui.inert import one_line
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.session_state import Entry, SessionState
 
 LOAD_SKILL: Final = "load_capability"
 """The tool by which a model takes up a skill."""
 MOST_STEPS: Final = 40
 TEXT_CHARS: Final = 300
+SKILLS_CHARS: Final = 12_000
+"""The longest that the instructions of all skills in use may be."""
+CHARS_A_WINDOW_TOKEN: Final = 0.3
+"""In a small window they may take about a tenth of it."""
+LEAST_SKILL_CHARS: Final = 200
+"""With less room than this, a skill is only named."""
 _SIGNS: Final = {"completed": "x", "done": "x", "in_progress": "▶", "cancelled": "-"}
 
 
-def carried_on(state: SessionState, agent: str = "") -> Mapping[str, str]:
-    """Texts by title, as they stand beside the summary; an empty one is left out there.
+def carried_on(
+    state: SessionState,
+    said: Sequence[Entry],
+    leaving: Collection[Ref],
+    window_tokens: int,
+    instructions: Mapping[str, str],
+) -> Mapping[str, str]:
+    """Texts by title, as they stand with the summary; an empty one is left out there.
 
-    They are the main agent's: a delegate has its task, and is not told what others are asked to do.
+    They are the main agent's: a delegate has its task, and is not told what others are asked to do. `said` is all that
+    was said under the history, also what earlier compactions replaced; `leaving` is what this one replaces;
+    `instructions` are those of each skill there is.
     """
-    if agent:
-        return {}
+    kept = {entry.ref for entry in state.history}.difference(leaving)
+    room_chars = min(SKILLS_CHARS, int(window_tokens * CHARS_A_WINDOW_TOKEN))
     return {
         "The plan": _plan(state.plan),
-        "Skills in use": _skills(state),
+        "Skills in use": _skills(_loaded(said, kept), instructions, room_chars),
         "Agents at work": "\n".join(_running(state)),
     }
 
@@ -40,18 +54,39 @@ def _plan(steps: Iterable[Json]) -> str:
     return "\n".join([*lines, *more])
 
 
-def _skills(state: SessionState) -> str:
-    """Their instructions went with the messages: the model takes them up again when it needs them."""
-    taken = dict.fromkeys(name for entry in state.transcript if not entry.agent for name in _taken_up(entry.message))
-    return "\n".join(f"- {one_line(name, 60)} (its instructions are read again with `{LOAD_SKILL}`)" for name in taken)
+def _loaded(said: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
+    """The skills that were loaded. One whose loading stays in the history is left out: its instructions are sent
+    with every request."""
+    names: dict[str, str] = {}
+    loaded: dict[str, None] = {}
+    for entry in said:
+        for role, _, part in pieces(entry.message):
+            call_id = str(part.get("tool_call_id"))
+            if part.get("tool_name") != LOAD_SKILL:
+                continue
+            if role == "tool_call" and isinstance(name := _arguments(part).get("id"), str):
+                names[call_id] = name
+            elif part.get("part_kind") == "tool-return" and call_id in names:
+                name = names[call_id]
+                loaded.pop(name, None)
+                if entry.ref not in kept:
+                    loaded[name] = None
+    return list(loaded)
 
 
-def _taken_up(message: Json) -> Iterable[str]:
-    for role, _, part in pieces(message):
-        if role == "tool_call" and part.get("tool_name") == LOAD_SKILL:
-            name = _arguments(part).get("id")
-            if isinstance(name, str):
-                yield name
+def _skills(names: Sequence[str], instructions: Mapping[str, str], room_chars: int) -> str:
+    return "\n\n".join(_skill(name, instructions.get(name, ""), room_chars // len(names)) for name in names)
+
+
+def _skill(name: str, instructions: str, room_chars: int) -> str:
+    name, text = one_line(name, 60), instructions.strip()
+    how = f"`{LOAD_SKILL}` with id {name} reads all of it]"
+    if not text:
+        text = f"[{how}"
+    elif len(text) > room_chars:
+        shown = text[:room_chars] if room_chars >= LEAST_SKILL_CHARS else ""
+        text = f"{shown}\n[…{len(text) - len(shown):,} more characters; {how}".lstrip()
+    return f"### {name}\n{text}"
 
 
 def _arguments(part: Json) -> Mapping[str, Any]:

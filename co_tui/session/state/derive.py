@@ -85,7 +85,9 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _measured(state, event, fact)
         case CompactionComplete():
             return _happened(_compacted(state, event, fact), event)
-        case Clear() | Rewind():
+        case Clear():
+            return _happened(_rewritten(state, event, _left_by_clearing(state, event, fact)), event)
+        case Rewind():
             return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
         case CompactionUndone():
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
@@ -231,6 +233,12 @@ def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) ->
     kept = Rewritten(event, before=state.history, after=history, left_chars=left_chars)
     state = _unmeasured(state)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
+
+
+def _left_by_clearing(state: SessionState, event: Event, fact: Clear) -> AppendOnly[Entry]:
+    kept = list(_resolved(state, fact.history))
+    kept[fact.carried_at : fact.carried_at] = replacement_entries(event)
+    return AppendOnly(kept)
 
 
 def _truncated(state: SessionState, fact: Truncation) -> SessionState:

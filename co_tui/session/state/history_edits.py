@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
-from co_tui.events.messages import EXCERPTS, STANDS_FOR, SUMMARY, pieces, prompt_of
+from co_tui.events.messages import EXCERPTS, STANDS_FOR, SUMMARY, pieces
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, woven
 
 
@@ -61,23 +61,30 @@ def standing_compactions(state: SessionState) -> list[Event]:
     return found[::-1]
 
 
-def restored(state: SessionState, turns: int) -> Clear | None:
-    """The last turns as their prompt and final reply, with what is pinned (S4); None when that is all there is."""
-    history = list(state.history)
-    kept = {
-        near
-        for place, entry in enumerate(history)
-        if entry.ref in state.pins
-        for near in _pair_around([each.message for each in history], place)
-    }
-    for turn in sorted({entry.turn for entry in history if entry.turn})[-turns:]:
-        own = [place for place, entry in enumerate(history) if entry.turn == turn]
-        kept.update([place for place in own if prompt_of(history[place].message) is not None][:1])
-        kept.update([place for place in own if _only_speaks(history[place].message)][-1:])
-    if len(kept) == len(history):
-        return None
-    refs = tuple(history[place].ref for place in sorted(kept))
-    return Clear(history=refs, messages_removed=len(history) - len(refs))
+def cleared(state: SessionState) -> Clear:
+    """An empty history, but for system messages: those are never removed (I2)."""
+    system = [entry for entry in state.history if has_system(entry.message)]
+    whole = [entry.ref for entry in system if all(map(_is_system, entry.message["parts"]))]
+    carried = [
+        {**entry.message, "parts": [part for part in entry.message["parts"] if _is_system(part)]}
+        for entry in system
+        if entry.ref not in whole
+    ]
+    return Clear(
+        history=tuple(whole),
+        messages_removed=len(state.history) - len(system),
+        carried=tuple(carried),
+        carried_at=len(whole),
+    )
+
+
+def has_system(message: Json) -> bool:
+    """Whether it holds a system message."""
+    return any(map(_is_system, message.get("parts") or ()))
+
+
+def _is_system(part: Json) -> bool:
+    return part.get("part_kind") == "system-prompt"
 
 
 def beginning_of(state: SessionState, turn: int) -> Entry:
@@ -139,14 +146,14 @@ def _with_back(state: SessionState, back: Sequence[Ref]) -> tuple[Ref, ...]:
         messages = [entry.message for entry in rewrite.before]
         for ref in back:
             if ref in before:
-                wanted.update(before[index] for index in _pair_around(messages, before.index(ref)))
+                wanted.update(before[index] for index in pair_around(messages, before.index(ref)))
     wanted.update(back)
     present = {entry.ref for entry in state.history}
     added = [entry for ref in wanted - present if (entry := state.entry(ref)) is not None]
     return tuple(entry.ref for entry in woven(state.history, added))
 
 
-def _pair_around(messages: Sequence[Json], index: int) -> range:
+def pair_around(messages: Sequence[Json], index: int) -> range:
     """A call with its results, by the kinds of their parts."""
     start, stop = index, index + 1
     while start > 0 and _answers(messages[start]):
@@ -156,7 +163,7 @@ def _pair_around(messages: Sequence[Json], index: int) -> range:
     return range(start, stop)
 
 
-def _only_speaks(message: Json) -> bool:
+def only_speaks(message: Json) -> bool:
     """Whether it is a reply of words, without a call that would want its result."""
     roles = [role for role, text, _ in pieces(message) if text.strip() or role == "tool_call"]
     return message.get("kind") == "response" and "tool_call" not in roles and "assistant" in roles

@@ -6,7 +6,17 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from co_tui.append_only import AppendOnly
-from co_tui.events import ApprovalRequested, BoardShown, CompactionComplete, Event, Json, Recollection, Ref, UsageInfo
+from co_tui.events import (
+    ApprovalRequested,
+    BoardShown,
+    Clear,
+    CompactionComplete,
+    Event,
+    Json,
+    Recollection,
+    Ref,
+    UsageInfo,
+)
 from co_tui.events.messages import pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
@@ -168,9 +178,9 @@ class SessionState(Record):
         place = bisect_left(self.transcript, ref, key=lambda entry: entry.ref)
         if place < len(self.transcript) and self.transcript[place].ref == ref:
             return self.transcript[place]
-        place = bisect_left(self.compactions, ref[0], key=seq_of)
-        if place < len(self.compactions) and seq_of(self.compactions[place]) == ref[0]:
-            entries = replacement_entries(self.compactions[place])
+        place = bisect_left(self.timeline, ref[0], key=seq_of)
+        if place < len(self.timeline) and seq_of(self.timeline[place]) == ref[0]:
+            entries = replacement_entries(self.timeline[place])
             return entries[ref[1]] if ref[1] < len(entries) else None
         return None
 
@@ -197,13 +207,15 @@ def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
 
 
 def replacement_entries(event: Event) -> tuple[Entry, ...]:
-    """The messages a compaction put in place of those it replaced."""
-    fact = event.fact
-    if not isinstance(fact, CompactionComplete):
-        return ()
+    """The messages that a compaction or a clearing made from others."""
+    match event.fact:
+        case CompactionComplete(replacement=made) | Clear(carried=made):
+            pass
+        case _:
+            return ()
     return tuple(
         Entry(ref=(seq_of(event), index), turn=0, message=message, timestamp=event.timestamp)
-        for index, message in enumerate(fact.replacement)
+        for index, message in enumerate(made)
     )
 
 

@@ -107,3 +107,10 @@ class ProjectSkills(Skills[Any]):
 
     async def _load(self, run_workspace: Workspace | None) -> SkillCatalog:
         return await super()._load(Workspace(self._texts))
+
+    async def instructions_by_name(self) -> dict[str, str]:
+        """The instructions of each skill as the model gets them when it loads it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            catalog = await self._load(None)
+        return {skill.name: skill.render() for skill in catalog.skills}

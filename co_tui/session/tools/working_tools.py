@@ -142,6 +142,13 @@ class WorkingTools:
     def _make_skills(self) -> Sequence[AbstractCapability[Any]]:
         return [ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)]
 
+    async def read_skills(self) -> Mapping[str, str]:
+        """The instructions of each skill as the model gets them; none while skills are switched off."""
+        if "skills" not in self._has:
+            return {}
+        skills = ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)
+        return await skills.instructions_by_name()
+
     def _make_questions(self) -> Sequence[AbstractCapability[Any]]:
         return [AskUser(answerer=ModelQuestions(self._questions))]
 

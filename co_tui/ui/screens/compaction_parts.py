@@ -70,7 +70,7 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
         ),
         ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
         ("why", words_for(fact.trigger) or "the window was filling up"),
-        ("summarised by", by or "nobody: texts only"),
+        ("summarised by", by) if by else ("summary", "none"),
         ("time", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]
     if fact.usage:

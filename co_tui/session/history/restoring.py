@@ -1,0 +1,139 @@
+"""What a session begins with when it is resumed: its exact history, or the texts of its last turns (S4). Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from co_tui.context import user_words
+from co_tui.context.policy import Policy
+from co_tui.context.turns import EARLIER
+from co_tui.events import Clear, Json
+from co_tui.events.messages import COMMAND, EXCERPTS, RULES, SAID, STANDS_FOR, SUMMARY, UNSAID, pieces, prompt_of
+from co_tui.session.history.said_before import originals
+from co_tui.session.state.history_edits import has_system, only_speaks, pair_around
+from co_tui.session.state.session_state import Entry, SessionState
+
+LEAST_RESTORED_TURNS: Final = 3
+RULES_ROOM_TOKENS: Final = 2_000
+"""Of this, the usual share is for standing rules."""
+OF_A_SUMMARY: Final = (SUMMARY, EXCERPTS, RULES, SAID, UNSAID)
+
+
+def restoring(state: SessionState, policy: Policy) -> Clear | None:
+    """How the history changes on resume; None when it stays as it is."""
+    if not policy.restores_texts_only or state.pending:  # a call that waits would be left behind
+        return None
+    return restored(state, max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6))
+
+
+def restored(state: SessionState, turns: int) -> Clear | None:
+    """The last turns as their prompt and final reply, with system messages, what is pinned, standing rules and the
+    latest summary; None when that is the history already."""
+    history = [entry.message for entry in state.history]
+    recent = _turns(state.history)[-turns:]
+    kept = {near for place in _pinned(state) for near in pair_around(history, place)}
+    kept.update(place for place, message in enumerate(history) if has_system(message) or _stands_in(message))
+    for own in recent:
+        kept.add(own[0])
+        kept.update([place for place in own if only_speaks(history[place])][-1:])
+    carried = [place for place in sorted(kept) if _holds_only_rules(history[place])]
+    rules = _rules(state, [history[place] for place in sorted(kept) if place not in carried])
+    if [*rules] == [rule for place in carried for rule in _metadata(history[place])[RULES]]:
+        rules = ()  # they are where they should be
+    else:
+        kept.difference_update(carried)
+    first = recent[0][0] if recent else len(history)
+    made: list[Json] = [_rules_message(rules, history[first] if recent else {})] if rules else []
+    removed = len(history) - len(kept)
+    if (holder := _summary_left_behind(history, kept)) is not None:
+        is_free = recent and first not in _pinned(state)
+        made.append(_with_summary_of(history[holder], history[first] if is_free else None, removed))
+        kept.difference_update([first] if is_free else [])
+    if not made and not removed:
+        return None
+    refs = [place for place in sorted(kept) if place < len(history)]
+    return Clear(
+        history=tuple(state.history[place].ref for place in refs),
+        messages_removed=removed,
+        carried=tuple(made),
+        carried_at=sum(place < first for place in refs),
+    )
+
+
+def _turns(entries: Sequence[Entry]) -> list[list[int]]:
+    """The places of each turn, its prompt first. What stands for others, as a compaction left it, has no number:
+    there a prompt begins a turn."""
+    turns: list[list[int]] = []
+    number = 0
+    for place, entry in enumerate(entries):
+        if _is_prompt(entry.message) and not (turns and number and entry.turn == number):
+            turns.append([place])
+            number = entry.turn
+        elif turns and not _stands_in(entry.message):
+            turns[-1].append(place)
+            number = number or entry.turn
+    return turns
+
+
+def _rules(state: SessionState, kept: Iterable[Json]) -> tuple[str, ...]:
+    """The standing rules of the user that are not among the messages kept."""
+    said = (entry.message for entry in originals(state, state.history) if _is_prompt(entry.message))
+    carried = (rule for entry in state.history for rule in _metadata(entry.message).get(RULES, ()))
+    found = dict.fromkeys((*carried, *user_words.rules_in(prompt_of(message) or "" for message in said)))
+    present = "\n".join(" ".join(text.split()) for message in kept for _, text, _ in pieces(message))
+    missing = tuple(rule for rule in found if rule.rstrip("…") not in present)
+    return user_words.within(user_words.UserWords(missing), RULES_ROOM_TOKENS).rules
+
+
+def _rules_message(rules: tuple[str, ...], like: Json) -> Json:
+    words = user_words.UserWords(rules)
+    return _message(user_words.written(words), like, {STANDS_FOR: 0, RULES: list(rules)})
+
+
+def _summary_left_behind(history: Sequence[Json], kept: Iterable[int]) -> int | None:
+    """The message with the latest summary, when that is not kept."""
+    holder = next((place for place in reversed(range(len(history))) if SUMMARY in _metadata(history[place])), None)
+    return None if holder is None or holder in set(kept) else holder
+
+
+def _with_summary_of(holder: Json, prompt: Json | None, removed: int) -> Json:
+    """A prompt that the summary of another one joins; without a prompt, the summary alone."""
+    notes = [part for part in holder["parts"] if _is_summary(part)]
+    metadata = {key: value for key, value in _metadata(holder).items() if key in OF_A_SUMMARY}
+    if prompt is None:
+        return {**holder, "parts": notes, "metadata": {STANDS_FOR: removed, **metadata}}
+    parts = list(prompt["parts"])
+    first = next(place for place, part in enumerate(parts) if part.get("part_kind") == "user-prompt")
+    return {**prompt, "parts": [*parts[:first], *notes, *parts[first:]], "metadata": {**_metadata(prompt), **metadata}}
+
+
+def _message(text: str, like: Json, metadata: Json) -> Json:
+    when = {"timestamp": like["timestamp"]} if like.get("timestamp") else {}
+    part = {"part_kind": "user-prompt", "content": text, **when}
+    return {"kind": "request", "parts": [part], "metadata": metadata, **when}
+
+
+def _pinned(state: SessionState) -> set[int]:
+    return {place for place, entry in enumerate(state.history) if entry.ref in state.pins}
+
+
+def _is_prompt(message: Json) -> bool:
+    metadata = _metadata(message)
+    return STANDS_FOR not in metadata and COMMAND not in metadata and prompt_of(message) is not None
+
+
+def _is_summary(part: Json) -> bool:
+    content = part.get("content")
+    return part.get("part_kind") == "user-prompt" and isinstance(content, str) and content.startswith(EARLIER)
+
+
+def _stands_in(message: Json) -> bool:
+    return STANDS_FOR in _metadata(message)
+
+
+def _holds_only_rules(message: Json) -> bool:
+    metadata = _metadata(message)
+    return STANDS_FOR in metadata and RULES in metadata and SUMMARY not in metadata
+
+
+def _metadata(message: Json) -> dict[str, Any]:
+    return message.get("metadata") or {}
