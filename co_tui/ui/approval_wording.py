@@ -75,10 +75,9 @@ def _text(question: ApprovalQuestion) -> str:
         first, _, arguments = question.what.partition("\n")
         return arguments or first
     # Blanks must not push the rest of a line out of sight.
-    is_command = question.tool in COMMAND_TOOLS
-    return (
-        re.sub(r"[ \t]{20,}", lambda gap: f" ⟨{len(gap[0]):,} blanks⟩ ", question.what) if is_command else question.what
-    )
+    if question.tool not in COMMAND_TOOLS:
+        return question.what
+    return re.sub(r"[ \t]{20,}", lambda gap: f" ⟨{len(gap[0]):,} blanks⟩ ", question.what)
 
 
 def _where(where: str) -> str:
