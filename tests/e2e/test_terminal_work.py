@@ -102,7 +102,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     answer(terminal, "y", *change)
 
     answer(terminal, "y", "Run this command?", "check.py", "y  Allow once")
-    answer(terminal, "r", "Run this command?", "git push", "Warning: reaches others", "exit 0")
+    answer(terminal, "r", "Run this command?", "git push", "Warning: publishes or sends to others", "exit 0")
     terminal.wait("Why not?")
     terminal.type("nothing leaves this machine")
     terminal.press("Enter")

@@ -56,7 +56,11 @@ def test_with_yes_it_does_the_work(here: Here, folder: Path) -> None:
 
 def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Path, provider: Provider) -> None:
     done = here("run", "-p", "mend it")
-    assert done.code == 0 and done.err.count(NOBODY) == 2 and "read_file login.py · 1 line" in done.err
+    assert (
+        done.code == 0
+        and done.err.count("it needs approval, and --yes gives it") == 2
+        and "read_file login.py · 1 line" in done.err
+    )
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
     assert told[1] == told[2] == NOBODY and "helo" in (folder / "login.py").read_text()
 

@@ -119,7 +119,7 @@ async def test_auto_runs_commands_in_the_sandbox(folder: Path, home: Path) -> No
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     outer, dangerous = person.asked
-    assert "The sandbox refused it: it writes outside this folder" in outer.reason and outer.rules == ()
+    assert "the sandbox was in the way: it writes outside this folder" in outer.reason and outer.rules == ()
     assert outer.where.endswith("not sandboxed") and dangerous.where.endswith(" sandboxed")
     assert dangerous.danger == "deletes files"
     assert "cache: /tmp/cache" in model.returned[1] and "[The sandbox refused this: it writes" in model.returned[1]

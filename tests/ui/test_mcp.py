@@ -35,7 +35,7 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
         assert "failed: no-such-program cannot be used" in transcript_text(app)
         app.chat.prompt.insert("echo")
         await pilot.press("enter")
-        await until(pilot, lambda: app.chat.query(QuestionPanel) and "Use the tool echo of odd?" in screen_text(app))
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "Use echo (odd)?" in screen_text(app))
         shown = screen_text(app)
         assert "word: ␛[2Jhi" in shown and "Always allow mcp__odd__echo in this project" in shown
         await pilot.press("tab", "y")

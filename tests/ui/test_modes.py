@@ -39,11 +39,11 @@ async def test_shift_tab_goes_through_the_modes(home: Path, provider: Provider, 
     async with running(launch_for(home, provider)) as (app, pilot):
         assert border(app) == "ask"
         for mode, line in (
-            ("edits", "edits: files in this folder change without asking"),
+            ("edits", "edits: files here change without asking; commands ask"),
             ("plan", "plan: nothing is changed; the model makes a plan"),
-            ("auto (sandbox)", "auto: commands run in the sandbox without asking"),
+            ("auto (sandbox)", "auto: files change, commands run in the sandbox"),
             ("ask", "ask: changes and commands are asked about"),
-            ("edits", "edits: files in this folder change without asking"),
+            ("edits", "edits: files here change without asking; commands ask"),
         ):
             await pilot.press("shift+tab")
             await until(pilot, lambda mode=mode, line=line: border(app) == mode and mode_line(app) == line)

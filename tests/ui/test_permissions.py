@@ -70,7 +70,7 @@ async def answered(app: CoTui, pilot: Pilot[Any], question: Any, keys: Iterable[
         ({"tool": "edit_file", "what": "--- a.py\n+++ a.py\n@@ -1 +1,2 @@\n-a\n+b\n+c"}, "Change src/a.py? +2 −1"),
         ({"tool": "write_file", "what": "--- new file\n+++ a.py\n@@ -0,0 +1 @@\n+b"}, "Create src/a.py? +1"),
         ({"tool": "create_directory", "what": "creates the folder src/a.py"}, "Create the folder src/a.py?"),
-        ({"tool": "mcp__docs__find", "what": "find of the MCP server docs\nword: x"}, "Use the tool find of docs?"),
+        ({"tool": "mcp__docs__find", "what": "find of the MCP server docs\nword: x"}, "Use find (docs)?"),
         ({"tool": "other"}, "Use the tool other?"),
     ],
 )
