@@ -2,6 +2,7 @@
 
 import json
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -172,7 +173,7 @@ async def test_a_refused_summary_request_is_shortened_or_given_up(home: Path, pr
         done = await session.compact()
         lengths = [len(json.dumps(request["messages"])) for request in provider.summary_requests]
         assert done.success and done.summarised_by == "offline" and len(lengths) >= 2
-        assert all(after < before for before, after in zip(lengths, lengths[1:], strict=False))
+        assert all(after < before for before, after in pairwise(lengths))
 
 
 async def test_a_refusal_that_names_a_larger_window_makes_ours_no_larger(home: Path, provider: Provider) -> None:
