@@ -1,8 +1,9 @@
 # ruff: noqa: E501 - replies are quoted as they come
 """Refusals with numbers that are no limit, limits that are not the context's, and two wordings seen late.
 
-`TUNED` and `TUNED_OTHER` were in view when the rules were written; `UNSEEN` and `UNSEEN_OTHER` were written first and
-not looked at while the rules were tuned.
+All were written before the rules. `TUNED` and `TUNED_OTHER` were in view while the rules were made; of `UNSEEN` and
+`UNSEEN_OTHER` 18 of 20 were read right at first, and the rules were then mended for the other two ("a number of a
+code", "parentheses with a unit, 2"): none of them measures anything any more.
 """
 
 from tests.context.overflow_replies import Case, error
