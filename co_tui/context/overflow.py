@@ -44,6 +44,8 @@ def _is_something_else(status: int | None, text: str) -> bool:
         return True
     if _OTHER_THING.search(text) and "token" not in text:
         return True
+    if _BATCH.search(text) and not _OF_CONTEXT.search(text):
+        return True
     return status is None and bool(_OWN_CHECK.search(text)) and "context" not in text and "n_ctx" not in text
 
 
@@ -73,6 +75,7 @@ _OTHER: Final = pattern(
     "too many (?:image|file|tool|message|document|stop|input|page)s",
     r"\d\s?(?:bytes|[kmg]i?b|pixels|characters|chars|seconds)\b", "member must have length", "_above_max_length",
     r"(?:array|string|list) (?:is )?too long", "batch (?:size|of)", r"\bembedding", "stop sequences",
+    r"\benqueued",
     # Other parameters, and all else.
     r"(?:request|tool_calls|cost|tokens)_limit['`]? of",
     "vocabulary", "logit", r"\bcach(?:ing|ed)\b", "prompt_cache", "content[ _](?:filter|management)", "api[ _]key",
@@ -83,6 +86,12 @@ _OTHER_THING: Final = pattern(
     r"(?:size|dimensions?|duration|pages|too|exceed~|larger?|longer)\b"
 )
 """Something else that was sent is too large, unless it is its tokens that are counted."""
+_BATCH: Final = pattern(
+    r"\bbatch(?:es)?\b[^.]{0,60}?\b(?:limit|size|capacity|queue|max~|exceed~|too (?:many|large|big))",
+    r"\b(?:limit|max~|exceed~|more than|too (?:many|large|big))\b[^.]{0,60}?\bbatch(?:es)?\b",
+)
+"""A limit on many requests together, or on how a server splits one; a request in a batch may still be too long."""
+_OF_CONTEXT: Final = pattern(r"\bcontext[ _](?:length|window|size|limit)")
 _LOG_LINE: Final = pattern(r"\W{0,4}(?:warn~|info|debug|trace|notice)\b")
 _OWN_CHECK: Final = pattern(r"\b(?:value|runtime|assertion|type|index)error\b")
 """A library's own check, not a provider's refusal, unless it speaks of the context."""
@@ -162,6 +171,7 @@ _ADVISES: Final = pattern(
 _NO_ROOM: Final = pattern(
     r"max_tokens must be at least 1, got -\d", r"\btokens?['`]? \+ ['`]?max_new_tokens['`]? must be <=",
     "range of input length should be", r"\bmust have less than # tokens", r"n_keep\b.{0,30}?n_ctx",
+    r"\bcontext[ _-]shift(?:ing)? (?:(?:is|was|has been) )?(?:disabled|off|not (?:enabled|supported|available))\b",
 )  # fmt: skip
 """What is left for the reply is nothing."""
 _STATES_LIMIT: Final = pattern(

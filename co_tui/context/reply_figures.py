@@ -15,13 +15,19 @@ LARGEST_LIMIT: Final = 50_000_000
 REACH_CHARS: Final = 90
 """Words further away from a number say nothing about it."""
 
-Role = Literal["limit", "sent", "reply", "tokens", ""]
-"""`tokens` counts some, without a word on which."""
+WINDOW_STEP: Final = 256
+SMALLEST_WINDOW: Final = 2_048
+ROUND_WINDOW: Final = 16_000
+"""Windows are multiples of 256 tokens, or large round thousands; error codes hardly ever are."""
+
+Role = Literal["limit", "bracketed", "sent", "reply", "tokens", ""]
+"""`tokens` counts some, without a word on which. `bracketed` is a number alone in brackets behind the word for a limit:
+as often an error code as the limit itself."""
 
 _NUMBER: Final = re.compile(r"(?<![\w.#/-])(\d{2,12})(?:\.0)?(?![\w/]|\.\d|-(?!tokens?\b)|\s?%)")
-_SENTENCE_END: Final = re.compile(r"\.\s|\s\.|;\s|!\s|\?\s|…")
+_SENTENCE_END: Final = re.compile(r"(?<!\bmax)(?<!\bmin)\.\s|\s\.|;\s|!\s|\?\s|…")
 
-_GAP: Final = r"[\s)\]'`-]{0,4}"
+_GAP: Final = r"(?!\s[-–—]\s)[\s)\]'`-]{0,4}"
 _UNIT: Final = phrase(rf"{_GAP}(?:(?:input|prompt|total|context|text) )?(?:tokens?\b)?(?: long)?[ )\],'`]{{0,4}}")
 _THAN: Final = phrase("(?:long|great|larg|bigg|high|more)~ than")
 _OF: Final = phrase("(?:out )?of (?:[a-z]{1,20} ){0,3}")
@@ -90,8 +96,12 @@ _OF_BEFORE: Final = pattern(rf"^[ )]{{0,3}}(?:tokens? )?{_OF}$", r"^[ )]{0,3}(?:
 """Between two numbers: so many of so many."""
 _NO_FIGURE: Final = pattern(
     r"(?:status|code|http|errno|error|line|port|version|retry|after|id|seed|exceed~ by|over by|by)[\s:=(_'`]{0,3}"
-    r"(?:code[\s:=('`]{0,3})?$"
+    r"(?:(?:code|number|no\.?|is|was)[\s:=('`]{0,3}){0,2}$"
 )
+_NUMBERED: Final = pattern(r"\brequest (?:no\.? )?$")
+"""A request's own number, unless its tokens are counted."""
+_OPENS_BRACKET: Final = pattern(r"[(\[（【]\s?$")
+_CLOSES_BRACKET: Final = pattern(r"^\s?[)\]）】]")
 
 # Both together
 
@@ -129,10 +139,24 @@ def figures(text: str) -> Figures:
     if sent is None and len(set(limits)) == 2:
         # "Context length exceeded: 5001 tokens, maximum 4096": what is over the limit is the larger one.
         return _plausible(min(limits), max(limits))
-    limit = limits[0] if limits else None
+    limit = limits[0] if limits else _bracketed_limit(roles, sent)
     if limit is not None and sent is None:
         sent = next((value for value, role in roles if role == "tokens" and value > limit), None)
     return _plausible(limit, sent)
+
+
+def _bracketed_limit(roles: list[tuple[int, Role]], sent: int | None) -> int | None:
+    """A number alone in brackets is a limit when more than it was sent, or when windows have such sizes."""
+    for value, role in roles:
+        if role == "bracketed" and (_is_window_size(value) if sent is None else value < sent):
+            return value
+    return None
+
+
+def _is_window_size(tokens: int) -> bool:
+    if tokens % WINDOW_STEP == 0:
+        return tokens >= SMALLEST_WINDOW
+    return tokens % 1_000 == 0 and tokens >= ROUND_WINDOW
 
 
 def _plausible(limit: int | None, sent: int | None) -> Figures:
@@ -159,12 +183,16 @@ def _roles(text: str) -> list[tuple[int, Role]]:
         stop = numbers[place + 1].start() + 1 if place + 1 < len(numbers) else len(text)
         before = _last_sentence(text[max(start, number.start() - REACH_CHARS) : number.start()])
         after = text[number.end() : min(stop, number.end() + REACH_CHARS)]
-        found.append((int(number[1]), _role(before, after)))
+        role = _role(before, after)
+        is_bracketed = _OPENS_BRACKET.search(before) and _CLOSES_BRACKET.search(after)
+        found.append((int(number[1]), "bracketed" if role == "limit" and is_bracketed else role))
     return found
 
 
 def _role(before: str, after: str) -> Role:
     if _NO_FIGURE.search(before) or _OTHER_UNIT.search(after):
+        return ""
+    if _NUMBERED.search(before) and not _CALLED_TOKENS.search(after):
         return ""
     if _ADDED.search(after) or before.rstrip().endswith("+"):
         return "" if not _COMPARED.search(after) else "sent"

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from co_tui.context.overflow import Overflow, read
 from tests.context import overflow_replies as replies
+from tests.context import overflow_replies_numbers as numbers
 from tests.context import overflow_replies_worded as worded
 from tests.context.overflow_replies import Case
 from tests.support.long_run import drawn
 from tests.support.shared import lines, needs_data
 
-EXCEEDED = [*replies.HELD_BACK, *replies.EXCEEDED, *worded.FREELY_WORDED]
-OTHER = [*replies.HELD_BACK_OTHER, *replies.OTHER, *worded.FREELY_WORDED_OTHER]
+EXCEEDED = [*replies.HELD_BACK, *replies.EXCEEDED, *worded.FREELY_WORDED, *numbers.TUNED, *numbers.UNSEEN]
+OTHER = [*replies.HELD_BACK_OTHER, *replies.OTHER, *worded.FREELY_WORDED_OTHER, *numbers.TUNED_OTHER, *numbers.UNSEEN_OTHER]
 
 
 def named(case: Case) -> str:
