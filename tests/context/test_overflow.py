@@ -16,7 +16,13 @@ from tests.support.long_run import drawn
 from tests.support.shared import lines, needs_data
 
 EXCEEDED = [*replies.HELD_BACK, *replies.EXCEEDED, *worded.FREELY_WORDED, *numbers.TUNED, *numbers.UNSEEN]
-OTHER = [*replies.HELD_BACK_OTHER, *replies.OTHER, *worded.FREELY_WORDED_OTHER, *numbers.TUNED_OTHER, *numbers.UNSEEN_OTHER]
+OTHER = [
+    *replies.HELD_BACK_OTHER,
+    *replies.OTHER,
+    *worded.FREELY_WORDED_OTHER,
+    *numbers.TUNED_OTHER,
+    *numbers.UNSEEN_OTHER,
+]
 
 
 def named(case: Case) -> str:
