@@ -13,6 +13,7 @@ CommandGroup: TypeAlias = Literal[
 ]
 Place: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline"]
 """Where a key counts: whatever has the focus beside the conversation, or only while that place has it."""
+NeedsSession: TypeAlias = Literal["never", "with arguments", "always"]
 PLACES: Final[Mapping[Place, str]] = {
     "anywhere": "anywhere",
     "prompt": "in the prompt",
@@ -33,6 +34,8 @@ class Command(NamedTuple):
     """Beside its key in the footer; empty keeps it out of there."""
     opens_screen: bool = False
     """What is typed right behind its key is meant for the screen, or the field, that comes."""
+    needs_session: NeedsSession = "never"
+    """Whether it waits, in order with the prompts, while its session is being opened."""
 
     @property
     def slash(self) -> str:
@@ -69,6 +72,7 @@ COMMANDS: Final = (
         key="f3",
         label="Lens",
         opens_screen=True,
+        needs_session="always",
     ),
     Command("side", "view", "Show or hide context and timeline", key="f4", label="Context"),
     Command("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
@@ -79,11 +83,28 @@ COMMANDS: Final = (
         "[FOCUS]",
         key="f5",
         label="Compact",
+        needs_session="always",
     ),
-    Command("model", "models", "Choose who answers", "[MODEL]", key="f6", label="Model", opens_screen=True),
+    Command(
+        "model",
+        "models",
+        "Choose who answers",
+        "[MODEL]",
+        key="f6",
+        label="Model",
+        opens_screen=True,
+        needs_session="with arguments",
+    ),
     Command("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
     Command("new", "sessions", "Start a new session", key="f7"),
-    Command("clear", "conversation", "Empty what the model sees; the transcript stays", key="f8", label="Clear"),
+    Command(
+        "clear",
+        "conversation",
+        "Empty what the model sees; the transcript stays",
+        key="f8",
+        label="Clear",
+        needs_session="always",
+    ),
     Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f", opens_screen=True),
     Command(
         "prompts",
@@ -94,28 +115,37 @@ COMMANDS: Final = (
     ),
     Command("editor", "prompt", "Write the prompt in your own editor ($VISUAL or $EDITOR)", key="ctrl+g"),
     Command("folds", "view", "Open or close all tool calls and thoughts", key="ctrl+o"),
-    Command("continue", "conversation", "Go on with the work where the turn stopped", key="f9"),
-    Command("undo", "conversation", "Take back the latest compaction, clearing or rewind"),
-    Command("rewind", "conversation", "Go back to before a turn; its prompt returns for editing", "[TURN]"),
+    Command("continue", "conversation", "Go on with the work where the turn stopped", key="f9", needs_session="always"),
+    Command("undo", "conversation", "Take back the latest compaction, clearing or rewind", needs_session="always"),
+    Command(
+        "rewind",
+        "conversation",
+        "Go back to before a turn; its prompt returns for editing",
+        "[TURN]",
+        needs_session="always",
+    ),
     Command(
         "pin",
         "conversation",
         "Pin a message, so that it always stays in the context, or unpin it; an event's number names one",
         "[last | EVENT]",
+        needs_session="always",
     ),
     Command(
         "fork",
         "conversation",
         "Go on in a copy of this session, whole or from an event; the original stays as it is",
         "[EVENT]",
+        needs_session="always",
     ),
-    Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints"),
+    Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints", needs_session="always"),
     Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait", opens_screen=True),
     Command(
         "commands",
         "work",
         "The commands that run in the background: what they say, and how to end one",
         opens_screen=True,
+        needs_session="always",
     ),
     Command("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
     Command(
@@ -124,12 +154,13 @@ COMMANDS: Final = (
         "Permission rules: what is allowed, asked or denied, and where; add or revoke one",
         opens_screen=True,
     ),
-    Command("history", "reports", "How many turns and messages there are"),
+    Command("history", "reports", "How many turns and messages there are", needs_session="always"),
     Command(
         "context",
         "reports",
         "What the context is made of; `instructions` shows what goes with every request, `clear` empties it",
         "[instructions | clear]",
+        needs_session="always",
     ),
     Command(
         "memory",
@@ -143,6 +174,7 @@ COMMANDS: Final = (
         "memory",
         "Let the model note on the board what later sessions here should know; `undo` takes the latest change back",
         "run | undo",
+        needs_session="always",
     ),
     Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
     Command(
@@ -152,12 +184,26 @@ COMMANDS: Final = (
         "[WORDS]",
         opens_screen=True,
     ),
-    Command("config", "settings", "Show settings with where they come from, or set one", "[KEY [VALUE]]"),
-    Command("policy", "settings", "Show what governs the context, or choose another policy", "[POLICY]"),
+    Command(
+        "config",
+        "settings",
+        "Show settings with where they come from, or set one",
+        "[KEY [VALUE]]",
+        needs_session="with arguments",
+    ),
+    Command(
+        "policy",
+        "settings",
+        "Show what governs the context, or choose another policy",
+        "[POLICY]",
+        needs_session="with arguments",
+    ),
     Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
     Command("resume", "sessions", "Open a past session", "[ID]", opens_screen=True),
-    Command("rename", "sessions", "Give this session a name", "[TITLE]"),
-    Command("export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]"),
+    Command("rename", "sessions", "Give this session a name", "[TITLE]", needs_session="always"),
+    Command(
+        "export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]", needs_session="always"
+    ),
     Command("theme", "view", "Switch between dark and light, and tell the themes; or choose one for good", "[THEME]"),
     Command("quit", "view", "Leave; everything is kept", key="ctrl+q"),
 )

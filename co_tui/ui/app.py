@@ -224,7 +224,8 @@ class CoTui(App[None]):
     def action_command(self, name: str) -> None:
         command = command_table.find(name)
         is_open = isinstance(self.focused, Input)  # Find, which its key only selects then
-        if command is not None and command.opens_screen and self.screen is self.chat and not is_open:
+        opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, "")
+        if opens and self.screen is self.chat and not is_open:
             self._keep_keys_for_what_opens()
         self.run_command(name, "")
 
@@ -279,6 +280,9 @@ class CoTui(App[None]):
 
     def interrupt(self) -> None:
         self.controller.interrupt()
+
+    def take_back(self) -> None:
+        self.controller.sender.take_back()
 
     def cancel_compaction(self) -> None:
         self.controller.cancel_compaction()

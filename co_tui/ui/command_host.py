@@ -14,12 +14,12 @@ from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.errors import StoreError
 from co_tui.ui.appearance import Appearance
-from co_tui.ui.background import run_in_background
+from co_tui.ui.background import report, run_in_background
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.controller import SessionController
 from co_tui.ui.embedded_offer import EmbeddedOffer
 from co_tui.ui.keys import command_table
-from co_tui.ui.prompt_sender import OutgoingPrompt
+from co_tui.ui.prompt_sender import OutgoingPrompt, WaitingCommand
 from co_tui.ui.screens.chat import ChatScreen
 
 if TYPE_CHECKING:
@@ -44,8 +44,26 @@ class AppCommandHost:
         row = command_table.find(name)
         if row is None:
             self.fail(command_table.unknown(one_line(name, 40)))
+        elif self.has_to_wait(row, arguments):
+            self.sessions.hints.used(name)
+            text = f"{row.slash} {arguments}".strip()
+            self.sessions.sender.hold(WaitingCommand(text, partial(self._waited, row, arguments)))
         else:
             self._start(name, partial(self._do, row, arguments))
+
+    def has_to_wait(self, row: Command, arguments: str) -> bool:
+        """Whether a command given now waits until the session is open."""
+        needs_session = row.needs_session == "always" or (bool(arguments) and row.needs_session == "with arguments")
+        # Choosing another model is a way to answer the question that keeps a session from being opened.
+        is_answer = row.name == "model" and self.sessions.resume_questions.are_asked
+        return needs_session and not is_answer and self.sessions.sender.holds_commands
+
+    async def _waited(self, row: Command, arguments: str) -> None:
+        """What fails here must not keep what waits behind it from being carried out."""
+        try:
+            await self._attempt(partial(self._do, row, arguments))
+        except Exception as error:
+            report(self._app, row.slash, error, self.show_busy)
 
     async def _do(self, row: Command, arguments: str) -> None:
         await function_of(row)(self, arguments)
@@ -91,7 +109,7 @@ class AppCommandHost:
         self.view.set_busy(self.sessions.busy)
 
     def send(self, prompt: str) -> None:
-        self.sessions.sender.send(OutgoingPrompt(prompt))
+        self.sessions.sender.run_next(OutgoingPrompt(prompt))
 
     def give_back(self, prompt: str) -> None:
         self.sessions.sender.give_back(prompt)

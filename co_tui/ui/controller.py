@@ -123,11 +123,25 @@ class SessionController:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
         if self._session_id:
             self._folder_choice.settle()
+        self._openings += 1  # until the session can be opened, prompts and commands wait
+        try:
+            if not await self._engine_loaded(model):
+                return
+        finally:
+            self._openings -= 1
+        if self._session_id:
+            await self._open_shown(self.launch.model)
+        else:
+            self.backend.warm_up(model)
+            self.sender.send_unsent()
+
+    async def _engine_loaded(self, model: str) -> bool:
+        """Load the engine and what belongs to it; False when it cannot be used."""
         try:
             await asyncio.to_thread(self.backend.load, model)
         except Exception as error:
             self.sender.refuse(str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}")
-            return
+            return False
         if self.backend.trouble:
             self.chat.feed.note(self.backend.trouble, "error")
         try:
@@ -141,11 +155,7 @@ class SessionController:
 
         caring = partial(care, self.launch, lambda: not self.busy, self.chat.feed.note)
         run_in_background(self._host, "Cleaning up", caring, group="care", latest=True)
-        if self._session_id:
-            await self._open_shown(self.launch.model)
-        else:
-            self.backend.warm_up(model)
-            self.sender.send_unsent()
+        return True
 
     async def _remember_prompts(self) -> None:
         with contextlib.suppress(StoreError):  # a comfort, not a need
@@ -318,6 +328,10 @@ class SessionController:
     def has_unsent(self) -> bool:
         return self.sender.has_unsent
 
+    @property
+    def has_waiting(self) -> bool:
+        return self.sender.has_waiting
+
     def go_on_here(self) -> None:
         self.resume_questions.go_on_here()
 
@@ -376,11 +390,14 @@ class SessionController:
         self.settings.prefer(self.bridge.state.model)
         await self.switch_session("")
 
-    async def switch_session(self, session_id: str) -> None:
-        """Leave this session for another; an empty id begins a new one. Raises `StoreError` as `require_saved`."""
+    async def switch_session(self, session_id: str, *, takes_waiting: bool = False) -> None:
+        """Leave this session for another; an empty id begins a new one. Raises `StoreError` as `require_saved`.
+
+        With `takes_waiting`, what waits to be carried out goes along.
+        """
         self.require_saved()
         self.way_back = self.way_back_now or self.way_back
-        await self.leave()
+        await self.leave(takes_waiting=takes_waiting)
         self._drafts.save()
         self.chat.prompt.text = ""
         self._session_id = session_id
@@ -389,12 +406,13 @@ class SessionController:
         if self._session_id and self.backend.ready:
             await self._open_shown(self.launch.loaded.imposed_model)
 
-    async def leave(self) -> None:
+    async def leave(self, *, takes_waiting: bool = False) -> None:
         """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
         session, self.session = self.session, None
         self.modes.forget()
         self.resume_questions.withdraw()
-        self.sender.give_back_unsent()
+        if not takes_waiting:
+            self.sender.give_back_unsent()
         if session is not None:
             waiting = [prompt.text for prompt in session.waiting]
             try:

@@ -48,7 +48,8 @@ class Leaving:
         return UNSAVED if self._controller.has_unsaved else "What was said is kept."
 
     async def copy_or_leave(self) -> None:
-        """Copy what is selected; else clear what is being written; else stop the turn; else leave, when asked twice."""
+        """Copy what is selected; else clear what is being written; else stop the turn; else take back what waits for
+        a session; else leave, when asked twice."""
         now = time.monotonic()
         asked_before = now - self._asked_at < QUIT_AGAIN_S
         self._asked_at = 0.0
@@ -59,6 +60,8 @@ class Leaving:
             self._app.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=3)
         elif self._controller.busy:
             self._controller.interrupt()
+        elif self._controller.sender.take_back():
+            pass
         elif asked_before or self._controller.has_unsaved:  # of which quitting warns by itself
             await self.quit()
         else:

@@ -65,6 +65,11 @@ class ResumeQuestions:
         answer = await self._answer(f"{one_line(short_name(model), MODEL_CHARS)} cannot answer", text, answers)
         return usual if answer == OTHER else ""
 
+    @property
+    def are_asked(self) -> bool:
+        """Whether one waits for its answer."""
+        return self._asked is not None
+
     def go_on_here(self) -> None:
         """A prompt was sent while it was asked in which folder."""
         if self._asks_for_folder:

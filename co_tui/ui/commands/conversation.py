@@ -35,6 +35,9 @@ async def compact_now(host: CommandHost, session: "Session", focus: str = "", up
         host.show_busy()
 
 
+WAITING_FOR_SESSION = (
+    "What waits is carried out in order once the session is open. Until then Esc takes back the latest."
+)
 GO_ON = "Go on with the work where you stopped."
 FINISHED = "The latest turn is finished, there is nothing to go on with: write what comes next."
 
@@ -164,13 +167,14 @@ async def fork(host: CommandHost, seq: str) -> None:
     elif session is None:
         host.say(why_not_open(host))
     elif not seq:
-        await host.sessions.switch_session(await session.fork())
+        await host.sessions.switch_session(await session.fork(), takes_waiting=True)
         host.say("This is a copy now; the session it came from stays as it was.")
     elif not seq.isdecimal() or (entry := _said_at(session, int(seq))) is None:
         host.fail(f"/fork takes nothing or the number of a message's event, not {one_line(seq, 40)!r}.")
     else:
         prompt = prompt_of(entry.message)
-        await host.sessions.switch_session(await session.fork(entry.seq - (prompt is not None)))
+        copy = await session.fork(entry.seq - (prompt is not None))
+        await host.sessions.switch_session(copy, takes_waiting=True)
         if prompt is not None:
             host.give_back(prompt)
         host.say("This is a copy from there on; the session it came from stays as it was.")
@@ -181,7 +185,7 @@ async def queue(host: CommandHost, _: str) -> None:
     """A waiting prompt that is chosen goes back into the prompt, to be edited."""
     session = host.session
     if session is None or not session.waiting:
-        host.say("No prompt waits.")
+        host.say(WAITING_FOR_SESSION if host.sessions.has_waiting else "No prompt waits.")
         return
     from co_tui.ui.screens.queue import QueueScreen
 

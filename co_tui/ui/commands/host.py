@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NO_SESSION = "There is no session yet: the first prompt starts one."
 """The answer of commands that need a session."""
-FIRST_PROMPT_WAITS = "The session is just being begun with your prompt: try it again in a moment."
 NOT_YET = "The session is not open yet: it is being opened, or a question about it waits above the prompt."
 READ_ALONG = (
     "Another co-tui has this session open, and it is only read here: /fork goes on in a copy of it; or close it there, "
@@ -32,7 +31,7 @@ def why_not_open(host: "CommandHost") -> str:
     """Why there is no session in which something could be done, and what to do about it."""
     sessions = host.sessions
     if not sessions.session_id:
-        return FIRST_PROMPT_WAITS if sessions.has_unsent else NO_SESSION
+        return NO_SESSION
     if sessions.reads_along:
         return READ_ALONG
     if sessions.opening or not sessions.engine_is_loaded:
@@ -50,7 +49,8 @@ class SessionChanges(Protocol):
     async def begin_session(self) -> None:
         """With the model and the policy of the session that is left."""
 
-    async def switch_session(self, session_id: str) -> None: ...
+    async def switch_session(self, session_id: str, *, takes_waiting: bool = False) -> None:
+        """With `takes_waiting`, what waits to be carried out goes along to the other session."""
 
     @property
     def engine_is_loaded(self) -> bool: ...
@@ -60,8 +60,8 @@ class SessionChanges(Protocol):
         """Whether the session is just being opened."""
 
     @property
-    def has_unsent(self) -> bool:
-        """Whether a prompt waits for a session."""
+    def has_waiting(self) -> bool:
+        """Whether a prompt or a command waits for a session."""
 
     @property
     def reads_along(self) -> bool:
@@ -177,6 +177,9 @@ class CommandHost(Protocol):
 
     def show_busy(self) -> None:
         """Show again whether a turn runs."""
+
+    def run(self, name: str, arguments: str) -> None:
+        """Run another command."""
 
     def send(self, prompt: str) -> None:
         """Say something, as if it had been written in the prompt."""

@@ -9,9 +9,10 @@ from co_tui.ui.commands.registry import command
 
 @command("model")
 async def model(host: CommandHost, name: str) -> None:
-    name = name or await _chosen(host)
     if name:
         await _switch(host, name)
+    elif chosen := await _chosen(host):
+        host.run("model", chosen)
 
 
 @command("fetch")

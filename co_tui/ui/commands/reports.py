@@ -38,10 +38,11 @@ async def context(host: CommandHost, arguments: str) -> None:
     if arguments:
         host.fail(f"/context takes nothing, `instructions` or `clear`, not {one_line(arguments, 40)!r}.")
         return
-    if host.state.usage is None:
+    state = await _whole_state(host)
+    if state.usage is None:
         host.say(NOTHING_SENT)
         return
-    figures = context_report(await _whole_state(host))
+    figures = context_report(state)
     roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
     assumed = "" if figures["limit_known"] else " (assumed)"
     measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
@@ -59,7 +60,9 @@ async def context(host: CommandHost, arguments: str) -> None:
 
 
 async def _whole_state(host: CommandHost) -> "SessionState":
-    """Of a session that is only read here, the screen knows no more than its end."""
+    """What the session knows, which the screen may hear of later; one that is only read here is read whole."""
+    if host.session is not None:
+        return host.session.state
     if not host.sessions.reads_along:
         return host.state
     from co_tui.ui.commands.lens_desk import StoredDesk

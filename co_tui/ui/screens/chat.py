@@ -20,7 +20,7 @@ from co_tui.ui.screens.chat_requests import ChatRequests
 from co_tui.ui.screens.prompt_status import PromptStatus
 from co_tui.ui.screens.questions import Questions
 from co_tui.ui.terminal.attention import LONG_TURN_S
-from co_tui.ui.transcript_feed import HELD, Feed, WaitingShown
+from co_tui.ui.transcript_feed import HELD, STARTING, Feed, WaitingShown
 from co_tui.ui.welcome import welcome
 from co_tui.ui.widgets.block import Block
 from co_tui.ui.widgets.blocks import BlockBuilder
@@ -62,6 +62,8 @@ class ChatScreen(ChatRequests):
         """Checked out where the app was started."""
         self._welcome: Block | None = None
         self._embedded_is_missing = False
+        self._can_take_back = False
+        """Whether something waits for a session."""
 
     def compose(self) -> ComposeResult:
         """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
@@ -245,12 +247,15 @@ class ChatScreen(ChatRequests):
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
         """The prompts that are not part of the conversation yet."""
         self.feed.show_waiting(prompts)
+        self._can_take_back = any(prompt.status == STARTING for prompt in prompts)
         self._status.show_waiting(len(prompts), sum(prompt.status == HELD for prompt in prompts))
+        self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys for what cannot be done now are not shown."""
         if action == "stop":
-            return (self._status.busy or self._is_compacting) and not self._has_something_to_close
+            something_to_stop = self._status.busy or self._is_compacting or self._can_take_back
+            return something_to_stop and not self._has_something_to_close
         if action == "back":
             beside = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
             return self._has_something_to_close or beside
@@ -283,8 +288,10 @@ class ChatScreen(ChatRequests):
     def action_stop(self) -> None:
         if self._is_compacting:
             self._host.cancel_compaction()
-        else:
+        elif self._status.busy:
             self._host.interrupt()
+        else:
+            self._host.take_back()
 
     async def action_back(self) -> None:
         if self._late is not None and self._late.is_offering:

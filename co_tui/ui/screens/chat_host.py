@@ -41,6 +41,9 @@ class ChatHost(Protocol):
     def interrupt(self) -> None:
         """Stop the turn that runs."""
 
+    def take_back(self) -> None:
+        """Take back what was given last and waits for a session."""
+
     def cancel_compaction(self) -> None:
         """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
 

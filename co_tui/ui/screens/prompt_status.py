@@ -148,6 +148,8 @@ class PromptStatus:
             hints.append(Content.assemble(f"{self._held} on hold: ", _key("enter", "sends"), ", ", _key("↑", "shows")))
         elif self._waiting:
             hints.append(Content.assemble((f"{self._waiting} waiting ", "$foreground"), ("↑", KEY_STYLE)))
+            if self._waited_for:
+                hints.append(_key("esc", "takes back"))
         return Content.styled(" · ", "$muted").join(hints)
 
 
