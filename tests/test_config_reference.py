@@ -1,7 +1,8 @@
 """What is written about settings is what they are."""
 
 from co_tui.settings import GROUPS, about, rules
-from tests.config_reference import README, reference, with_reference
+from tests.config_reference import BEGIN, END, README, reference, with_reference
+from tests.support.here import Here
 
 
 def test_the_readme_has_every_setting_as_it_is() -> None:
@@ -14,3 +15,13 @@ def test_every_setting_says_what_it_is_for_in_one_sentence() -> None:
         group, sentence = about(name)
         assert group in GROUPS and sentence.endswith(".") and sentence[0].isupper() and "\n" not in sentence, name
         assert f"`{name}`" in reference()
+
+
+def test_the_defaults_in_the_readme_are_what_a_new_user_has(here: Here) -> None:
+    table = README.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    rows = [row.replace("\\|", "/").split(" | ") for row in table.splitlines() if row.startswith("| `")]
+    written = {name.strip("| `"): default.strip("`") for name, default, *_ in rows}
+    shown = [line.split() for line in here("config").out.splitlines()[1:]]
+    assert written.keys() == {words[0] for words in shown} and len(written) > 50
+    for name, *words in shown:
+        assert " ".join(words).startswith(" ".join(written[name].split())), name

@@ -1,5 +1,6 @@
 """`co-tui import`: files of other programs become sessions like any other."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,32 @@ def test_a_folder_of_opencode_is_its_sessions(here: Here) -> None:
 
 
 # Like any other
+
+
+@pytest.mark.parametrize("source", ["claude-code", "openai", "co-tui"])
+def test_an_imported_session_is_compacted_before_its_first_request(
+    served_here: Here, provider: Provider, tmp_path: Path, source: str
+) -> None:
+    long = "The heron stands in the reeds by the water. " * 20
+    said = [("user" if n % 2 == 0 else "assistant", f"{n}: {long}") for n in range(24)]
+    provider.summary = Reply("Title: Herons\n## Decisions and outcomes\n- The heron stands in the reeds.")
+    if source == "claude-code":
+        rows = [claude_row(role, text, n + 1) for n, (role, text) in enumerate(said)]
+        talk = write_lines(tmp_path / "talk.jsonl", rows)
+    else:
+        talk = tmp_path / "talk.json"
+        talk.write_text(json.dumps({"messages": [{"role": role, "content": text} for role, text in said]}))
+    (row,) = served_here("import", str(talk), "--json").objects
+    if source == "co-tui":  # what was imported there is exported, and imported elsewhere
+        log = tmp_path / "log.jsonl"
+        log.write_text(served_here("export", row["session_id"], "--format", "jsonl").out)
+        served_here("sessions", "--delete", row["session_id"])
+        served_here("sessions", "--empty-trash")
+        (row,) = served_here("import", str(log), "--json").objects
+    done = served_here("compact", row["session_id"])
+    assert done.code == 0 and "Conversation Compacted" in done.err, done.err
+    assert not provider.requests and provider.summary_requests
+    assert len(replayed(served_here.home, row["session_id"]).history) < len(said)
 
 
 @needs_data

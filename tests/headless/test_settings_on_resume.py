@@ -89,3 +89,20 @@ def test_config_names_bad_values_of_your_own_file(session: Here) -> None:
     assert "retention_days = -4" in session("config").err
     assert session("config", "retention_days", "30").code == 0
     assert session("config").err == ""
+
+
+@pytest.mark.parametrize("by", ["nobody", "the environment"])
+def test_the_next_request_is_measured_for_the_model_that_gets_it(
+    session: Here, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    assert session("run", "--session", "s-1", "-p", "again").code == 0
+    own = session("context", "s-1", "--json").objects[0]
+    assert (own["model"], own["token_limit"], own["measured"]) == (OWN, 4096, "provider")
+    if by == "the environment":
+        monkeypatch.setenv("CO_TUI_MODEL", "anthropic:claude-sonnet-4-5")
+    figures, total = session("context", "s-1", "--json").objects[0], session("lens", "s-1", "--json").objects[-1]
+    expected = (OWN, 4096) if by == "nobody" else ("anthropic:claude-sonnet-4-5", 200_000)
+    assert (figures["model"], figures["token_limit"]) == (total["model"], total["limit_tokens"]) == expected
+    assert figures["current_tokens"] == total["total_tokens"]
+    assert figures["measured"] == total["measured"] == ("provider" if by == "nobody" else "estimate")
+    assert [row.model for row in listed(session.home)] == [OWN], "measuring changes nothing"

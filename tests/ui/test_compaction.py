@@ -126,7 +126,7 @@ async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> N
         await until(pilot, lambda: "nothing to undo" in screen_text(app))
 
 
-async def test_while_the_first_prompt_opens_its_session_that_is_said(
+async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_open, open_session = asyncio.Event(), SessionController.open_for_prompt
@@ -139,9 +139,11 @@ async def test_while_the_first_prompt_opens_its_session_that_is_said(
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "hi\n")
         await pilot.press("f5")
-        await until(pilot, lambda: "just being begun with your prompt" in screen_text(app))
+        await until(pilot, lambda: "2 waiting" in screen_text(app))
         may_open.set()
-        await until(pilot, lambda: app.controller.session_id and app.controller.idle)
+        await until(pilot, lambda: last_compaction(app))
+        done = last_compaction(app)
+        assert done is not None and done.trigger == "manual" and done.pre_messages == 2, "after the turn"
 
 
 async def test_an_opened_compaction_tells_everything(home: Path, provider: Provider) -> None:
@@ -289,6 +291,29 @@ async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, pr
         await pilot.press("ctrl+s")
         await until(pilot, lambda: (done := last_compaction(app)) and done.edited)
         assert "Only this matters." in str(app.controller.state.history[0].message)
+
+
+@pytest.mark.parametrize("keys", [("escape",), ("n",), ("r", "escape")])
+async def test_a_summary_that_is_not_wanted_is_cancelled_and_not_failed(
+    home: Path, provider: Provider, keys: tuple[str, ...]
+) -> None:
+    async with talked(home, provider, compaction_review="on") as (app, pilot):
+        before = app.controller.state.history
+        await pilot.press("f5")
+        await until(pilot, lambda: "Apply the summary?" in screen_text(app))
+        app.screen.query_one(QuestionPanel).focus()
+        await pilot.press(keys[0])
+        if keys[1:]:
+            await until(pilot, lambda: isinstance(app.screen, EditScreen))
+            await pilot.press(*keys[1:])
+        await until(pilot, lambda: "Compaction cancelled" in transcript_text(app))
+        done = last_compaction(app)
+        assert done is not None and done.cancelled and not done.success
+        await until(pilot, lambda: "compaction cancelled" in screen_text(app))
+        assert "failed" not in screen_text(app) and "failed" not in transcript_text(app)
+        assert app.controller.state.history == before
+        logged = [event.fact for event in stored_events(home, app.controller.session_id)]
+        assert [fact.cancelled for fact in logged if isinstance(fact, CompactionComplete)] == [True]
 
 
 async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(

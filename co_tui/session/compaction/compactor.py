@@ -21,7 +21,7 @@ from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.background import Background, Move, Stage, Wanted
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
-from co_tui.session.compaction.prepare import Stopped, prepare
+from co_tui.session.compaction.prepare import Declined, Stopped, prepare
 from co_tui.session.compaction.scope import cut_up_to, wished_cut
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.questions import Questions, Unattended
@@ -78,8 +78,6 @@ class Compactor:
         """Compact now. Raises `CompactionRefused`; a failure is told in what is returned."""
         if self.running:
             raise CompactionRefused("A compaction is already under way; Esc stops it.")
-        if on.history.usage is None:
-            raise CompactionRefused("There is nothing to compact yet: this session has not sent anything.")
         if len(on.history.entries) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
         return await self._now(lambda: _wished(on, trigger, focus, upto))
@@ -248,7 +246,7 @@ class Compactor:
         except asyncio.CancelledError as stopped:
             ended = job.failed(f"discarded: {stopped or 'stopped'}", cancelled=True)
         except Exception as error:
-            ended = job.failed(_words(error, job))
+            ended = _ended_by(error, job)
         if self._task is asyncio.current_task():
             self._task = None
         if ended is not None:
@@ -280,7 +278,7 @@ class Compactor:
             if task.cancelled():
                 return await self._applier.end(run.job, run.job.failed(cancelled=True))
             if (error := task.exception()) is not None:
-                return await self._applier.end(run.job, run.job.failed(_words(error, run.job)))
+                return await self._applier.end(run.job, _ended_by(error, run.job))
             return await to_the_end(self._applier.apply(run.job))
 
     async def _prepared(self, run: "_Run") -> None:
@@ -350,11 +348,11 @@ async def _already(job: Job) -> Job:
     return job
 
 
-def _words(error: BaseException, job: Job) -> str:
-    """What went wrong, without anything that must not be told."""
+def _ended_by(error: BaseException, job: Job) -> CompactionComplete:
+    """What went wrong, without anything that must not be told. What the user declined is cancelled, not failed."""
     if isinstance(error, Stopped) or not isinstance(error, Exception):
-        return str(error)
-    return classify(error, job.on.history.asked)[0].sentence
+        return job.failed(str(error), cancelled=isinstance(error, Declined))
+    return job.failed(classify(error, job.on.history.asked)[0].sentence)
 
 
 def _unheard(task: asyncio.Task[None]) -> CompactionComplete:

@@ -18,10 +18,14 @@ class Stopped(Exception):
     """The compaction ended without a result, for a reason that is told."""
 
 
+class Declined(Stopped):
+    """The user did not want it."""
+
+
 async def prepare(job: Job, questions: Questions) -> None:
     """Leaves the summary in the job. Nothing has happened to the history when it is done, or when it fails."""
     if not job.plan.texts_only and not await _may_begin(job, questions):
-        raise Stopped("you said no")
+        raise Declined("you said no")
     await _start(job)
     await _run_hooks(job)
     if job.plan.texts_only:
@@ -83,6 +87,6 @@ async def _run_hooks(job: Job) -> None:
 async def _review(summary: Summary, questions: Questions) -> None:
     wished = await questions.review(SummaryQuestion(summary=summary.text))
     if wished is None or not wished.strip():
-        raise Stopped("the summary was not accepted")
+        raise Declined("the summary was not accepted")
     summary.edited = wished.strip() != summary.text.strip()
     summary.text = wished.strip()

@@ -129,7 +129,7 @@ def _told(source: LensSource) -> Reading | None:
     usage = source.state.usage
     if usage is None or not source.is_own or not source.state.usage_holds:
         return None
-    if usage.token_limit != source.window.tokens:
+    if usage.token_limit != source.window.tokens or usage.model != source.state.model:
         return None
     return reading_of(usage)
 

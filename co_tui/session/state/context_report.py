@@ -1,12 +1,16 @@
 """What the context is made of, in numbers: for `/context` and `co-tui context`."""
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
 from co_tui.agent.catalogue import EMBEDDED
+from co_tui.events import Json
 from co_tui.events.messages import pieces
 from co_tui.session.state.session_state import Entry, SessionState
+
+_REQUEST_ROLES: Final = ("command", "user", "tool_result", "system")
+"""The first that a request has a part of is its role."""
 
 
 def context_report(state: SessionState) -> dict[str, Any]:
@@ -40,10 +44,18 @@ def _rounded(dollars: float | None) -> float | None:
 
 
 def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:
+    """How many messages of each role there are, and how many characters they have."""
     roles: Counter[str] = Counter()
     characters = 0
     for entry in entries:
-        for role, text, _ in pieces(entry.message):
-            roles[role] += 1
-            characters += len(text)
+        said = list(pieces(entry.message))
+        roles[_role(entry.message, {role for role, *_ in said})] += 1
+        characters += sum(len(text) for _, text, _ in said)
     return roles, characters
+
+
+def _role(message: Json, of_parts: Collection[str]) -> str:
+    """One role a message, whatever parts it has: roles add up to the number of messages."""
+    if message.get("kind") == "response":
+        return "assistant"
+    return next((role for role in _REQUEST_ROLES if role in of_parts), "user")
