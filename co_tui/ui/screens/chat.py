@@ -254,7 +254,8 @@ class ChatScreen(ChatRequests):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys for what cannot be done now are not shown."""
         if action == "stop":
-            something_to_stop = self._status.busy or self._is_compacting or self._can_take_back
+            takes_back = self._can_take_back and not self._questions.is_dismissable  # a question has Esc first
+            something_to_stop = self._status.busy or self._is_compacting or takes_back
             return something_to_stop and not self._has_something_to_close
         if action == "back":
             beside = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
