@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
 
 from co_tui.context.count import Window
 from co_tui.context.offline_summary import summarise_offline
@@ -41,16 +41,16 @@ class Recovery:
         self._limits = limits
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
         self._named = on.history.governor.window
-        """The window as far as anybody named it: what is guessed beyond that does not outlive a turn that fails."""
+        """The window as far as anybody named it, and below every refused size: smaller ones are tried in this turn."""
         self._shrunk = 0
         self._refused_tokens = 0
         self.begun = False
 
-    async def next(self, found: Overflow | None) -> str:
+    async def next(self, found: Overflow | None, reply: str = "") -> str:
         """Do the next thing that may help, and say what it was; empty when nothing is left to try.
 
         Without figures it was we who found that even the prompt alone is too long: only clipping it may help, unless
-        it is too long for a window that was only guessed.
+        it is too long for a window that was only guessed. `reply` is the beginning of the refusal, without keys.
         """
         self.begun = True
         if found is None and self._is_guessing:
@@ -59,7 +59,7 @@ class Recovery:
         elif found is None:
             self._steps = [step for step in self._steps if step == self._emergency and self._can_clip()]
         else:
-            self._learn(found)
+            self._learn(found, reply)
         while self._steps:
             done = await self._steps.pop(0)()
             if done:
@@ -76,7 +76,7 @@ class Recovery:
         messages = self._history.messages
         return any(a is not b for a, b in zip(messages, _clipped(messages), strict=True))
 
-    def _learn(self, found: Overflow) -> None:
+    def _learn(self, found: Overflow, reply: str) -> None:
         """Take the provider's word for its limit, and for how many tokens the request had."""
         governor, asked = self._history.governor, self._history.asked
         usage = self._history.usage
@@ -84,10 +84,32 @@ class Recovery:
         if found.requested_tokens:
             governor.meter.refused(found.requested_tokens)
             self._refused_tokens = found.requested_tokens
-        if found.limit_tokens and found.limit_tokens < governor.window.tokens:
-            self._named = Window(tokens=found.limit_tokens, known=True)
+        limit = found.limit_tokens
+        if limit and limit < governor.window.tokens and self._limits.learn(asked, limit, reply):
+            self._named = Window(tokens=limit, known=True)
             governor.use_window(self._named)
-            self._limits.learn(asked, found.limit_tokens)
+        elif limit and limit < governor.window.tokens and found.requested_tokens:
+            # Longer requests were answered before, so this is not kept; as the reply names both sizes, it is tried.
+            governor.use_window(Window(tokens=limit, known=False))
+        elif not limit and not self._carries_files():
+            self._avoid(self._refused_tokens)
+
+    def _avoid(self, refused_tokens: int) -> None:
+        """Send no request of a refused size again, and try one well below it."""
+        governor = self._history.governor
+        tokens = self._limits.refused(self._history.asked, refused_tokens)
+        if tokens is None:
+            return
+        if refused_tokens <= self._named.tokens:
+            self._named = Window(tokens=max(SMALLEST_WINDOW, refused_tokens - 1), known=False)
+        if tokens < governor.window.tokens:
+            governor.use_window(Window(tokens=tokens, known=False))
+
+    def _carries_files(self) -> bool:
+        """Whether a request may have been refused for the bytes of its files, not for its tokens."""
+        parts = (part for message in self._history.messages for part in message.parts)
+        contents = (part.content for part in parts if isinstance(part, UserPromptPart | ToolReturnPart))
+        return any(isinstance(each, BinaryContent) for content in contents for each in _items(content))
 
     async def _compact(self) -> str:
         if self._compactor.running and await self._compactor.catch_up(self._history):
@@ -203,6 +225,10 @@ def _kept_in_an_emergency(measured: Measured) -> list[int]:
     kept.update(index for index, message in enumerate(live) if stands_in(message) or holds_system(message))
     kept.update(near for pin in measured.pinned for near in step_around(live, pin))
     return sorted(kept)
+
+
+def _items(content: Any) -> Sequence[Any]:
+    return content if isinstance(content, list | tuple) else (content,)
 
 
 def _clipped(messages: Sequence[ModelMessage]) -> list[ModelMessage]:

@@ -89,6 +89,8 @@ class GovernedHistory:
         """Whether a turn is under way: then the history is rewritten only between two requests."""
         self.foresee: Foresee = lambda sent, policy, leaving_chars: sent
         self.keep_foreseen: KeepForeseen | None = None
+        self.on_answered: Callable[[int], None] = lambda tokens: None
+        """Called with the length of each answered request, when its provider counted it credibly."""
         self.parsed = parsed
         """The messages of the log, as the library has them."""
         self._said_before = said_before or SaidBefore(parsed)
@@ -291,7 +293,8 @@ class GovernedHistory:
     async def heard(self, response: ModelResponse) -> None:
         """Measure the context by what the provider counted for the reply to the request sent last."""
         governor = self.governor
-        governor.meter.reported(response)
+        if governor.meter.reported(response):
+            self.on_answered(response.usage.input_tokens)
         await self.report(governor.meter.read_reply(response, self.scaffold, governor.window), response)
 
     async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
