@@ -108,7 +108,7 @@ def _learned_limits(paths: Paths) -> list[tuple[str, str]]:
         if learned.limit_tokens:
             found.append(f"{learned.limit_tokens:,} tokens, from the reply: {learned.reply}")
         if learned.refused_tokens:
-            answered = f", {learned.answered_tokens:,} answered" if learned.answered_tokens else ""
+            answered = f", {learned.longest_tokens:,} answered" if learned.longest_tokens else ""
             found.append(f"{learned.refused_tokens:,} tokens refused{answered}")
         if found:
             rows.append(("learned limit", one_line(redact(f"{name}: {'; '.join(found)}"), LIMIT_CHARS)))

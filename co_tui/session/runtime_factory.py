@@ -238,6 +238,7 @@ class RuntimeFactory:
             settings.summarization_model,
             settings.compaction_timeout_s,
             self._environment.first_backoff_s,
+            limits=self._environment.limits,
         )
 
     def _hooks(self, model_handle: ModelHandle, settings: Settings) -> Hooks:

@@ -67,6 +67,28 @@ def test_a_refused_size_is_kept_once_a_shorter_request_is_answered(tmp_path: Pat
     assert limits.known(ASKED).most_tokens is None
 
 
+def test_an_estimated_answer_bounds_refused_sizes_but_contradicts_no_named_limit(tmp_path: Path) -> None:
+    limits = Limits(tmp_path / "learnt.json")
+    assert limits.learn(ASKED, 8_000, "at most 8000 tokens")
+    limits.answered(ASKED, 9_000, counted=False)
+    assert limits.known(ASKED).limit_tokens == 8_000, "our estimate may be too high"
+    assert limits.refused(ASKED, 8_500) is None and limits.refused(ASKED, 12_000) == 10_500
+    limits.answered(ASKED, 5_000, counted=False)
+    assert Limits(tmp_path / "learnt.json").known(ASKED).most_tokens == 10_500
+    limits.answered(ASKED, 12_000, counted=False)
+    assert limits.known(ASKED).most_tokens is None and limits.learn(ASKED, 7_000, "at most 7000 tokens")
+
+
+def test_what_to_send_next_respects_a_refusal_at_once(tmp_path: Path) -> None:
+    limits = Limits(tmp_path / "learnt.json")
+    limits.answered(ASKED, 6_000)
+    assert limits.longest_to_send(ASKED) is None
+    limits.refused(ASKED, 18_000)
+    assert limits.longest_to_send(ASKED) == 12_000
+    limits.learn(ASKED, 11_000, "at most 11000 tokens")
+    assert limits.longest_to_send(ASKED) == 11_000
+
+
 def test_a_refused_size_is_forgotten_after_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits(tmp_path / "learnt.json")
     limits.refused(ASKED, 18_000)

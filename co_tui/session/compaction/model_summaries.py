@@ -16,6 +16,7 @@ from co_tui.context.summary_checks import objection
 from co_tui.events.triggers import Trigger
 from co_tui.session.classify import classify
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back, lines_beside
+from co_tui.session.history.limits import Limits
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 0.5
@@ -58,6 +59,8 @@ class ModelSummaries:
     first_pause_s: float = FIRST_PAUSE_S
     is_used_meanwhile: bool = True
     """Whether the model that answers may be answering while it is asked for a summary."""
+    limits: Limits | None = None
+    """What refusals have shown of the models' windows."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_seat:
@@ -69,7 +72,9 @@ class ModelSummaries:
             return await fallen_back(request, note=str(unusable))
         except Exception as error:
             return await fallen_back(request, note=classify(error, Asked("the summariser"))[0].sentence)
-        return await _Attempts(self, request, model, min(window, request.window_tokens)).summary()
+        learned = self.limits.longest_to_send(model.asked) if self.limits else None
+        window = min(filter(None, (window, request.window_tokens, learned)))
+        return await _Attempts(self, request, model, window).summary()
 
     @property
     def _is_own(self) -> bool:

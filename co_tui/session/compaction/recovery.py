@@ -20,6 +20,7 @@ from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.history.limits import Limits
+from co_tui.session.state.history_edits import has_system, system_only
 from co_tui.session.state.parsed_messages import message_json
 
 BUFFERS = (0.1, 0.25, 0.5)
@@ -28,6 +29,8 @@ EMERGENCY_CHARS = 10_000
 EMERGENCY_TURNS = 5
 EMERGENCY_SUMMARY_TOKENS = 4_000
 SMALLEST_WINDOW = 128
+SMALL_WINDOW_TOKENS = 8_000
+"""A guessed window below this does not shrink what the forced compaction leaves: a second refusal shrinks the budget."""
 
 
 class Recovery:
@@ -42,6 +45,8 @@ class Recovery:
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
         self._named = on.history.governor.window
         """The window as far as anybody named it, and below every refused size: smaller ones are tried in this turn."""
+        self._reported = self._named
+        """The window before this turn's refusals, or the limit that one of them named."""
         self._shrunk = 0
         self._refused_tokens = 0
         self.begun = False
@@ -86,7 +91,7 @@ class Recovery:
             self._refused_tokens = found.requested_tokens
         limit = found.limit_tokens
         if limit and limit < governor.window.tokens and self._limits.learn(asked, limit, reply):
-            self._named = Window(tokens=limit, known=True)
+            self._named = self._reported = Window(tokens=limit, known=True)
             governor.use_window(self._named)
         elif limit and limit < governor.window.tokens and found.requested_tokens:
             # Longer requests were answered before, so this is not kept; as the reply names both sizes, it is tried.
@@ -112,12 +117,19 @@ class Recovery:
         return any(isinstance(each, BinaryContent) for content in contents for each in _items(content))
 
     async def _compact(self) -> str:
+        """Compact once. What it may leave is a share of the window, so a very small guess would lose nearly all."""
         if self._compactor.running and await self._compactor.catch_up(self._history):
             return "compacted"
+        governor = self._history.governor
+        guessed = governor.window
+        if guessed.tokens < SMALL_WINDOW_TOKENS < self._reported.tokens:
+            governor.use_window(Window(tokens=SMALL_WINDOW_TOKENS, known=False))
         try:
             done = await self._compactor.compact(self._on, trigger=Trigger.CONTEXT_LIMIT)
         except CompactionRefused:
             return ""
+        finally:
+            governor.use_window(guessed)
         return "compacted" if done.success else ""
 
     async def _shrink(self) -> str:
@@ -185,12 +197,12 @@ class Recovery:
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
     async def _clear(self) -> str:
-        """Nothing but summaries, what is pinned, and the latest prompt."""
+        """Nothing but system messages, summaries, what is pinned, and the latest prompt."""
         standing = [index for index, message in enumerate(self._history.messages) if stands_in(message)]
         return await self._clear_but(standing, "cleared the context, but for the summary and the prompt")
 
     async def _clear_all(self) -> str:
-        """Nothing but what is pinned and the latest prompt."""
+        """Nothing but system messages, what is pinned and the latest prompt."""
         return await self._clear_but([], "cleared the context, but for the prompt")
 
     async def _clear_but(self, kept_too: Sequence[int], told: str) -> str:
@@ -200,10 +212,22 @@ class Recovery:
         kept = {*kept_too, *(near for pin in pinned for near in step_around(messages, pin))}
         if (place := latest_prompt(messages)) is not None:
             kept.add(place)
-        if not kept or len(kept) == len(history):
+        if not kept:
             return ""
-        refs = tuple(history[index].ref for index in sorted(kept))
-        await self._history.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
+        # System messages are never removed (I2); of a message that also says something else, only that part stays.
+        system = [index for index, entry in enumerate(history) if index not in kept and has_system(entry.message)]
+        parts = {index: system_only(history[index].message) for index in system}
+        kept.update(index for index in system if parts[index] == history[index].message)
+        carried = [index for index in system if index not in kept]
+        if len(kept) == len(history):
+            return ""
+        clear = Clear(
+            history=tuple(history[index].ref for index in sorted(kept)),
+            messages_removed=len(history) - len(kept) - len(carried),
+            carried=tuple(parts[index] for index in carried),
+            carried_at=sum(index < carried[0] for index in kept) if carried else 0,
+        )
+        await self._history.recorder.record(clear)
         return told
 
 

@@ -42,15 +42,23 @@ class Learned:
     refused_at: float = 0.0
     answered_tokens: int = 0
     """The longest request that was answered, as its provider counted it."""
+    estimated_tokens: int = 0
+    """The same by our own estimate, for requests whose provider gave no credible count. Refused sizes are estimates,
+    too, so it bounds them; it is too inexact to contradict a limit that a refusal named."""
+
+    @property
+    def longest_tokens(self) -> int:
+        """The longest request that was answered, counted or estimated."""
+        return max(self.answered_tokens, self.estimated_tokens)
 
     @property
     def most_tokens(self) -> int | None:
         """The longest request to try after a refusal that named no limit: halfway to the refused size."""
         if not self.refused_tokens:
             return None
-        is_close = self.answered_tokens >= CLOSE * self.refused_tokens
-        halfway = (self.answered_tokens + self.refused_tokens) // 2
-        return max(SMALLEST_TOKENS, self.answered_tokens if is_close else halfway)
+        longest = self.longest_tokens
+        is_close = longest >= CLOSE * self.refused_tokens
+        return max(SMALLEST_TOKENS, longest if is_close else (longest + self.refused_tokens) // 2)
 
 
 UNKNOWN = Learned()
@@ -68,6 +76,13 @@ class Limits:
 
     def known(self, asked: "Asked") -> Learned:
         return self._of(_name(asked))
+
+    def longest_to_send(self, asked: "Asked") -> int | None:
+        """The longest request that refusals leave room for, those of this turn included; None without any."""
+        name, known = _name(asked), self.known(asked)
+        refused = min(filter(None, (known.refused_tokens, self._unconfirmed.get(name))), default=0)
+        bounds = (known.limit_tokens, replace(known, refused_tokens=refused).most_tokens)
+        return min(filter(None, bounds), default=None)
 
     def all(self) -> dict[str, Learned]:
         """By model and endpoint."""
@@ -87,25 +102,28 @@ class Limits:
         """A request was refused without a named limit. Returns the longest to try next; None when longer ones were
         answered, so that the refusal says nothing about the window. Kept once a shorter request is answered."""
         name, known = _name(asked), self.known(asked)
-        if tokens <= max(SMALLEST_TOKENS, known.answered_tokens):
+        if tokens <= max(SMALLEST_TOKENS, known.longest_tokens):
             return None
         shortest = min(filter(None, (tokens, known.refused_tokens, self._unconfirmed.get(name))))
         self._unconfirmed[name] = shortest
         return replace(known, refused_tokens=shortest).most_tokens
 
-    def answered(self, asked: "Asked", tokens: int) -> None:
-        """A request of this length was answered: limits below it are lifted."""
+    def answered(self, asked: "Asked", tokens: int, *, counted: bool = True) -> None:
+        """A request of this length was answered: refused sizes up to it are lifted, and named limits below it when
+        its provider `counted` it."""
         name, known = _name(asked), self.known(asked)
-        now = known
-        if tokens > known.limit_tokens:
+        now, tokens = known, min(tokens, LARGEST_TOKENS)
+        if counted and tokens > known.limit_tokens:
             now = replace(now, limit_tokens=0, reply="")
         if tokens >= known.refused_tokens:
             now = replace(now, refused_tokens=0, refused_at=0.0)
         if (refused := self._unconfirmed.pop(name, 0)) > tokens:
             now = replace(now, refused_tokens=refused, refused_at=time.time())
-        if now != known or tokens > known.answered_tokens * NOTICEABLE:
-            longest = max(known.answered_tokens, min(tokens, LARGEST_TOKENS))
-            self._put(name, replace(now, answered_tokens=longest))
+        before = known.answered_tokens if counted else known.estimated_tokens
+        if now != known or tokens > before * NOTICEABLE:
+            longest = max(before, tokens)
+            now = replace(now, answered_tokens=longest) if counted else replace(now, estimated_tokens=longest)
+            self._put(name, now)
 
     def forget(self) -> None:
         """Forget all that was learned. Raises OSError when the file cannot be removed."""
@@ -163,7 +181,7 @@ def _learned(entry: object) -> Learned:
     learned = Learned(**values)
     if learned.limit_tokens < max(SMALLEST_TOKENS, learned.answered_tokens):
         learned = replace(learned, limit_tokens=0, reply="")
-    if learned.refused_tokens <= learned.answered_tokens or _is_past(learned.refused_at):
+    if learned.refused_tokens <= learned.longest_tokens or _is_past(learned.refused_at):
         learned = replace(learned, refused_tokens=0, refused_at=0.0)
     return learned
 
