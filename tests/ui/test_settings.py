@@ -130,6 +130,6 @@ async def test_setting_the_window_forgets_what_was_learned_of_it(home: Path, pro
         await until(pilot, lambda: not session.busy)
         limits.learn(session.history.asked, 2_013, "context window exceeds limit")
         await type_text(pilot, "/config context_window 0\n")
-        await until(pilot, lambda: "is forgotten" in screen_text(app))
+        await until(pilot, lambda: "Learned limits were removed." in screen_text(app))
         assert not limits.known(session.history.asked).limit_tokens
         assert session.history.governor.window.tokens == provider.window

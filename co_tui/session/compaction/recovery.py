@@ -30,7 +30,7 @@ EMERGENCY_TURNS = 5
 EMERGENCY_SUMMARY_TOKENS = 4_000
 SMALLEST_WINDOW = 128
 SMALL_WINDOW_TOKENS = 8_000
-"""A guessed window below this does not shrink what the forced compaction leaves: a second refusal shrinks the budget."""
+"""The forced compaction leaves no less than this window would, however small the guess; further refusals shrink it."""
 
 
 class Recovery:
@@ -117,7 +117,7 @@ class Recovery:
         return any(isinstance(each, BinaryContent) for content in contents for each in _items(content))
 
     async def _compact(self) -> str:
-        """Compact once. What it may leave is a share of the window, so a very small guess would lose nearly all."""
+        """Compact once. What it leaves is a share of the window: under a very small guess it would lose nearly all."""
         if self._compactor.running and await self._compactor.catch_up(self._history):
             return "compacted"
         governor = self._history.governor

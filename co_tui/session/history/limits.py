@@ -165,8 +165,8 @@ def forget_limits(state: Path) -> str:
     try:
         limits.forget()
     except OSError as error:
-        return f" What was learned of the models' windows cannot be removed from {error.filename} ({error.strerror})."
-    return " What was learned of the models' windows is forgotten."
+        return f" Learned limits cannot be removed from {error.filename} ({error.strerror})."
+    return " Learned limits were removed."
 
 
 def _learned(entry: object) -> Learned:
