@@ -38,6 +38,8 @@ class Failure:
     retryable: bool
     status: int | None = None
     retry_after_s: float | None = None
+    detail: str = ""
+    """The provider's own words, shortened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ def read_failure(error: Exception, asked: Asked) -> Failure:
         retryable=retryable,
         status=getattr(error, "status_code", None),
         retry_after_s=getattr(error, "retry_after", None),
+        detail=_detail(error, asked.secrets),
     )
 
 

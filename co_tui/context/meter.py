@@ -189,21 +189,23 @@ class Meter:
         answered = len(messages) == sent + 1 and isinstance(messages[-1], ModelResponse)
         return (answered or len(messages) == sent) and all(map(is_, messages, self._sent))
 
-    def reported(self, response: ModelResponse) -> None:
-        """Learn from what the provider counted for the request sent last; a reply cut short has no count to trust."""
+    def reported(self, response: ModelResponse) -> bool:
+        """Learn from what the provider counted for the request sent last, and return whether the count is credible.
+        A reply cut short has none to trust."""
         sent, self._unanswered = self._unanswered, None
         usage = response.usage
         if sent is None or not usage.input_tokens or response.state == "interrupted":
-            return
+            return False
         point = Point(sent.estimate, usage.input_tokens - sent.exact)
         if not self._calibration.believes(point, sent.exact):
-            return
+            return False
         slope = self._line.slope if self._calibration.span_tokens else None
         continues = self._sent_growth is not None
         self._use(self._calibration.heard(point, self._sent_fixed, continues=continues))
         if self._sent_growth is not None:
             self._judge_outputs(self._sent_growth, usage.input_tokens, slope or self._line.slope)
         self._remember(Report(sent.whole, usage.input_tokens, usage.output_tokens))
+        return True
 
     def refused(self, tokens: int) -> None:
         """The provider would not take the request sent last, and says how long that was."""

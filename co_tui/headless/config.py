@@ -23,6 +23,10 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
         say(str(error))
         return WRONG_USAGE
     caveat = settings.caveat(key, context.loaded, context.paths)
+    if key == "context_window":
+        from co_tui.session.history.limits import forget_limits
+
+        caveat += forget_limits(context.paths.state)
     say(f"{key} = {settings.told(kept)} written to {context.paths.config_file}.{caveat}")
     return DONE
 

@@ -14,9 +14,12 @@ from co_tui.agent import embedded
 from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.embedded_fetch import fetch
 from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.redact import redact
 from co_tui.agent.sandbox import sandbox_trouble, told_sandbox
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table, told_os_error
+from co_tui.inert import one_line
 from co_tui.paths import Paths
+from co_tui.session.history.limits import LIMITS_FILE, Limits
 from co_tui.settings import Loaded
 from co_tui.store.errors import StoreError
 
@@ -24,6 +27,7 @@ SERVERS_S = 15.0
 """How long MCP servers are waited for."""
 ENOUGH_BYTES = 65_536
 """A disk with less room than that takes no session."""
+LIMIT_CHARS = 400
 _PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
 
 
@@ -46,6 +50,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
         ("data", str(context.paths.data)),
         ("config", str(context.paths.config_file)),
         ("state", str(context.paths.state)),
+        *_learned_limits(context.paths),
         ("database", _database(context, troubles)),
     ]
     put(table(("WHAT", "FOUND"), rows))
@@ -93,6 +98,22 @@ def _project(loaded: Loaded) -> list[tuple[str, str]]:
     if wish is None:
         return []
     return [("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.wanted)}")]
+
+
+def _learned_limits(paths: Paths) -> list[tuple[str, str]]:
+    """What refusals have shown of the models' windows, each with the reply it comes from."""
+    rows = []
+    for name, learned in Limits(paths.state / LIMITS_FILE).all().items():
+        found = []
+        if learned.limit_tokens:
+            found.append(f"{learned.limit_tokens:,} tokens, from the reply: {learned.reply}")
+        if learned.refused_tokens:
+            answered = f", {learned.longest_tokens:,} answered" if learned.longest_tokens else ""
+            found.append(f"{learned.refused_tokens:,} tokens refused{answered}")
+        if found:
+            rows.append(("learned limit", one_line(redact(f"{name}: {'; '.join(found)}"), LIMIT_CHARS)))
+    hint = "`co-tui config context_window 0` forgets all learned limits; another number sets the window yourself"
+    return [*rows, ("", hint)] if rows else []
 
 
 def _installed(package: str) -> str:

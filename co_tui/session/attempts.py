@@ -140,7 +140,7 @@ class Attempts:
         recorder, agent = self.history.recorder, self.history.agent
         await recorder.record(self.error(failure, 1, "making the conversation smaller", 0.0), ends_draft=not agent)
         self.live.begin_again()
-        done = await recovery.next(overflow)
+        done = await recovery.next(overflow, failure.detail)
         if done:
             what = "The request was too long for the model."
             await recorder.record(

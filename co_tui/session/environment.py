@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
+from co_tui.agent.failures import Asked
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
@@ -18,7 +19,7 @@ from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.checkout import repository_branch_of
-from co_tui.session.history.limits import Limits
+from co_tui.session.history.limits import LIMITS_FILE, Limits
 from co_tui.session.history.ratios import Ratios
 from co_tui.session.questions import Questions, Unattended
 from co_tui.session.runtime import FIRST_BACKOFF_S
@@ -68,6 +69,13 @@ class Environment:
     """What the user's own commands get, but for keys."""
     mcp_servers: McpServers = field(default_factory=McpServers)
     """Those that run; whoever made the environment closes them."""
+    limits: Limits = field(init=False)
+    """What refusals and answers have shown of the models' windows."""
+    _reported_windows: dict[tuple[str, str], int | None] = field(init=False, default_factory=dict)
+    """By model and address, as far as models were asked."""
+
+    def __post_init__(self) -> None:
+        self.limits = Limits(self.paths.state / LIMITS_FILE, writes=not self.private)
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
         """What a session's log adds up to, at its end or at a seq; read beside what else is going on."""
@@ -81,10 +89,6 @@ class Environment:
     @property
     def ratios(self) -> Ratios:
         return Ratios(self.paths.state / "token-ratios.json")
-
-    @property
-    def limits(self) -> Limits:
-        return Limits(self.paths.state / "learnt-limits.json")
 
     def checkpoints(self, session_id: str) -> Checkpoints:
         """Those of a session, in files unless it is private."""
@@ -102,11 +106,26 @@ class Environment:
         return kept_for(self.paths, self.cwd, keeps_more=not self.private)
 
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:
-        """The setting, else what the model or its server tells or a provider once insisted on, else an assumption."""
+        """The setting, else what the model or its server reports or refusals have shown, else an assumption."""
         set_tokens = (settings or self.settings).context_window
         if set_tokens:
             return Window(tokens=set_tokens, known=True)
-        told = await model_handle.window_tokens()
-        learnt = self.limits.of(model_handle.asked)
-        known = min((tokens for tokens in (told, learnt) if tokens), default=None)
-        return Window(tokens=known or FALLBACK_WINDOW_TOKENS, known=known is not None)
+        reported, asked = await model_handle.window_tokens(), model_handle.asked
+        self._reported_windows[asked.model, asked.address] = reported
+        return self._learned_window(asked, reported)
+
+    def window_now(self, asked: Asked, settings: Settings) -> Window | None:
+        """The same without asking the model again, with what was learned since; None when it was never asked."""
+        if settings.context_window:
+            return Window(tokens=settings.context_window, known=True)
+        known = self._reported_windows
+        place = (asked.model, asked.address)
+        return self._learned_window(asked, known[place]) if place in known else None
+
+    def _learned_window(self, asked: Asked, reported: int | None) -> Window:
+        learned = self.limits.known(asked)
+        tokens = min(filter(None, (reported, learned.limit_tokens)), default=None)
+        window = Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)
+        if learned.most_tokens is not None and learned.most_tokens < window.tokens:
+            return Window(tokens=learned.most_tokens, known=False)
+        return window

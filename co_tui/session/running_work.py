@@ -99,7 +99,12 @@ class RunningWork:
     async def _after_turn(self, runtime: Runtime) -> None:
         if runtime is not self._runtime:
             await self._follow(runtime)
-        elif not self._leaving:
+            return
+        # What was only tried in this turn ends with it; what was learned in it counts from now on.
+        history = runtime.history
+        if (window := self._environment.window_now(history.asked, runtime.settings)) is not None:
+            history.governor.use_window(window)
+        if not self._leaving:
             await self._factory.compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
             self.title.after_turn(runtime)

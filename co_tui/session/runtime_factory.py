@@ -96,6 +96,7 @@ class RuntimeFactory:
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
         history.keep_foreseen = self.sent_beside.keep
+        history.on_answered = partial(environment.limits.answered, model_handle.asked)
         if model_handle.takes_tools:
             history.foresee = partial(self._tools.foreseen, history, self._memory_use(settings))
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
@@ -137,6 +138,7 @@ class RuntimeFactory:
         governor = Governor(main.policy.for_delegation(), window, meter=meter)
         history = GovernedHistory(self._recorder, ParsedMessages(), governor, handle.asked, agent=asked.agent)
         history.in_turn = True
+        history.on_answered = partial(self._environment.limits.answered, handle.asked)
         keeping = Keeping(self._recorder, None, None)
         compactor = Compactor(Applier(keeping), runtime.questions)
         on = runtime.compactable._replace(history=history, summaries=self._summaries(handle, runtime.settings))
@@ -236,6 +238,7 @@ class RuntimeFactory:
             settings.summarization_model,
             settings.compaction_timeout_s,
             self._environment.first_backoff_s,
+            limits=self._environment.limits,
         )
 
     def _hooks(self, model_handle: ModelHandle, settings: Settings) -> Hooks:

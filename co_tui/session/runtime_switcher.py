@@ -115,6 +115,8 @@ class RuntimeSwitcher:
     async def apply_settings(self, settings: Settings) -> None:
         before = self.runtime
         await self._compactor.discard("the settings changed")
+        if settings.context_window != before.settings.context_window:
+            self._environment.limits.forget_unwritten()
         window = await self._environment.window(before.model_handle, settings)
         self.runtime = self._factory.make(before.model_handle, settings, window, before.history.governor.meter)
         self.runtime.history.scaffold = before.history.scaffold

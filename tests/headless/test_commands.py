@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from co_tui import __version__
+from co_tui.agent.failures import Asked
+from co_tui.session.history.limits import LIMITS_FILE, Limits
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
@@ -154,6 +156,20 @@ def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
     ):
         assert word in done.out
     assert "sk-test" not in done.out + done.err and "OPENAI_API_KEY" in done.out
+
+
+def test_doctor_shows_learned_limits_and_setting_the_window_forgets_them(served_here: Here) -> None:
+    assert "learned limit" not in served_here("doctor").out
+    limits = Limits(served_here.home / "state" / LIMITS_FILE)
+    limits.learn(Asked("openai-chat:scripted", "http://localhost:1/v1"), 8_192, "at most 8192 tokens\x1b[2J")
+    limits.refused(Asked("openai-chat:other"), 18_600)
+    limits.answered(Asked("openai-chat:other"), 9_000)
+    shown = served_here("doctor").out
+    assert "openai-chat:scripted at http://localhost:1/v1: 8,192 tokens, from the reply: at most 8192 tokens" in shown
+    assert "openai-chat:other: 18,600 tokens refused, 9,000 answered" in shown and "\x1b" not in shown
+    assert "co-tui config context_window 0" in shown
+    assert "Learned limits were removed." in served_here("config", "context_window", "0").err
+    assert "learned limit" not in served_here("doctor").out
 
 
 def test_doctor_tells_whether_commands_are_sandboxed_and_why_they_cannot_be(served_here: Here, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from textual.events import Key
 from textual.widgets import Input, OptionList, Static
 
+from co_tui.session.history.limits import LIMITS_FILE, Limits
 from co_tui.settings import GROUPS, load, rules, unused
 from co_tui.ui.app import CoTui
 from co_tui.ui.choices.setting_rows import setting_rows
@@ -116,3 +117,19 @@ def test_what_a_hint_of_a_key_presses() -> None:
         "slash",
     ]
     assert not any(map(key_named, ("↑ ↓", "1-4", "●", "n N")))
+
+
+async def test_setting_the_window_forgets_what_was_learned_of_it(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    limits = Limits(launch.paths.state / LIMITS_FILE)
+    async with running(launch, size=(100, 30)) as (app, pilot):
+        await type_text(pilot, "hello\n")
+        await until(pilot, lambda: app.controller.session is not None and app.controller.session.state.usage)
+        session = app.controller.session
+        assert session is not None
+        await until(pilot, lambda: not session.busy)
+        limits.learn(session.history.asked, 2_013, "context window exceeds limit")
+        await type_text(pilot, "/config context_window 0\n")
+        await until(pilot, lambda: "Learned limits were removed." in screen_text(app))
+        assert not limits.known(session.history.asked).limit_tokens
+        assert session.history.governor.window.tokens == provider.window

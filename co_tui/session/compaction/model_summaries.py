@@ -11,10 +11,12 @@ from co_tui.agent.summariser import INSTRUCTIONS, Assignment, write_summary
 from co_tui.context import user_words
 from co_tui.context.as_text import LEAST_ROOM_TOKENS, in_parts
 from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
+from co_tui.context.overflow import Overflow
 from co_tui.context.summary_checks import objection
 from co_tui.events.triggers import Trigger
 from co_tui.session.classify import classify
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back, lines_beside
+from co_tui.session.history.limits import Limits
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 0.5
@@ -57,6 +59,8 @@ class ModelSummaries:
     first_pause_s: float = FIRST_PAUSE_S
     is_used_meanwhile: bool = True
     """Whether the model that answers may be answering while it is asked for a summary."""
+    limits: Limits | None = None
+    """What refusals have shown of the models' windows."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_seat:
@@ -68,7 +72,9 @@ class ModelSummaries:
             return await fallen_back(request, note=str(unusable))
         except Exception as error:
             return await fallen_back(request, note=classify(error, Asked("the summariser"))[0].sentence)
-        return await _Attempts(self, request, model, min(window, request.window_tokens)).summary()
+        learned = self.limits.longest_to_send(model.asked) if self.limits else None
+        window = min(filter(None, (window, request.window_tokens, learned)))
+        return await _Attempts(self, request, model, window).summary()
 
     @property
     def _is_own(self) -> bool:
@@ -96,8 +102,12 @@ class _Attempts:
         request = self.request
         self.earlier = user_words.earlier_summary(request.messages, user_words=request.user_words)
         self.budget = min(request.budget_tokens, int(self.window_tokens * LARGEST_SHARE))
-        fixed = sum(map(estimate_text, (INSTRUCTIONS, self.earlier, request.background))) + 60
-        self.room = (self.window_tokens * MARGIN - self.budget) / max(1.0, request.ratio) - fixed
+        self.room = self._room()
+
+    def _room(self) -> float:
+        """For one part of the conversation, in our own estimate."""
+        fixed = sum(map(estimate_text, (INSTRUCTIONS, self.earlier, self.request.background))) + 60
+        return (self.window_tokens * MARGIN - self.budget) / max(1.0, self.request.ratio) - fixed
 
     async def summary(self) -> Summary:
         note = ""
@@ -116,10 +126,10 @@ class _Attempts:
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     # Who cancels while a refusal comes in gets the refusal: the library keeps the cancellation.
                     raise asyncio.CancelledError from error
-                failure, _ = classify(error, self.model.asked)
+                failure, overflow = classify(error, self.model.asked)
                 note = failure.sentence
-                if failure.kind == "context_limit":
-                    self.room /= 2
+                if overflow is not None:
+                    self._use_less(parts, overflow)
                 elif not failure.retryable:
                     break
                 else:
@@ -127,6 +137,14 @@ class _Attempts:
                 continue
             return await self._checked(written.text, written.title, parts)
         return await self._fallen_back(note)
+
+    def _use_less(self, parts: list[str], refused: Overflow) -> None:
+        """Make every part shorter than what was refused: room that was not used does not count."""
+        if refused.limit_tokens and refused.limit_tokens < self.window_tokens:
+            self.window_tokens = refused.limit_tokens
+            self.budget = min(self.budget, int(self.window_tokens * LARGEST_SHARE))
+            self.room = min(self.room, self._room())
+        self.room = min(self.room, max(map(estimate_text, parts)) / 2)
 
     async def _checked(self, text: str, title: str, parts: list[str]) -> Summary:
         request, source = self.request, "\n".join((*parts, self.earlier))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
 
 from co_tui.context.count import Window
 from co_tui.context.offline_summary import summarise_offline
@@ -20,6 +20,7 @@ from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
 from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.history.limits import Limits
+from co_tui.session.state.history_edits import has_system, system_only
 from co_tui.session.state.parsed_messages import message_json
 
 BUFFERS = (0.1, 0.25, 0.5)
@@ -28,6 +29,8 @@ EMERGENCY_CHARS = 10_000
 EMERGENCY_TURNS = 5
 EMERGENCY_SUMMARY_TOKENS = 4_000
 SMALLEST_WINDOW = 128
+SMALL_WINDOW_TOKENS = 8_000
+"""The forced compaction leaves no less than this window would, however small the guess; further refusals shrink it."""
 
 
 class Recovery:
@@ -41,16 +44,18 @@ class Recovery:
         self._limits = limits
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
         self._named = on.history.governor.window
-        """The window as far as anybody named it: what is guessed beyond that does not outlive a turn that fails."""
+        """The window as far as anybody named it, and below every refused size: smaller ones are tried in this turn."""
+        self._reported = self._named
+        """The window before this turn's refusals, or the limit that one of them named."""
         self._shrunk = 0
         self._refused_tokens = 0
         self.begun = False
 
-    async def next(self, found: Overflow | None) -> str:
+    async def next(self, found: Overflow | None, reply: str = "") -> str:
         """Do the next thing that may help, and say what it was; empty when nothing is left to try.
 
         Without figures it was we who found that even the prompt alone is too long: only clipping it may help, unless
-        it is too long for a window that was only guessed.
+        it is too long for a window that was only guessed. `reply` is the beginning of the refusal, without keys.
         """
         self.begun = True
         if found is None and self._is_guessing:
@@ -59,7 +64,7 @@ class Recovery:
         elif found is None:
             self._steps = [step for step in self._steps if step == self._emergency and self._can_clip()]
         else:
-            self._learn(found)
+            self._learn(found, reply)
         while self._steps:
             done = await self._steps.pop(0)()
             if done:
@@ -76,7 +81,7 @@ class Recovery:
         messages = self._history.messages
         return any(a is not b for a, b in zip(messages, _clipped(messages), strict=True))
 
-    def _learn(self, found: Overflow) -> None:
+    def _learn(self, found: Overflow, reply: str) -> None:
         """Take the provider's word for its limit, and for how many tokens the request had."""
         governor, asked = self._history.governor, self._history.asked
         usage = self._history.usage
@@ -84,18 +89,47 @@ class Recovery:
         if found.requested_tokens:
             governor.meter.refused(found.requested_tokens)
             self._refused_tokens = found.requested_tokens
-        if found.limit_tokens and found.limit_tokens < governor.window.tokens:
-            self._named = Window(tokens=found.limit_tokens, known=True)
+        limit = found.limit_tokens
+        if limit and limit < governor.window.tokens and self._limits.learn(asked, limit, reply):
+            self._named = self._reported = Window(tokens=limit, known=True)
             governor.use_window(self._named)
-            self._limits.learn(asked, found.limit_tokens)
+        elif limit and limit < governor.window.tokens and found.requested_tokens:
+            # Longer requests were answered before, so this is not kept; as the reply names both sizes, it is tried.
+            governor.use_window(Window(tokens=limit, known=False))
+        elif not limit and not self._carries_files():
+            self._avoid(self._refused_tokens)
+
+    def _avoid(self, refused_tokens: int) -> None:
+        """Send no request of a refused size again, and try one well below it."""
+        governor = self._history.governor
+        tokens = self._limits.refused(self._history.asked, refused_tokens)
+        if tokens is None:
+            return
+        if refused_tokens <= self._named.tokens:
+            self._named = Window(tokens=max(SMALLEST_WINDOW, refused_tokens - 1), known=False)
+        if tokens < governor.window.tokens:
+            governor.use_window(Window(tokens=tokens, known=False))
+
+    def _carries_files(self) -> bool:
+        """Whether a request may have been refused for the bytes of its files, not for its tokens."""
+        parts = (part for message in self._history.messages for part in message.parts)
+        contents = (part.content for part in parts if isinstance(part, UserPromptPart | ToolReturnPart))
+        return any(isinstance(each, BinaryContent) for content in contents for each in _items(content))
 
     async def _compact(self) -> str:
+        """Compact once. What it leaves is a share of the window: under a very small guess it would lose nearly all."""
         if self._compactor.running and await self._compactor.catch_up(self._history):
             return "compacted"
+        governor = self._history.governor
+        guessed = governor.window
+        if guessed.tokens < SMALL_WINDOW_TOKENS < self._reported.tokens:
+            governor.use_window(Window(tokens=SMALL_WINDOW_TOKENS, known=False))
         try:
             done = await self._compactor.compact(self._on, trigger=Trigger.CONTEXT_LIMIT)
         except CompactionRefused:
             return ""
+        finally:
+            governor.use_window(guessed)
         return "compacted" if done.success else ""
 
     async def _shrink(self) -> str:
@@ -163,12 +197,12 @@ class Recovery:
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
     async def _clear(self) -> str:
-        """Nothing but summaries, what is pinned, and the latest prompt."""
+        """Nothing but system messages, summaries, what is pinned, and the latest prompt."""
         standing = [index for index, message in enumerate(self._history.messages) if stands_in(message)]
         return await self._clear_but(standing, "cleared the context, but for the summary and the prompt")
 
     async def _clear_all(self) -> str:
-        """Nothing but what is pinned and the latest prompt."""
+        """Nothing but system messages, what is pinned and the latest prompt."""
         return await self._clear_but([], "cleared the context, but for the prompt")
 
     async def _clear_but(self, kept_too: Sequence[int], told: str) -> str:
@@ -178,10 +212,22 @@ class Recovery:
         kept = {*kept_too, *(near for pin in pinned for near in step_around(messages, pin))}
         if (place := latest_prompt(messages)) is not None:
             kept.add(place)
-        if not kept or len(kept) == len(history):
+        if not kept:
             return ""
-        refs = tuple(history[index].ref for index in sorted(kept))
-        await self._history.recorder.record(Clear(history=refs, messages_removed=len(history) - len(refs)))
+        # System messages are never removed (I2); of a message that also says something else, only that part stays.
+        system = [index for index, entry in enumerate(history) if index not in kept and has_system(entry.message)]
+        parts = {index: system_only(history[index].message) for index in system}
+        kept.update(index for index in system if parts[index] == history[index].message)
+        carried = [index for index in system if index not in kept]
+        if len(kept) == len(history):
+            return ""
+        clear = Clear(
+            history=tuple(history[index].ref for index in sorted(kept)),
+            messages_removed=len(history) - len(kept) - len(carried),
+            carried=tuple(parts[index] for index in carried),
+            carried_at=sum(index < carried[0] for index in kept) if carried else 0,
+        )
+        await self._history.recorder.record(clear)
         return told
 
 
@@ -203,6 +249,10 @@ def _kept_in_an_emergency(measured: Measured) -> list[int]:
     kept.update(index for index, message in enumerate(live) if stands_in(message) or holds_system(message))
     kept.update(near for pin in measured.pinned for near in step_around(live, pin))
     return sorted(kept)
+
+
+def _items(content: Any) -> Sequence[Any]:
+    return content if isinstance(content, list | tuple) else (content,)
 
 
 def _clipped(messages: Sequence[ModelMessage]) -> list[ModelMessage]:

@@ -57,6 +57,12 @@ class Foresee(Protocol):
     def __call__(self, sent: Scaffold, /, *, policy: Policy, leaving_chars: int) -> Scaffold: ...
 
 
+class OnAnswered(Protocol):
+    """Learns the length of an answered request: `counted` by its provider, else by our own estimate."""
+
+    def __call__(self, tokens: int, /, *, counted: bool) -> None: ...
+
+
 class KeepForeseen(Protocol):
     """Keeps what will go with the next request, for whoever looks at it later."""
 
@@ -89,6 +95,8 @@ class GovernedHistory:
         """Whether a turn is under way: then the history is rewritten only between two requests."""
         self.foresee: Foresee = lambda sent, policy, leaving_chars: sent
         self.keep_foreseen: KeepForeseen | None = None
+        self.on_answered: OnAnswered | None = None
+        """Called for each request that was answered in full."""
         self.parsed = parsed
         """The messages of the log, as the library has them."""
         self._said_before = said_before or SaidBefore(parsed)
@@ -291,7 +299,10 @@ class GovernedHistory:
     async def heard(self, response: ModelResponse) -> None:
         """Measure the context by what the provider counted for the reply to the request sent last."""
         governor = self.governor
-        governor.meter.reported(response)
+        estimated = self.usage.current_tokens if self.usage else 0
+        counted = governor.meter.reported(response)
+        if self.on_answered is not None and response.state != "interrupted":
+            self.on_answered(response.usage.input_tokens if counted else estimated, counted=counted)
         await self.report(governor.meter.read_reply(response, self.scaffold, governor.window), response)
 
     async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:

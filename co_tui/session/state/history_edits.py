@@ -65,11 +65,7 @@ def cleared(state: SessionState) -> Clear:
     """An empty history, but for system messages: those are never removed (I2)."""
     system = [entry for entry in state.history if has_system(entry.message)]
     whole = [entry.ref for entry in system if all(map(_is_system, entry.message["parts"]))]
-    carried = [
-        {**entry.message, "parts": [part for part in entry.message["parts"] if _is_system(part)]}
-        for entry in system
-        if entry.ref not in whole
-    ]
+    carried = [system_only(entry.message) for entry in system if entry.ref not in whole]
     return Clear(
         history=tuple(whole),
         messages_removed=len(state.history) - len(system),
@@ -81,6 +77,11 @@ def cleared(state: SessionState) -> Clear:
 def has_system(message: Json) -> bool:
     """Whether it holds a system message."""
     return any(map(_is_system, message.get("parts") or ()))
+
+
+def system_only(message: Json) -> Json:
+    """The message with its system parts alone."""
+    return {**message, "parts": [part for part in message["parts"] if _is_system(part)]}
 
 
 def _is_system(part: Json) -> bool:

@@ -97,6 +97,10 @@ class SettingChanger:
         changed = launch.reloaded(written=setting)
         for problem in changed.problems:
             host.fail(problem)
+        if setting == "context_window":
+            from co_tui.session.history.limits import forget_limits
+
+            said += forget_limits(launch.paths.state)
         holds = await host.settings.apply(setting, changed)
         host.appearance.follow(changed.settings)
         caveat = settings.caveat(key, changed, launch.paths)
