@@ -380,6 +380,8 @@ class CoTui(App[None]):
     # Found by its name, as what follows: the driver's modules are for terminals only.
     def on_paste_arriving(self, event: "PasteArriving") -> None:
         self.chat.show_pasting(event.chars)
+        if event.dropped_chars:
+            self.notify(f"The paste is too long: its last {event.dropped_chars:,} characters were left out.", timeout=8)
 
     def on_background_reported(self, event: "BackgroundReported") -> None:
         self.appearance.terminal_is(event.dark)
