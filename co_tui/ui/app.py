@@ -169,7 +169,10 @@ class CoTui(App[None]):
 
     def on_load(self) -> None:
         if not self.is_headless:
-            leave_on_signals(self._asked_to_leave, lambda: getattr(self._driver, "give_up", lambda: None)())
+            leave_on_signals(self._asked_to_leave, self._give_up_terminal, self.terminal_before)
+
+    def _give_up_terminal(self) -> None:
+        getattr(self._driver, "give_up", lambda: None)()
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
