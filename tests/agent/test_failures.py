@@ -134,7 +134,7 @@ UNREADABLE = {
 async def failure_of(wire: str, provider: Provider) -> Failure:
     async with new_client() as client:
         agent = Agent(GuardedModel(BUILD[wire](provider.url.removesuffix("/v1"), client)), retries=0)
-        with pytest.raises(Exception) as raised:  # noqa: PT011  # each provider's library has its own
+        with pytest.raises(Exception) as raised:  # each provider's library has its own
             async with agent.run_stream("hi") as reply:
                 await reply.get_output()
     return read_failure(raised.value, Asked("model"))
@@ -157,7 +157,10 @@ async def test_an_error_that_cannot_be_read_is_a_sentence_with_its_status(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("wire", BUILD)
 async def test_an_error_that_can_be_read_keeps_its_words(wire: str, provider: Provider) -> None:
-    for body in (b'{"error": {"message": "no \xe6\xbc\xa2 today \xef\xbf\xbd"}}', b"no \xe6\xbc\xa2 today \xef\xbf\xbd"):
+    for body in (
+        b'{"error": {"message": "no \xe6\xbc\xa2 today \xef\xbf\xbd"}}',
+        b"no \xe6\xbc\xa2 today \xef\xbf\xbd",
+    ):
         provider.default = Reply(status=500, raw=(body,))
         assert (await failure_of(wire, provider)).sentence == "model failed on its side: no 漢 today \ufffd"
     provider.default = Reply(status=500, raw=(b'{"error": {"message": "' + b"long " * 1_000_000 + b'"}}',))

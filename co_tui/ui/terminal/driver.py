@@ -39,9 +39,7 @@ _COLOUR: Final = "[rgba:/#0-9A-Fa-f]{0,64}"
 _UNFINISHED: Final = re.compile(
     rf"\x1b(?:\](?:11;{_COLOUR}\x1b?|\d{{0,4}})|P[\d;]{{0,16}}|_|\[[0-?]{{0,{LONGEST_SEQUENCE_CHARS - 1}}})\Z"
 )
-_BEGINS: Final = re.compile(
-    rf"{re.escape(PASTE_BEGINS)}|(?!\x1b\]11;{_COLOUR}(?:\x07|\x1b\\|\x1b?\Z)){STRING_BEGINS}"
-)
+_BEGINS: Final = re.compile(rf"{re.escape(PASTE_BEGINS)}|(?!\x1b\]11;{_COLOUR}(?:\x07|\x1b\\|\x1b?\Z)){STRING_BEGINS}")
 """A paste, or a reply that nobody reads; the background's colour is read."""
 _BEGUN: Final = "\x1b]11;"
 """Nobody types this: its end is waited for as long as a slow line may take."""
