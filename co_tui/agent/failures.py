@@ -14,6 +14,8 @@ from co_tui.agent.redact import redact
 from co_tui.events.storable import storable_text
 
 MAX_DETAIL_CHARS = 390
+MOST_UNREADABLE_SHARE = 0.3
+"""Of a body's characters: with more that cannot be shown, it is no text."""
 DEEPEST_BODY = 8
 """Levels at which the words of an error are looked for."""
 
@@ -103,7 +105,9 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
         case errors.UnexpectedModelBehavior() | json.JSONDecodeError():
             return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
         case errors.ModelHTTPError():
-            return "http", f"{name} answered with HTTP {error.status_code}: {detail}", error.status_code >= 500
+            status = f"HTTP {error.status_code}"
+            said = detail if detail.startswith(status) else f"{status}: {detail}"
+            return "http", f"{name} answered with {said}", error.status_code >= 500
         case errors.ModelAPIError() if 300 <= getattr(error.__cause__, "status_code", 0) < 400:
             return "redirect", f"{name}{where} redirects to another place, where nothing is sent: {_hint(name)}", False
         case errors.ModelAPIError() if "as JSON" in detail:
@@ -119,11 +123,28 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
 
 
 def _detail(error: Exception, secrets: Iterable[str]) -> str:
-    """The provider's own words, out of whatever it wrapped them in."""
-    text = _message_in(getattr(error, "body", None)) or str(error) or type(error).__name__
-    text = " ".join("".join(c if c.isprintable() else " " for c in storable_text(text)).split())
+    """The provider's own words, out of whatever it wrapped them in; never empty."""
+    body = getattr(error, "body", None)
+    if isinstance(error, errors.ModelHTTPError) and not error.hint and not _is_readable(body):
+        return f"HTTP {error.status_code}, and the body of its reply is empty or could not be read."
+    text = _shown(_message_in(body)) or _shown(str(error)) or type(error).__name__
     text = redact(text, secrets)  # before it is cut: half a key no longer looks like one
     return text if len(text) <= MAX_DETAIL_CHARS else text[: MAX_DETAIL_CHARS - 1] + "…"
+
+
+def _shown(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in storable_text(text)).split())
+
+
+def _is_readable(body: object) -> bool:
+    """Whether a failure's body says anything: it may be empty, packed, binary or blank."""
+    text = _message_in(body) or body
+    if isinstance(text, dict):
+        return bool(text) and text.get("message") != ""
+    if not isinstance(text, str):
+        return text is not None
+    strange = sum(not (c.isprintable() or c.isspace()) or c == "\ufffd" for c in text)
+    return bool(_shown(text)) and strange <= MOST_UNREADABLE_SHARE * len(text)
 
 
 def _message_in(body: Any, depth: int = 0) -> str:

@@ -169,7 +169,10 @@ class CoTui(App[None]):
 
     def on_load(self) -> None:
         if not self.is_headless:
-            leave_on_signals(self._asked_to_leave, lambda: getattr(self._driver, "give_up", lambda: None)())
+            leave_on_signals(self._asked_to_leave, self._give_up_terminal, self.terminal_before)
+
+    def _give_up_terminal(self) -> None:
+        getattr(self._driver, "give_up", lambda: None)()
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
@@ -384,6 +387,8 @@ class CoTui(App[None]):
     # Found by its name, as what follows: the driver's modules are for terminals only.
     def on_paste_arriving(self, event: "PasteArriving") -> None:
         self.chat.show_pasting(event.chars)
+        if event.dropped_chars:
+            self.notify(f"The paste is too long: its last {event.dropped_chars:,} characters were left out.", timeout=8)
 
     def on_background_reported(self, event: "BackgroundReported") -> None:
         self.appearance.terminal_is(event.dark)

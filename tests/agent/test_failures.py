@@ -1,16 +1,21 @@
 """Keys never reach a sentence; unusable models say why."""
 
+import gzip
 from pathlib import Path
 
 import pytest
+from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelConnectionError
 
 from co_tui.agent.catalogue import choose
 from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.failures import Asked, read_failure
+from co_tui.agent.failures import Asked, Failure, read_failure
+from co_tui.agent.guarded import GuardedModel
 from co_tui.agent.models import ModelConfig, open_model
 from co_tui.agent.redact import HIDDEN, redact
-from tests.support.provider import Provider
+from co_tui.agent.wire import new_client
+from tests.support.provider import Provider, Reply
+from tests.support.provider_sessions import BUILD
 
 
 @pytest.mark.parametrize(
@@ -111,3 +116,52 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
 def test_who_cannot_be_reached_is_looked_for_where_the_address_comes_from(model: str, advice: str) -> None:
     error = ModelConnectionError("x", "Connection error.", phase="connect")
     assert read_failure(error, Asked(model, "http://127.0.0.1:9/v1")).sentence.endswith(advice)
+
+
+PACKED = {"Content-Encoding": "gzip"}
+UNREADABLE = {
+    "a bomb": Reply(raw=(gzip.compress(b" " * 50_000_000, 1),), headers=PACKED),
+    "a bomb of zeros": Reply(raw=(gzip.compress(bytes(50_000_000), 1),), headers=PACKED),
+    "not packed as it says": Reply(raw=(b"{}",), headers=PACKED),
+    "binary": Reply(raw=(b"\xff\xfe\x00" * 100,)),
+    "control characters": Reply(raw=(b"\x1b[2J\x07",)),
+    "blanks": Reply(raw=(b" \n" * 1_000_000,)),
+    "nothing": Reply(raw=(b"",)),
+    "an empty object": Reply(raw=(b"{}",)),
+}
+
+
+async def failure_of(wire: str, provider: Provider) -> Failure:
+    async with new_client() as client:
+        agent = Agent(GuardedModel(BUILD[wire](provider.url.removesuffix("/v1"), client)), retries=0)
+        with pytest.raises(Exception) as raised:  # each provider's library has its own
+            async with agent.run_stream("hi") as reply:
+                await reply.get_output()
+    return read_failure(raised.value, Asked("model"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("wire", BUILD)
+async def test_an_error_that_cannot_be_read_is_a_sentence_with_its_status(
+    wire: str, name: str, provider: Provider
+) -> None:
+    provider.default = UNREADABLE[name]
+    for status, begins in ((500, "model failed on its side: "), (418, "model answered with ")):
+        provider.default.status = status
+        failure = await failure_of(wire, provider)
+        assert failure.sentence == f"{begins}HTTP {status}, and the body of its reply is empty or could not be read."
+        assert failure.status == status
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("wire", BUILD)
+async def test_an_error_that_can_be_read_keeps_its_words(wire: str, provider: Provider) -> None:
+    for body in (
+        b'{"error": {"message": "no \xe6\xbc\xa2 today \xef\xbf\xbd"}}',
+        b"no \xe6\xbc\xa2 today \xef\xbf\xbd",
+    ):
+        provider.default = Reply(status=500, raw=(body,))
+        assert (await failure_of(wire, provider)).sentence == "model failed on its side: no 漢 today \ufffd"
+    provider.default = Reply(status=500, raw=(b'{"error": {"message": "' + b"long " * 1_000_000 + b'"}}',))
+    assert "long long" in (await failure_of(wire, provider)).sentence

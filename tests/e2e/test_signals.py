@@ -134,6 +134,24 @@ def test_a_signal_ends_the_app_in_order(app: PseudoTerminal, served: Command, nu
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGALRM, signal.SIGUSR1, signal.SIGPROF])
+def test_a_signal_that_is_not_meant_for_the_app_ends_it_in_order_and_by_that_signal(
+    app: PseudoTerminal, served: Command, number: signal.Signals
+) -> None:
+    app.process.send_signal(number)
+    assert app.end() == -number
+    assert_restored(app)
+    assert "Traceback" not in app.seen and "co-tui --resume" in app.seen
+    assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
+
+
+@pytest.mark.parametrize("app", [{"co_tui.ui.signals.GRACE_S": 0.0}], ids=["no time"], indirect=True)
+def test_who_has_no_time_to_leave_in_order_still_restores_the_terminal(app: PseudoTerminal) -> None:
+    app.process.send_signal(signal.SIGUSR1)
+    assert app.end() in (128 + signal.SIGUSR1, -signal.SIGUSR1), "the second when it was quick enough"
+    assert_restored(app)
+
+
 def test_a_terminal_that_goes_away_ends_the_app_in_order(app: PseudoTerminal, served: Command) -> None:
     app.hang_up()
     app.process.wait(30)
@@ -242,3 +260,35 @@ HalfMade()
 def test_a_signal_while_something_is_being_made_says_nothing_of_it() -> None:
     done = subprocess.run([sys.executable, "-c", HALF_MADE], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+EVERY_SIGNAL = """
+import os, signal
+from co_tui.ui.signals import exit_on_signals
+
+NOT_ENDING = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
+NOT_CAUGHT = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
+ASKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+for number in sorted(signal.valid_signals() - NOT_ENDING - NOT_CAUGHT - FAULTS - ASKED):
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        exit_on_signals()
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            os.write(write, b"in order")
+        raise SystemExit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(write)
+    ignored = number in (signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ)
+    assert os.read(read, 100) == b"in order" and code == (0 if ignored else -number), (number, code)
+print("all of them")
+"""
+
+
+def test_every_signal_that_ends_a_process_lets_it_put_things_back(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", f"import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)){EVERY_SIGNAL}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("all of them\n", "")

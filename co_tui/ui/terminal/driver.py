@@ -21,23 +21,31 @@ from textual.message import Message
 
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
 from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.control_strings import (
+    ESCAPE,
+    HELD_ESCAPE_S,
+    LONGEST_SEQUENCE_CHARS,
+    SILENCE_S,
+    STRING_BEGINS,
+    StringSkipper,
+)
 from co_tui.ui.terminal.job_control import is_job
 from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.terminal.plain_signs import use_plain_signs
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
 """The background's colour, dark or light as the terminal now is, and what a terminal can do."""
+_COLOUR: Final = "[rgba:/#0-9A-Fa-f]{0,64}"
 _UNFINISHED: Final = re.compile(
-    r"\x1b(?:\](?:1(?:1(?:;[rgba:/#0-9A-Fa-f]{0,64}\x1b?)?)?)?|\[\?[0-9;]*|\[(?:20{0,2})?)$"
+    rf"\x1b(?:\](?:11;{_COLOUR}\x1b?|\d{{0,4}})|P[\d;]{{0,16}}|_|\[[0-?]{{0,{LONGEST_SEQUENCE_CHARS - 1}}})\Z"
 )
+_BEGINS: Final = re.compile(rf"{re.escape(PASTE_BEGINS)}|(?!\x1b\]11;{_COLOUR}(?:\x07|\x1b\\|\x1b?\Z)){STRING_BEGINS}")
+"""A paste, or a reply that nobody reads; the background's colour is read."""
 _BEGUN: Final = "\x1b]11;"
 """Nobody types this: its end is waited for as long as a slow line may take."""
-ESCAPE: Final = "\x1b"
 HELD_S: Final = 0.5
 """How long the beginning of an answer waits for its end; Alt+] is such a beginning, too."""
 HELD_BEGUN_S: Final = 10.0
-HELD_ESCAPE_S: Final = 0.1
-"""How long an Escape that may be the first byte of an answer waits, on top of the library's own."""
 ANSWER_EXPECTED_S: Final = 5.0
 FOLLOW_COLOURS, LEAVE_COLOURS = "\x1b[?2031h", "\x1b[?2031l"
 """Ask the terminal to tell when it becomes dark or light; those that cannot ignore it."""
@@ -59,37 +67,51 @@ class QuietParser(XTermParser):
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
         self._held = ""
-        self._held_until = 0.0
+        self._held_at = self._held_until = 0.0
         self._expects_answer_until = time.monotonic() + ANSWER_EXPECTED_S
         self._pastes = PasteReader()
+        self._skipper = StringSkipper()
 
     def feed(self, data: str) -> Iterable[Message]:
         if not data:  # the end of all input
             yield from super().feed(data)
             return
         while data:
-            if self._pastes.under_way:
-                messages, data = self._pastes.take(data)
+            if self._pastes.under_way or self._pastes.continues(self._held + data):
+                messages, data = self._pastes.take(self._held + data)
+                self._held = ""
                 yield from messages
-                continue
-            before, begun, after = (self._held + data).partition(PASTE_BEGINS)
-            if begun:
-                self._held, data = "", after
-                self._pastes.begin()
-                yield from self._feed_typed(before)
+            elif self._skipper.under_way:
+                data = self._skipper.skip(data)
             else:
-                yield from self._feed_typed(data)
-                return
+                text = self._taken(data)
+                begins = _BEGINS.search(text)
+                if begins is None:
+                    yield from self._feed_typed(text)
+                    return
+                data = text[begins.end() :]
+                if begins[0] == PASTE_BEGINS:
+                    self._pastes.begin()
+                else:
+                    self._skipper.begin(begins[0])
+                yield from self._feed_typed(text[: begins.start()], is_last=False)
 
-    def _feed_typed(self, data: str) -> Iterable[Message]:
+    def _taken(self, data: str) -> str:
+        """The data after what was held; an answer that stopped long ago does not swallow keys."""
+        held, self._held = self._held, ""
+        if held.startswith(_BEGUN) and time.monotonic() > self._held_at + SILENCE_S:
+            held = "" if _BEGINS.match(held + data) else held
+        return held + data
+
+    def _feed_typed(self, data: str, *, is_last: bool = True) -> Iterable[Message]:
+        """Keys, and answers among them. Only the last piece of the input can be unfinished."""
         reports: list[Message] = []
-        text = _REPLY.sub(lambda reply: self._note(reply, reports), self._held + data)
+        text = _REPLY.sub(lambda reply: self._note(reply, reports), data)
         yield from reports
-        self._held = ""
-        unfinished = _UNFINISHED.search(text)
+        unfinished = _UNFINISHED.search(text) if is_last else None
         if unfinished is not None:
             self._hold(unfinished[0], HELD_BEGUN_S if unfinished[0].startswith(_BEGUN) else HELD_S)
-        elif text.endswith(ESCAPE) and time.monotonic() < self._expects_answer_until:
+        elif is_last and text.endswith(ESCAPE) and time.monotonic() < self._expects_answer_until:
             self._hold(ESCAPE, HELD_ESCAPE_S)
         if text := text.removesuffix(self._held):
             yield from super().feed(text)
@@ -103,7 +125,8 @@ class QuietParser(XTermParser):
         return ""
 
     def _hold(self, text: str, seconds: float) -> None:
-        self._held, self._held_until = text, time.monotonic() + seconds
+        self._held, self._held_at = text, time.monotonic()
+        self._held_until = self._held_at + seconds
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
         if sequence == ALT_ENTER:
@@ -124,7 +147,11 @@ class QuietParser(XTermParser):
     def tick(self) -> Iterable[Message]:
         if self._held and time.monotonic() > self._held_until:
             held, self._held = self._held, ""
-            yield from super().feed(held)
+            if not held.startswith(_BEGUN):
+                yield from super().feed(held)
+        yield from self._pastes.give_up_if_silent()
+        if typed := self._skipper.give_up_if_silent():
+            yield from super().feed(typed)
         yield from super().tick()
 
 

@@ -6,42 +6,83 @@ from typing import Final
 from textual.events import Paste
 from textual.message import Message
 
+from co_tui.ui.terminal.control_strings import ESCAPE, TYPED_AT_ONCE_CHARS
+
 PASTE_BEGINS: Final = "\x1b[200~"
 PASTE_ENDS: Final = "\x1b[201~"
 TOLD_FROM_CHARS: Final = 100_000
 TOLD_EVERY_S: Final = 0.2
+SILENCE_S: Final = 1.0
+"""A paste without its end marker is over when nothing comes for this long."""
+LATE_S: Final = 30.0
+"""How late the rest of a paste may come."""
+MOST_CHARS: Final = 50_000_000
+"""Of one paste; the rest is dropped."""
 
 
 class PasteArriving(Message):
     """A long paste is being taken in: so many characters by now, or 0 when it is there."""
 
-    def __init__(self, chars: int) -> None:
+    def __init__(self, chars: int, dropped_chars: int = 0) -> None:
         super().__init__()
         self.chars = chars
+        self.dropped_chars = dropped_chars
+        """How much of a paste that is too long was left out."""
 
 
 class PasteReader:
     """One paste after the other."""
 
     under_way = False
+    _lacks_end = False
+    """Whether the last paste was given up before its end marker came."""
+    _last = ""
+    """May be the beginning of the end."""
 
-    def begin(self) -> None:
-        self.under_way = True
+    def begin(self, *, is_rest: bool = False) -> None:
+        self.under_way, self._lacks_end, self._is_rest = True, False, is_rest
+        if not is_rest:
+            self._last = ""
         self._pieces: list[str] = []
         self._chars = 0
-        self._last = ""
-        """May be the beginning of the end."""
         self._told_at: float | None = None
+        self._came_at = time.monotonic()
+
+    def continues(self, data: str) -> bool:
+        """Whether this is the late rest of a paste that was given up. Read as keys, its line ends would send it."""
+        if not self._lacks_end or PASTE_BEGINS in data or time.monotonic() - self._came_at > LATE_S:
+            return False
+        is_rest = len(data) > TYPED_AT_ONCE_CHARS and ESCAPE not in data
+        if not is_rest and PASTE_ENDS not in self._last + data:
+            return False
+        self.begin(is_rest=True)
+        return True
 
     def take(self, data: str) -> tuple[list[Message], str]:
         """What is to be told after these characters, and those that stand behind the paste."""
+        self._came_at = time.monotonic()
         text, ended, rest = (self._last + data).partition(PASTE_ENDS)
         if not ended:
             kept = len(PASTE_ENDS) - 1
             text, self._last = text[:-kept], text[-kept:]
-        self._pieces.append(text)
-        self._chars += len(text)
+        self._add(text)
         return (self._ended(), rest) if ended else (self._progress(), "")
+
+    def give_up_if_silent(self) -> list[Message]:
+        """Paste what came when the end marker does not come."""
+        if not self.under_way or time.monotonic() - self._came_at <= SILENCE_S:
+            return []
+        at = self._last.rfind(ESCAPE)
+        text = self._last[:at] if at >= 0 and PASTE_ENDS.startswith(self._last[at:]) else self._last
+        self._add(text)
+        last = self._last[len(text) :]
+        messages = self._ended()
+        self._last, self._lacks_end = last, True
+        return messages
+
+    def _add(self, text: str) -> None:
+        self._pieces.append(text[: max(0, MOST_CHARS - self._chars)])
+        self._chars += len(text)
 
     def _progress(self) -> list[Message]:
         now = time.monotonic()
@@ -52,6 +93,7 @@ class PasteReader:
 
     def _ended(self) -> list[Message]:
         text = "".join(self._pieces).replace("\0", "")
-        told: list[Message] = [] if self._told_at is None else [PasteArriving(0)]
-        self.under_way, self._pieces = False, []
-        return [Paste(text), *told]
+        dropped = max(0, self._chars - MOST_CHARS)
+        told: list[Message] = [PasteArriving(0, dropped)] if dropped or self._told_at is not None else []
+        self.under_way, self._pieces, self._last = False, [], ""
+        return [Paste(text), *told] if text or not self._is_rest else told
