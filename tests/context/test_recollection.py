@@ -47,7 +47,9 @@ LONG_LINE = ("# price_table " + "and what goes with it in many words " * 10)[: L
 """As long as a line can be; the marker that it is shown with makes it longer."""
 
 
-@pytest.mark.parametrize("line", ["the price_table is filled by load_prices", "# price_table first", LONG_LINE], ids=len)
+@pytest.mark.parametrize(
+    "line", ["the price_table is filled by load_prices", "# price_table first", LONG_LINE], ids=len
+)
 @pytest.mark.parametrize("form", [SummaryForm.FULL, SummaryForm.PAIR, SummaryForm.MARKER, SummaryForm.PROMPT])
 def test_a_line_that_a_summary_carries_does_not_come_back(form: SummaryForm, line: str) -> None:
     gone = [prompt("go"), answer(line)]
