@@ -136,7 +136,9 @@ def bare_line(line: str) -> str:
 
 def bare_lines(text: str) -> set[str]:
     """Every line of a text that shows excerpts, as `bare_line` has it."""
-    return {bare_line(line) for line in lines_of(text)}
+    # Without the marker first: it makes a line of full length too long, and only its pieces would be found.
+    unmarked = (line.removeprefix(NO_HEADING) for line in text.splitlines())
+    return {bare_line(piece) for line in unmarked for piece in lines_of(line)}
 
 
 def _pieces(line: str) -> Iterator[str]:

@@ -65,12 +65,15 @@ class WorkQueue:
 
     @property
     def prompts(self) -> tuple[WaitingPrompt, ...]:
-        waiting = [item for item in self._items if item is not self._next]
         return tuple(
             WaitingPrompt(item.number, item.prompt, item.held, item.steering is not None and not item.held)
-            for item in waiting
-            if item.prompt
+            for item in self._waiting
         )
+
+    @property
+    def _waiting(self) -> list[_Item]:
+        """The prompts, without the one that the worker is about to take up."""
+        return [item for item in self._items if item.prompt and item is not self._next]
 
     @property
     def _next(self) -> _Item | None:
@@ -135,11 +138,10 @@ class WorkQueue:
 
     def move(self, number: int, step: int) -> None:
         """Let a prompt change places with the one before or after it."""
-        item = self._item(number)
-        prompts = [each for each in self._items if each.prompt]
-        if item is None or not 0 <= (place := prompts.index(item) + step) < len(prompts):
+        item, waiting = self._item(number), self._waiting
+        if item not in waiting or not 0 <= (place := waiting.index(item) + step) < len(waiting):
             return
-        here, there = self._items.index(item), self._items.index(prompts[place])
+        here, there = self._items.index(item), self._items.index(waiting[place])
         self._items[here], self._items[there] = self._items[there], self._items[here]
         self._changed()
 

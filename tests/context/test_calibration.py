@@ -119,6 +119,41 @@ def test_a_report_is_believed_as_far_as_it_can_be_true(report: Point, believed: 
 
 
 @pytest.mark.parametrize(
+    ("ratio", "tokens", "believed"),
+    [(0.25, 12_000, True), (0.25, 14_000, False), (5.9, 3_100, True), (5.9, 2_800, False)],
+)
+def test_a_report_ten_times_off_what_was_learned_is_not_believed(ratio: float, tokens: int, believed: bool) -> None:
+    """Each of these is within what some provider might count, but not within what this one has counted so far."""
+    known = Calibration().heard(Point(1_000, round(1_000 * ratio))).heard(Point(4_000, round(4_000 * ratio)))
+    assert known.believes(Point(5_000, tokens)) is believed
+
+
+@pytest.mark.parametrize("near", [1_020, 2_000, 10_000])
+def test_a_shorter_request_does_not_replace_the_farthest_report(near: int) -> None:
+    """After a rewind or a compaction the ratio is still that of the longest request, not of two that differ little."""
+    known = Calibration().heard(Point(1_000, 1_700)).heard(Point(20_000, 34_000))
+    line = known.heard(Point(near, round(1.7 * near) + 60), continues=False).line()
+    assert line.slope == pytest.approx(1.7) and line.overhead == pytest.approx(0.0, abs=1)
+
+
+def test_an_interrupted_reply_is_not_believed() -> None:
+    """A provider may report the input before the reply is whole; what it says then stands for nothing."""
+
+    def counted(usage: RequestUsage) -> tuple[int, float]:
+        talk = Conversation(1.7, 300)
+        talk.turn(100)
+        talk.turn(200)
+        talk.history.append(ModelRequest(parts=[UserPromptPart("word " * 100)]))
+        talk.meter.sent(list(talk.history), SCAFFOLD)
+        reply = ModelResponse(parts=[TextPart("half of a long reply " * 50)], usage=usage, state="interrupted")
+        talk.meter.reported(reply)
+        talk.history += [reply, ModelRequest(parts=[UserPromptPart("go on")])]
+        return talk.meter.read(talk.history, SCAFFOLD, WINDOW).current_tokens, talk.meter.ratio
+
+    assert counted(RequestUsage(input_tokens=2_400, output_tokens=1)) == counted(RequestUsage())
+
+
+@pytest.mark.parametrize(
     "stored",
     [{}, {"lowest": 3}, {"lowest": [1, 2], "farthest": [1], "last": "x", "report": [1, "2", 3]}, {"report": 1}],
 )

@@ -146,7 +146,7 @@ def test_codex_items_become_replies_and_its_compaction_what_is_left(tmp_path: Pa
     def output(id: str, number: int) -> dict[str, Any]:
         return codex_row("response_item", number, type="function_call_output", call_id=id, output=f"of {id}")
 
-    tokens = {"input_tokens": 90, "output_tokens": 10}
+    tokens = {"input_tokens": 90, "cached_input_tokens": 64, "output_tokens": 10}
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix it"}]}
     session = loaded(
         tmp_path,
@@ -174,6 +174,7 @@ def test_codex_items_become_replies_and_its_compaction_what_is_left(tmp_path: Pa
     assert counts(session.messages)["pairs"] == 2
     (measured,) = facts(list(session.log), UsageInfo)
     assert (measured.current_tokens, measured.token_limit, measured.model) == (100, 500, "gpt-x")
+    assert (measured.input_tokens, measured.cached_tokens) == (90, 64), "what was cached is part of the input"
     assert history_texts(replay(session.log)) == ["fix it", "next"]
 
 

@@ -73,19 +73,29 @@ async def test_a_command_runs_the_tests_of_the_repository(folder: Path, home: Pa
 
 
 @needs_bwrap
-async def test_a_command_finds_no_key(
-    folder: Path, home: Path, user_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_command_finds_no_key(folder: Path, user_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-PRIVATE")
-    (home / "config").mkdir(parents=True)
-    (home / "config" / "config.toml").write_text("# PRIVATE")
     said = await told_of(
-        f"cat ~/.ssh/id_ed25519 ~/.netrc {home}/config/config.toml; ls -A ~/.ssh {home}/data; env; "
+        "cat ~/.ssh/id_ed25519 ~/.netrc ~/notes.txt; ls -A ~/.ssh; env; "
         f"tr '\\0' '\\n' < /proc/{os.getpid()}/environ; echo end",
         folder,
-        home,
+        user_home / "co-tui",
     )
-    assert "PRIVATE" not in said and "co-tui.db" not in said and "end" in said
+    assert "PRIVATE" not in said and "to be read" in said and "end" in said
+
+
+@needs_bwrap
+@pytest.mark.parametrize("kept", ["data", "config", "state"])
+async def test_a_command_finds_none_of_our_own_files(folder: Path, user_home: Path, kept: str) -> None:
+    """They are in a folder that the sandbox shows: what is beside them can be read."""
+    ours = user_home / "co-tui" / kept
+    (ours / "inner").mkdir(parents=True)
+    for file in (ours / "top.txt", ours / "inner" / "deep.txt"):
+        file.write_text("PRIVATE")
+    look = f"cat {ours}/top.txt {ours}/inner/deep.txt 2>/dev/null; ls -AR {ours}"
+    said = await told_of(f"cat ~/notes.txt; {look}; echo end", folder, user_home / "co-tui")
+    assert "to be read" in said and "end" in said
+    assert not [found for found in ("PRIVATE", "top.txt", "inner", "co-tui.db") if found in said]
 
 
 @needs_bwrap

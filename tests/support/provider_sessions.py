@@ -1,6 +1,6 @@
 """Sessions with each provider's own interface, spoken by the local provider."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,10 @@ def handle_for(name: str, provider: Provider) -> ModelHandle:
 
 
 @asynccontextmanager
-async def session_with(home: Path, provider: Provider, first: str, **settings: Any) -> AsyncIterator[Session]:
-    """It has one tool, `look`."""
+async def session_with(
+    home: Path, provider: Provider, first: str, tools: Sequence[Callable[..., Any]] = (), **settings: Any
+) -> AsyncIterator[Session]:
+    """It has the tool `look`, and the given ones."""
 
     def look() -> str:
         return "seen"
@@ -42,7 +44,7 @@ async def session_with(home: Path, provider: Provider, first: str, **settings: A
     async def opened(name: str) -> ModelHandle:
         return handle_for(name, provider)
 
-    environment = environment_for(home, tools=[look], **settings)
+    environment = environment_for(home, tools=[look, *tools], **settings)
     environment.open_model = opened
     session = await Session.start(environment, first)
     try:

@@ -1,0 +1,45 @@
+"""Prompts that wait can be put in another order; the first cannot move up, nor the last down."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from co_tui.session.session import Session
+from co_tui.session.turn import Outcome
+from tests.support.environments import ScriptedModel, environment_for
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["while a turn runs", "just before it begins"])
+@pytest.mark.parametrize(
+    ("chosen", "step", "order"),
+    [
+        (0, -1, ["one", "two", "three"]),
+        (0, 1, ["two", "one", "three"]),
+        (2, -1, ["one", "three", "two"]),
+        (2, 1, ["one", "two", "three"]),
+    ],
+)
+async def test_a_waiting_prompt_moves_by_one_place(
+    home: Path, chosen: int, step: int, order: list[str], begun: bool
+) -> None:
+    answering, asked = asyncio.Event(), []
+
+    async def script(messages, info):
+        asked.append(messages[-1].parts[0].content)
+        await answering.wait()
+        yield "answered"
+
+    environment = environment_for(home, ScriptedModel(script))
+    session = await Session.start(environment, "scripted")
+    turns = [asyncio.create_task(session.submit(prompt)) for prompt in ("first", "one", "two", "three")]
+    while len(session.waiting) < 3 or (begun and not asked):
+        await asyncio.sleep(0)
+    assert bool(asked) == begun
+    session.move_waiting(session.waiting[chosen].number, step)
+    shown = [prompt.text for prompt in session.waiting]
+    answering.set()
+    assert await asyncio.gather(*turns) == [Outcome.DONE] * 4
+    await session.close()
+    environment.store.close()
+    assert shown == order and asked == ["first", *order]
