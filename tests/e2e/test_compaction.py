@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from tests.support.loaded import LoadedProcess
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, compactions, talk, talking
+from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
 
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 WINDOW_TOKENS = 1024
@@ -42,17 +42,15 @@ def talked(served: Command, provider: Provider) -> str:
             return session.id
 
     name = asyncio.run(conversation())
-    provider.summary = Reply(text=SUMMARY, wait_s=60)
+    provider.summary = Reply(text=SUMMARY, wait_s=HANGING_S)
     return name
 
 
 def compacting(served: Command, provider: Provider, session: str) -> LoadedProcess:
     """`co-tui compact` in a process of its own, at the moment when the summary is being written."""
     process = served.start_loaded("compact", session, "--json")
-    until = time.monotonic() + 30
-    while not provider.summary_requests:
-        assert process.poll() is None and time.monotonic() < until, "the summary was never asked for"
-        time.sleep(0.02)
+    wait_until(lambda: provider.summary_requests or process.poll() is not None)
+    assert process.poll() is None, "the summary was never asked for"
     return process
 
 
@@ -83,7 +81,7 @@ def test_killed_during_a_compaction_the_session_is_as_it_was(
     before = history(served_here, session)
     process = compacting(served, provider, session)
     process.send_signal(signal.SIGKILL)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == -signal.SIGKILL
     assert "session.compaction_complete" not in out
     goes_on(served_here, provider, session, before)
@@ -97,14 +95,14 @@ def test_asked_to_end_during_a_compaction_it_is_cancelled(
     before = history(served_here, session)
     process = compacting(served, provider, session)
     process.send_signal(signal.Signals[name])
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "cancelled; the conversation is as it was" in err and "Traceback" not in err
     *_, ended, last = map(json.loads, out.splitlines())
     assert ended["type"] == "session.compaction_complete"
     assert (ended["payload"]["cancelled"], ended["payload"]["success"]) == (True, False)
     assert (last["type"], last["payload"]["reason"]) == ("session.end", "interrupted")
-    assert provider.closed_early.wait(5), "the summary is no longer being paid for"
+    assert provider.closed_early.wait(PATIENCE_S), "the summary is no longer being paid for"
     goes_on(served_here, provider, session, before)
 
 

@@ -4,13 +4,13 @@ import importlib.util
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from co_tui.agent.models import ModelConfig, open_model
 from tests.support.command import Command
+from tests.support.waiting import PATIENCE_S, wait_until
 
 pytestmark = [
     pytest.mark.skipif(
@@ -51,11 +51,8 @@ def test_its_process_ends_with_the_app_even_when_that_is_killed(co_tui: Command)
     children = _descendants(process.pid)
     assert children
     process.kill()
-    process.communicate(timeout=20)
-    until = time.monotonic() + 10
-    while any(_alive(pid) for pid in children) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not any(_alive(pid) for pid in children)
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not any(_alive(pid) for pid in children))
 
 
 def _descendants(pid: int) -> list[int]:

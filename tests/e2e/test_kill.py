@@ -12,6 +12,7 @@ from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S, wait_until
 
 ROUNDS = drawn(3)
 
@@ -24,7 +25,7 @@ def test_nothing_acknowledged_is_lost_and_the_session_goes_on(
     session_id = ""
     moments = random.Random(7)
     for round_ in range(ROUNDS):
-        provider.script = [Reply(text=words, delay_s=0.01)]
+        provider.script = [Reply(text=words, delay_s=0.01, open_end=True)]
         where = ["--continue"] if session_id else []
         process = served.start_loaded("run", "-p", f"prompt {round_}", "--json", *where)
         assert process.stdout is not None
@@ -33,9 +34,10 @@ def test_nothing_acknowledged_is_lost_and_the_session_goes_on(
             seen.append(line)
             if '"session.usage_info"' in line:
                 break
-        time.sleep(moments.uniform(0.05, 1.2))
+        wait_until(lambda: served.has_half_a_reply())  # else there is nothing to recover yet
+        time.sleep(moments.uniform(0.0, 1.2))
         process.send_signal(signal.SIGKILL)
-        rest, _ = process.communicate(timeout=20)
+        rest, _ = process.communicate(timeout=PATIENCE_S)
         lines = [line for line in (*seen, *rest.splitlines(keepends=True)) if line.endswith("\n")]
         acknowledged += [json.loads(line) for line in lines]
         session_id = acknowledged[0]["session_id"]
@@ -70,7 +72,7 @@ def test_killed_before_the_first_word(served: Command, served_here: Here, provid
     process = served.start("run", "-p", "hello")
     time.sleep(delay_s)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_S)
     provider.script = []
     assert served_here("sessions", "--json").code == 0
     assert served_here("run", "-p", "again").code == 0

@@ -6,6 +6,7 @@ Every other moment is covered by `tests/session/test_killed.py`, on logs that ar
 import asyncio
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from co_tui.session.questions import Unattended
@@ -31,36 +32,48 @@ DELEGATE = {
     "delegate-tool": "interrupted · 3 calls",
     "delegate-result": "interrupted · 3 calls",
     "delegate-report": "done · 3 calls",
-    "parallel-question": "done · 1 call",
     "nested-question": "done · 2 calls",
 }
+PARALLEL = "parallel-question"
+"""Two delegates at once: either may be the first to ask, and the kill stops the other before its question."""
 
 
 def test_at_each_step_it_comes_back_as_a_question_or_as_interrupted(tmp_path: Path) -> None:
-    kills = [*MAIN, *DELEGATE]
-    subprocess.run([sys.executable, "-m", "tests.support.killing", str(tmp_path), *kills], check=True, timeout=120)
+    kills = [*MAIN, *DELEGATE, PARALLEL]
+    subprocess.run([sys.executable, "-m", "tests.support.killing", str(tmp_path), *kills], check=True, timeout=600)
     asyncio.run(_opened_again(tmp_path, kills))
 
 
 async def _opened_again(tmp_path: Path, kills: list[str]) -> None:
     for each in kills:
-        home, (scenario, step) = tmp_path / each, each.split("-")
-        person = Person(*[YES] * 5)
-        made = environment_of(home, scenario, MarkingTools(home), person)
-        resumed = await Session.resume(made, (home / "session").read_text())
-        check_waits_or_is_closed(resumed.state)
-        assert await resumed.ask_pending() is (Outcome.DONE if step == "question" else None), each
-        assert bool(person.asked) == (step == "question")
-        ran = (home / RAN).read_text().split() if (home / RAN).exists() else []
-        assert len(ran) == len(set(ran)), "no tool ran twice"
-        assert bool(ran) == (step in ("question", "tool", "result", "report")), each
-        log = log_of(made, resumed)
-        check_finished(resumed.state, log)
-        if scenario == "main":
-            assert statuses(log) == MAIN[each]
-        else:
-            assert statuses(log)[0].startswith(DELEGATE[each]), each
-        made.questions = Unattended()
-        assert await resumed.submit("And now?") is Outcome.DONE
-        await resumed.close()
-        made.store.close()
+        async with AsyncExitStack() as opened:
+            await _check(tmp_path / each, each, opened)
+
+
+async def _check(home: Path, kill: str, opened: AsyncExitStack) -> None:
+    scenario, step = kill.split("-")
+    person = Person(*[YES] * 5)
+    made = environment_of(home, scenario, MarkingTools(home), person)
+    opened.callback(made.store.close)
+    resumed = await Session.resume(made, (home / "session").read_text())
+    opened.push_async_callback(resumed.close)
+    check_waits_or_is_closed(resumed.state)
+    waiting = [resumed.state.delegations[asked.agent].call_id for asked in resumed.state.pending if asked.agent]
+    assert await resumed.ask_pending() is (Outcome.DONE if step == "question" else None), kill
+    assert bool(person.asked) == (step == "question")
+    ran = (home / RAN).read_text().split() if (home / RAN).exists() else []
+    assert len(ran) == len(set(ran)), "no tool ran twice"
+    assert bool(ran) == (step in ("question", "tool", "result", "report")), kill
+    log = log_of(made, resumed)
+    check_finished(resumed.state, log)
+    shown = statuses(log)
+    if kill in MAIN:
+        assert shown == MAIN[kill]
+    elif kill == PARALLEL:
+        assert waiting in (["call_0"], ["call_1"])
+        asked = shown.pop(waiting == ["call_1"])
+        assert asked.startswith("done · 1 call") and shown[0].startswith("interrupted"), (waiting, asked, shown)
+    else:
+        assert shown[0].startswith(DELEGATE[kill]), kill
+    made.questions = Unattended()
+    assert await resumed.submit("And now?") is Outcome.DONE

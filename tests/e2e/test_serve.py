@@ -19,6 +19,7 @@ from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import wait_for_end
+from tests.support.waiting import PATIENCE_S
 from tests.ui.test_images import red_above_blue
 
 
@@ -40,7 +41,7 @@ class Served:
         """Once it has ended: its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode
 
 
@@ -150,7 +151,7 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
                 await session.ws_connect(f"{url}socket/dark", headers=wrong)
         assert page_server.apps == []
         async with session.ws_connect(f"{url}socket/dark?width=90&height=30", headers={"Origin": origin}) as terminal:
-            assert b"\x1b[?1049h" in await terminal.receive_bytes(timeout=30)
+            assert b"\x1b[?1049h" in await terminal.receive_bytes(timeout=PATIENCE_S)
             (app,) = page_server.apps
             port = host.rpartition(":")[2]
             (served.cwd / "json.py").unlink()
@@ -164,7 +165,7 @@ async def test_closing_the_page_ends_its_app(page_server: Served) -> None:
     headers = {"Origin": f"http://{page_server.host}"}
     async with aiohttp.ClientSession() as session:
         async with session.ws_connect(f"{page_server.url}socket/light?width=90&height=30", headers=headers) as terminal:
-            await terminal.receive_bytes(timeout=30)
+            await terminal.receive_bytes(timeout=PATIENCE_S)
             await terminal.send_str(json.dumps(["stdin", "half a tho"]))
             (app,) = page_server.apps
         await asyncio.to_thread(wait_for_end, app)

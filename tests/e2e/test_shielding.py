@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import PATIENCE_S, Command
+from tests.support.command import Command
 from tests.support.ordinary_user import as_ordinary_user, folder_of_ordinary_user, needs_ordinary_user
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
 
 KEY = "sk-live-of-this-test-0123456789"
 UNSHIELDED = "unshielded-0123456789"

@@ -21,7 +21,7 @@ import pytest
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 from tests.support.stores import listed, stored_events
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 RESTORED = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1000l", "\x1b[?1003l", "\x1b[?1006l", "\x1b[?2004l", "\x1b[?1004l")
 """The ordinary screen, the cursor, no mouse reports, no paste marks, no focus reports."""
@@ -51,7 +51,7 @@ class PseudoTerminal:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
 
-    def wait(self, text: str, seconds: float = 60) -> None:
+    def wait(self, text: str, seconds: float = PATIENCE_S) -> None:
         until = time.monotonic() + seconds
         while text not in self.seen:
             assert time.monotonic() < until, f"{text!r} was not shown: …{self.seen[-500:]!r}"
@@ -80,7 +80,7 @@ class PseudoTerminal:
     def _unread(self) -> int:
         return int(struct.unpack("i", fcntl.ioctl(self.master, termios.FIONREAD, b"\0" * 4))[0])
 
-    def end(self, seconds: float = 30) -> int:
+    def end(self, seconds: float = PATIENCE_S) -> int:
         until = time.monotonic() + seconds
         while self.process.poll() is None:
             assert time.monotonic() < until, "it did not end"
@@ -106,7 +106,7 @@ class PseudoTerminal:
 @pytest.fixture
 def app(served: Command, provider: Provider, request: pytest.FixtureRequest) -> Iterator[PseudoTerminal]:
     """In the middle of an answer."""
-    provider.default = Reply(text="words without end " * 500, delay_s=0.02)
+    provider.default = Reply(text="words without end " * 500, delay_s=0.02, open_end=True)
     terminal = PseudoTerminal(served, loaded=True, constants=getattr(request, "param", {}))
     terminal.wait("message")
     terminal.type("talk\r")
@@ -154,7 +154,7 @@ def test_who_has_no_time_to_leave_in_order_still_restores_the_terminal(app: Pseu
 
 def test_a_terminal_that_goes_away_ends_the_app_in_order(app: PseudoTerminal, served: Command) -> None:
     app.hang_up()
-    app.process.wait(30)
+    app.process.wait(PATIENCE_S)
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
@@ -162,7 +162,7 @@ def test_a_terminal_that_goes_away_ends_the_app_in_order(app: PseudoTerminal, se
 def test_a_terminal_that_nobody_reads_from_cannot_hold_it_up(app: PseudoTerminal, served: Command) -> None:
     app.fill()
     app.process.send_signal(signal.SIGTERM)
-    app.process.wait(20)
+    app.process.wait(PATIENCE_S)
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
@@ -211,17 +211,14 @@ def test_the_embedded_model_s_process_goes_with_the_app(co_tui: Command) -> None
     terminal = PseudoTerminal(co_tui)
     try:
         terminal.wait("Embedded")
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_S
         while not (children := children_of(terminal.process.pid)) and time.monotonic() < until:
             terminal._read(0.05)
         assert children, "the embedded model was not started"
         terminal.process.send_signal(signal.SIGTERM)
         assert terminal.end() == 130
         assert_restored(terminal)
-        until = time.monotonic() + 10
-        while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert not any(Path(f"/proc/{child}").exists() for child in children)
+        wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
     finally:
         terminal.close()
 
@@ -232,7 +229,7 @@ def test_what_is_typed_in_the_first_moment_is_kept(served: Command, provider: Pr
         for key in "typed at once\r":
             terminal.type(key)
             time.sleep(0.02)
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_S
         while not provider.requests and time.monotonic() < until:
             terminal._read(0.1)
         assert re.search("typed at once", str(provider.requests[0]["messages"]))
@@ -258,7 +255,7 @@ HalfMade()
 
 
 def test_a_signal_while_something_is_being_made_says_nothing_of_it() -> None:
-    done = subprocess.run([sys.executable, "-c", HALF_MADE], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", HALF_MADE], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (130, "")
 
 

@@ -1,7 +1,6 @@
 """The app in a real terminal, with the real embedded model, keyboard only."""
 
 import importlib.util
-import sqlite3
 import time
 from collections.abc import Iterator
 
@@ -9,6 +8,7 @@ import pytest
 
 from tests.support.command import Command
 from tests.support.terminal import Terminal, needs_tmux
+from tests.support.waiting import PATIENCE_S, wait_until
 
 pytestmark = [
     pytest.mark.terminal,
@@ -22,15 +22,9 @@ REPLY_BEGAN = "│ co-tui"
 """The name above a reply, which comes with its first word."""
 
 
-def wait_for_first_word(command: Command, seconds: float = 150) -> None:
+def wait_for_first_word(command: Command) -> None:
     """Until the reply being streamed has a draft, which its first word makes."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        with sqlite3.connect(command.database) as connection:
-            if connection.execute("SELECT count(*) FROM drafts WHERE slot = 'reply'").fetchone()[0]:
-                return
-        time.sleep(0.05)
-    raise AssertionError("no word of a reply came")
+    wait_until(command.has_half_a_reply)
 
 
 STORIES = ("Tell me a very long story about the sea.", "List two hundred animals.", "Count to five hundred in words.")
@@ -42,13 +36,15 @@ def stop_a_long_answer(terminal: Terminal) -> None:
         terminal.type(story)
         terminal.press("Enter")
         terminal.wait(story)
-        until = time.monotonic() + 60
-        while time.monotonic() < until and ("esc stop" in terminal.screen or "interrupted" not in terminal.screen):
+        began = time.monotonic()
+        while time.monotonic() < began + PATIENCE_S and (
+            "esc stop" in terminal.screen or "interrupted" not in terminal.screen
+        ):
             if " tokens" in terminal.screen:
                 terminal.press("Escape")
                 terminal.wait(gone="esc stop")
                 break
-            if "esc stop" not in terminal.screen and time.monotonic() > until - 50:
+            if "esc stop" not in terminal.screen and time.monotonic() > began + 10:
                 break  # it is done already
             time.sleep(0.05)
         if "interrupted by the user" in terminal.screen:

@@ -8,6 +8,7 @@ import pytest
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import Terminal, needs_tmux
+from tests.support.waiting import HANGING_S, PATIENCE_S
 
 pytestmark = [pytest.mark.terminal, needs_tmux]
 
@@ -32,12 +33,12 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
         terminal.type(f"question {n} about the fixture")
         terminal.press("Enter")
         terminal.wait(f"● turn {n}", gone="esc stop")
-    provider.summaries = [Reply(text=SUMMARY, wait_s=60)]
+    provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
     terminal.press("F5")
     terminal.wait("Compacting conversation history", "you asked for it", "esc cancel")
     terminal.press("Escape")
     terminal.wait("Compaction cancelled", "compaction cancelled", gone="esc cancel")
-    assert provider.closed_early.wait(5), "the provider saw the connection go"
+    assert provider.closed_early.wait(PATIENCE_S), "the provider saw the connection go"
     terminal.press("F5")
     terminal.wait("◆ Conversation Compacted", "/undo takes it back", "checkpoint 1")
     for key in ("Tab", "Tab", "End", "Enter"):

@@ -54,7 +54,7 @@ def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
 
 def answer(terminal: Terminal, key: str, *wanted: str) -> str:
     """See a question, go to it, and press the key; returns what was seen."""
-    seen = terminal.wait(*wanted, seconds=30)
+    seen = terminal.wait(*wanted)
     while "Tab to answer" in terminal.screen:
         terminal.press("Tab")
         time.sleep(0.2)  # as a hand does

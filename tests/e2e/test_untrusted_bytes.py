@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
 
 HOSTILE = "sly\x1b[6n\x1b]0;EVIL\x07\x1b]52;c;ZXZpbA==\x07\x9b6n\x1bPq\x1b\\\x07\x7f\u202egnp\u2066\u200b\U000e0041"
 OURS = re.compile(
@@ -23,7 +24,6 @@ OURS = re.compile(
 )
 """Colours, places, modes, questions, links and the pointer: what the library and we ourselves write."""
 FORBIDDEN = {*map(chr, (*range(32), *range(0x7F, 0xA0), 0x202E, 0x2066, 0x200B, 0xE0041))}
-TIME_S = 40.0
 
 
 class PseudoTerminal:
@@ -44,7 +44,7 @@ class PseudoTerminal:
 
     def read_until(self, *wanted: str) -> None:
         """Until the app has written these since now; without any, until it has ended."""
-        begun, latest = len(self.written), time.monotonic() + TIME_S
+        begun, latest = len(self.written), time.monotonic() + PATIENCE_S
         while not wanted or not all(each.encode() in self.written[begun:] for each in wanted):
             assert time.monotonic() < latest, (wanted, self.written[begun:][-2000:])
             if not select.select([self._ours], [], [], 1.0)[0]:

@@ -7,6 +7,7 @@ from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, chunk, sse
+from tests.support.waiting import PATIENCE_S
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -18,7 +19,7 @@ def test_a_reply_that_breaks_off_is_a_failure_told_without_a_library_s_words(
     usage = chunk({}, choices=[], usage={"prompt_tokens": 1.5, "completion_tokens": "x", "total_tokens": None})
     provider.script = [Reply(raw=(sse(HELLO, usage),))]
     process = served.start_loaded("run", "-p", "hi")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out.strip()) == (1, "Hello there.")
     assert "broke off in the middle" in err and len(err.splitlines()) == 1
     assert not any(word in err for word in ("site-packages", "Warning", ".py"))
@@ -57,5 +58,5 @@ def test_what_libraries_say_is_not_printed() -> None:
         "print('-' * 9, file=sys.stderr, flush=True)\n"
         "warnings.warn('a library warns', UserWarning); logging.getLogger('library').warning('it logs')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.stderr.rpartition("-" * 9)[2].strip() == "", done.stderr

@@ -16,6 +16,7 @@ from co_tui.session.history.limits import LIMITS_FILE, Limits
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
 
 
 def test_run_streams_the_reply_to_standard_output(served_here: Here, provider: Provider) -> None:
@@ -196,16 +197,16 @@ def test_version() -> None:
 
 
 def test_ctrl_c_keeps_what_came_and_exits_130(served: Command, provider: Provider) -> None:
-    provider.script = [Reply(text="word " * 200, delay_s=0.05)]
+    provider.script = [Reply(text="word " * 200, delay_s=0.05, open_end=True)]
     process = served.start_loaded("run", "-p", "talk")
     assert process.stdout is not None
     process.stdout.read(10)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130 and "Traceback" not in err
     last = served("show", served("sessions", "--json").objects[0]["id"], "--json").objects[-1]["message"]
     assert last["state"] == "interrupted" and last["parts"][0]["content"].startswith("word word")
-    assert provider.closed_early.wait(5)
+    assert provider.closed_early.wait(PATIENCE_S)
 
 
 def test_a_reader_that_leaves_ends_the_run_quietly(served: Command, provider: Provider) -> None:
@@ -214,7 +215,7 @@ def test_a_reader_that_leaves_ends_the_run_quietly(served: Command, provider: Pr
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
     assert process.stderr is not None and process.stderr.read() == ""
     process.stderr.close()
 
@@ -236,14 +237,14 @@ def test_failures_are_told_on_standard_error_and_exit_1(served_here: Here, provi
 
 
 def test_a_session_open_elsewhere_is_refused(served: Command, served_here: Here, provider: Provider) -> None:
-    provider.script = [Reply(text="word " * 200, delay_s=0.1)]
+    provider.script = [Reply(text="word " * 200, delay_s=0.1, open_end=True)]
     process = served.start_loaded("run", "-p", "talk")
     assert process.stdout is not None
     process.stdout.read(5)
     done = served_here("run", "--continue", "-p", "me too")
     assert done.code == 1 and str(process.pid) in done.err
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
 
 

@@ -3,7 +3,6 @@
 import json
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,16 @@ from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.mcp_talk import ODD, lives
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 def call(tool: str, **arguments: Any) -> Reply:
     return Reply(text="", tool=(tool, json.dumps(arguments)))
 
 
-def server(*arguments: str) -> str:
-    return f"[mcp_servers.odd]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(ODD), *arguments])}\n"
+def server(*arguments: str, start_timeout_s: float = PATIENCE_S) -> str:
+    program = f"command = {json.dumps(sys.executable)}\nargs = {json.dumps([str(ODD), *arguments])}\n"
+    return f"[mcp_servers.odd]\n{program}start_timeout_s = {start_timeout_s}\n"
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_run_says_which_server_did_not_start_and_goes_on_without_it(
     config: Path, served_here: Here, provider: Provider
 ) -> None:
     provider.script = []
-    config.write_text(server("silent") + "start_timeout_s = 0.5\n")
+    config.write_text(server("silent", start_timeout_s=0.5))
     done = served_here("run", "-p", "hello")
     assert done.code == 0 and len(provider.requests) == 1
     assert done.err.count("The MCP server odd failed: it did not answer within 0.5 s") == 1
@@ -113,16 +114,9 @@ def test_a_signal_ends_the_server_and_all_it_started(
     config.write_text(server("stubborn", str(pid_file)))
     provider.script = [call("mcp__odd__hang")]
     process = served.start_loaded("run", "-p", "hang", "--yes")
-    wait_for(pid_file.with_suffix(".called").exists)
+    wait_until(pid_file.with_suffix(".called").exists)
     child = int(pid_file.read_text())
     process.send_signal(signal.SIGTERM)
-    _, words = process.communicate(timeout=20)
+    _, words = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130 and "Traceback" not in words, words
-    wait_for(lambda: not lives(child))
-
-
-def wait_for(condition: Any, seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
+    wait_until(lambda: not lives(child))

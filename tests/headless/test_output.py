@@ -12,6 +12,7 @@ from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.talks import talk, talking
+from tests.support.waiting import PATIENCE_S
 
 STEERING = "C1 \x9b31m, bidi \u202e, hidden \u200b\u2028\u061c and \U000e0041."
 
@@ -80,7 +81,7 @@ def test_an_output_that_does_not_arrive_is_a_failure(
 def test_a_run_whose_output_does_not_arrive_is_a_failure(served: Command) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         process = served.start_loaded("run", "-p", "x", "--json", stdout=full)
-        _, words = process.communicate(timeout=60)
+        _, words = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1 and words == "co-tui: The output cannot be written: No space left on device.\n"
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import wait_until
 
 MARKER = "xylophone"
 
@@ -32,10 +33,9 @@ def test_a_private_run_answers_and_leaves_nothing(served_here: Here, provider: P
 
 
 def test_a_killed_one_leaves_nothing_either(served: Command, provider: Provider) -> None:
-    provider.default = Reply(text=f"{MARKER} " * 400, delay_s=0.02)
+    provider.default = Reply(text=f"{MARKER} " * 400, delay_s=0.02, open_end=True)
     process = served.start_loaded("run", "--private", "-p", f"Say {MARKER}")
-    while not provider.requests:
-        time.sleep(0.02)
+    wait_until(lambda: provider.requests)
     time.sleep(1.5)  # longer than what is typed or written waits to be saved
     process.send_signal(signal.SIGKILL)
     process.communicate()

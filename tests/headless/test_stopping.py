@@ -11,8 +11,6 @@ import struct
 import subprocess
 import termios
 import threading
-import time
-from collections.abc import Callable
 from typing import IO, Any
 
 import pytest
@@ -21,17 +19,10 @@ from tests.support.command import Command
 from tests.support.loaded import LoadedProcess
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
+from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
 
-PATIENCE_S = 60.0
 NEARLY_FULL = 64_000
 """Of the 65,536 bytes that a pipe holds: more than one piece of a reply, so that the next does not fit."""
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
 
 
 def ended(process: "subprocess.Popen[str] | LoadedProcess") -> str:
@@ -56,7 +47,7 @@ def unread(pipe: IO[str] | None) -> int:
 
 def test_while_it_reads_the_prompt(served: Command) -> None:
     process = served.start("run", stdin=subprocess.PIPE)
-    wait_for(lambda: _waits_for_input(process.pid))
+    wait_until(lambda: _waits_for_input(process.pid))
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 130
     assert "Interrupted." in ended(process)
@@ -83,10 +74,10 @@ def test_while_the_model_is_opened(served: Command) -> None:
 
 
 def test_while_it_answers(served: Command, provider: Provider) -> None:
-    provider.script = [Reply(text="word " * 500, delay_s=0.05)]
+    provider.script = [Reply(text="word " * 500, delay_s=0.05, open_end=True)]
     process = served.start_loaded("run", "-p", "talk", "--json")
     assert process.stdout is not None
-    wait_for(lambda: len(provider.requests) == 1)
+    wait_until(lambda: len(provider.requests) == 1)
     process.send_signal(signal.SIGHUP)
     words = ended(process)
     kinds = [kind for kind, _ in log_of(served)]
@@ -103,10 +94,10 @@ def test_while_it_compacts_beside_the_turn(served: Command, provider: Provider) 
             return session.id
 
     session = asyncio.run(converse())
-    provider.window, provider.summary = 1_500, Reply(text="Title: x", wait_s=PATIENCE_S)
+    provider.window, provider.summary = 1_500, Reply(text="Title: x", wait_s=HANGING_S)
     provider.summary_requests.clear()
     process = served.start_loaded("run", "--session", session, "-p", "Question about src/module.py " * 6)
-    wait_for(lambda: provider.summary_requests)
+    wait_until(lambda: provider.summary_requests)
     process.send_signal(signal.SIGINT)
     ended(process)
     kind, payload = log_of(served)[-1]
@@ -125,7 +116,7 @@ def test_while_the_lab_reads(co_tui: Command) -> None:
 def test_while_nobody_reads_what_it_prints(served: Command, provider: Provider, words_too: bool) -> None:
     provider.script = [Reply(text=("word" * 5_000 + " ") * 10)]
     process = served.start_loaded("run", "-p", "talk", one_stream=words_too)
-    wait_for(lambda: unread(process.stdout) > NEARLY_FULL)
+    wait_until(lambda: unread(process.stdout) > NEARLY_FULL)
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 130
     if not words_too:
@@ -143,7 +134,7 @@ def test_while_nobody_reads_a_listing(served: Command, provider: Provider) -> No
             return session.id
 
     process = served.start_loaded("show", asyncio.run(converse()))
-    wait_for(lambda: unread(process.stdout) > NEARLY_FULL)
+    wait_until(lambda: unread(process.stdout) > NEARLY_FULL)
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 130
     assert "Interrupted." in ended(process)
@@ -153,7 +144,7 @@ def test_a_run_under_nohup_outlives_its_terminal(served: Command, provider: Prov
     hung_up = threading.Event()
     provider.script = [Reply(text="one two three", until=hung_up)]
     process = served.start_loaded("run", "-p", "talk", ignored=[signal.SIGHUP])
-    wait_for(lambda: provider.requests)
+    wait_until(lambda: provider.requests)
     process.send_signal(signal.SIGHUP)
     hung_up.set()
     out, _ = process.communicate(timeout=PATIENCE_S)

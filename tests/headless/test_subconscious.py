@@ -11,6 +11,7 @@ from co_tui.store.context_board import ContextBoard
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
 
 LEARNS = [
     Reply(text="", tool=("context_board", json.dumps({"action": "add", "text": "Tests run with uv."}))),
@@ -79,5 +80,5 @@ def test_a_session_that_is_left_teaches_by_itself_and_nobody_waits(served_here: 
     (process,) = board_process._started
     assert process.poll() is None and not on_board(served_here), "it runs on after the command has ended"
     held.set()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert on_board(served_here) == ["Tests run with uv."]

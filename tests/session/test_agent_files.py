@@ -20,6 +20,7 @@ from tests.context.test_repair import breaches
 from tests.session.test_delegations import ended, returned, whole
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.stores import stored_events
+from tests.support.waiting import PATIENCE_S
 
 REVIEWER = "---\nname: reviewer\ndescription: Reads code.\ntools: Read, Grep\n---\nYou review. Quote the line.\n"
 
@@ -230,7 +231,7 @@ async def test_stopped_while_its_model_is_opened_it_ends_with_the_turn(home: Pat
     turn = asyncio.create_task(session.submit("Ask the reviewer."))
     await opening.wait()
     session.interrupt()
-    assert await asyncio.wait_for(turn, 10) is Outcome.INTERRUPTED
+    assert await asyncio.wait_for(turn, PATIENCE_S) is Outcome.INTERRUPTED
     assert {each.status for each in session.state.delegations.values()} == {"interrupted"}
     await ended(made, session, home)
 

@@ -24,7 +24,7 @@ from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, MODEL, compactions, talk, talking
-from tests.support.waiting import next_fact
+from tests.support.waiting import HANGING_S, next_fact
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -95,7 +95,7 @@ async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home
 async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     for change in ("clear", "model", "rewind"):
-        provider.summary = Reply(text=GOOD.text, wait_s=60)
+        provider.summary = Reply(text=GOOD.text, wait_s=HANGING_S)
         async with talking(home / change, provider, buffer_exhaustion_threshold=1.0) as session:
             while session.state.compacting is None:
                 await talk(session, 1)

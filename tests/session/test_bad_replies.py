@@ -18,6 +18,7 @@ from tests.support.environments import environment_for, facts
 from tests.support.long_run import LONG_RUN, drawn
 from tests.support.provider import Provider
 from tests.support.replies import Case, cases, shown
+from tests.support.waiting import PATIENCE_S
 
 KEY = "sk-test-0123456789abcdef"
 SILENCE_S = 1.0
@@ -46,7 +47,7 @@ class Ground:
     async def _converse(self, case: Case) -> None:
         """A bad reply, then a good one; then the session is closed and opened again."""
         POKES.clear()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             session = await Session.start(self.environment, "openai-chat:scripted")
             try:
                 self.provider.script = [case.reply]

@@ -25,6 +25,7 @@ from co_tui.session.turn import Outcome
 from co_tui.store.board_text import MOST_ENTRIES
 from co_tui.store.context_board import ContextBoard, new_entry
 from tests.support.environments import ScriptedModel, environment_for, facts
+from tests.support.waiting import PATIENCE_S
 
 Call = dict[str, str]
 
@@ -163,7 +164,7 @@ async def test_who_stops_it_while_it_is_written_comes_too_late(home: Path, monke
 
     def held(*arguments: Any) -> Any:
         writing.set()
-        assert may_end.wait(30)
+        assert may_end.wait(PATIENCE_S)
         return change(*arguments)
 
     monkeypatch.setattr(ContextBoard, "change", held)

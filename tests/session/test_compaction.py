@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, MODEL, compactions, talk, talking, use_window
-from tests.support.waiting import next_fact, until
+from tests.support.waiting import HANGING_S, PATIENCE_S, next_fact, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -198,15 +197,13 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
     async with talking(home, provider) as session:
         await talk(session, 3)
         history = list(session.state.history)
-        provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
+        provider.summaries = [Reply(text=GOOD.text, wait_s=HANGING_S)]
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.summary_requests)
-        stopped = time.monotonic()
         assert session.interrupt()
-        done = await running
+        done = await asyncio.wait_for(running, PATIENCE_S)
         assert not done.success and done.cancelled
-        assert await asyncio.to_thread(provider.closed_early.wait, 5)
-        assert provider.closed_at - stopped < 2, "the benchmark tells the figure"
+        assert await asyncio.to_thread(provider.closed_early.wait, PATIENCE_S)
         assert list(session.state.history) == history
         assert compactions(session.state)[-1].cancelled
         assert replayed(home, session.id) == session.state
@@ -215,21 +212,20 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
 
 
 async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, backoff_s=30) as session:
+    async with talking(home, provider, backoff_s=HANGING_S) as session:
         await talk(session, 3)
         asked = provider.answered
         provider.summaries = [Reply(status=503, body="busy")]
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.answered == asked + 1)
-        stopped = time.monotonic()
         session.interrupt()
-        done = await running
-        assert done.cancelled and time.monotonic() - stopped < 10, "long before it would have tried again"
+        done = await asyncio.wait_for(running, PATIENCE_S)
+        assert done.cancelled, "long before it would have tried again"
         assert len(session.state.history) == 6 and done.summarised_by == ""
 
 
 async def test_cancelling_at_any_moment_of_a_refusal_stops_at_once(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, backoff_s=30) as session:
+    async with talking(home, provider, backoff_s=HANGING_S) as session:
         await talk(session, 3)
         for steps in (*range(30), *range(30)):
             asked = provider.answered
@@ -240,14 +236,14 @@ async def test_cancelling_at_any_moment_of_a_refusal_stops_at_once(home: Path, p
             for _ in range(steps):  # of the event loop, somewhere in which the refusal comes in
                 await asyncio.sleep(0)
             session.interrupt()
-            assert (await asyncio.wait_for(running, 10)).cancelled, steps
+            assert (await asyncio.wait_for(running, PATIENCE_S)).cancelled, steps
 
 
 async def test_leaving_during_a_compaction_leaves_the_state_before_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
         history = list(session.state.history)
-        provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
+        provider.summaries = [Reply(text=GOOD.text, wait_s=HANGING_S)]
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.summary_requests)
         await session.close()

@@ -25,7 +25,7 @@ from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, compactions, talk, talking, use_window
-from tests.support.waiting import next_fact, until
+from tests.support.waiting import HANGING_S, next_fact, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -40,7 +40,7 @@ async def test_what_ends_a_session_or_its_context_stops_the_turn_behind_a_compac
     provider.window = 3_000
     async with talking(home, provider, **BLOCKS_EARLY) as session:
         await about_to_block(session, provider)
-        provider.summary = Reply(text=GOOD.text, wait_s=20)
+        provider.summary = Reply(text=GOOD.text, wait_s=HANGING_S)
         asked = len(provider.requests)
         turn = asyncio.create_task(session.submit("the next one " + "more words " * 30))
         await until(lambda: provider.summary_requests)
@@ -55,7 +55,7 @@ async def test_escape_behind_a_compaction_lets_the_turn_go_on(home: Path, provid
     provider.window = 3_000
     async with talking(home, provider, **BLOCKS_EARLY) as session:
         await about_to_block(session, provider)
-        provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
+        provider.summaries = [Reply(text=GOOD.text, wait_s=HANGING_S)]
         turn = asyncio.create_task(session.submit("the next one " + "more words " * 30))
         await until(lambda: provider.summary_requests)
         assert session.interrupt()
@@ -123,7 +123,7 @@ async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Pr
     async with talking(home, provider) as session:
         await talk(session, 12, words=400)
         await use_window(session, 2_500)
-        provider.summaries = [GOOD, Reply(text=GOOD.text, wait_s=20)]
+        provider.summaries = [GOOD, Reply(text=GOOD.text, wait_s=HANGING_S)]
         running = asyncio.create_task(session.compact())
         await until(lambda: len(provider.summary_requests) == 2)
         session.interrupt()

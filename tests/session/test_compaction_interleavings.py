@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls
 
 from co_tui.events import CompactionComplete, CompactionStart, Event, ModelChange, PolicyChange
 from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.runtime_switcher import WindowTooSmall
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
@@ -22,6 +24,7 @@ from tests.session.test_history_edits_property import check_whole, look, said_in
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.lens import lens_of
 from tests.support.long_run import drawn
+from tests.support.waiting import PATIENCE_S, until
 
 WINDOW = 9_000
 SUMMARY = "Title: Questions\n## Decisions and outcomes\n- The question about src/main.py was answered."
@@ -105,7 +108,7 @@ class Talk:
 
     async def finish(self) -> None:
         self.may_summarise.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while self.session.busy or not all(task.done() for task in self.asked):
                 self.session.release()
                 await asyncio.sleep(0.002)
@@ -168,8 +171,40 @@ async def conversation(home: Path, steps: list[tuple[Any, int]]) -> None:
     check_compactions(events)
 
 
+CHANGED_WHILE_A_TURN_REPORTS = [
+    (Talk.clear, 26), (Talk.stop, 37), (Talk.say, 8), (Talk.bring_back, 17), (Talk.undo, 29), (Talk.change_window, 2),
+    (Talk.stop, 3),
+]  # fmt: skip
+"""The window changes while the stopped turn measures for the last time: its report comes after the change."""
+
+
 @settings(max_examples=drawn(10), deadline=None)
+@example(CHANGED_WHILE_A_TURN_REPORTS)
 @given(STEPS)
 def test_whatever_comes_together_the_session_is_whole_and_the_gauge_true(steps: list[tuple[Any, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(conversation(Path(folder), steps))
+
+
+async def test_a_change_while_a_stopped_turn_reports_is_what_the_gauge_shows(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(home)
+    await talk.begin()
+    session, report = talk.session, GovernedHistory.report
+    assert session.state.usage is not None and session.state.usage.token_limit == WINDOW
+
+    async def report_after_the_change(self: GovernedHistory, *reading: Any) -> None:
+        if session._work.turn is None and session.settings.context_window != WINDOW + 1_000:
+            await session.apply_settings(session.settings.but(context_window=WINDOW + 1_000))
+        await report(self, *reading)
+
+    monkeypatch.setattr(GovernedHistory, "report", report_after_the_change)
+    talk.say()
+    await until(lambda: session._work.turn is not None)
+    session.interrupt()
+    await talk.finish()
+    assert session.history.governor.window.tokens == WINDOW + 1_000, "it was changed"
+    check_settled(session)
+    await session.close()
+    talk.environment.store.close()

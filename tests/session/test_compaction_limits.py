@@ -23,7 +23,7 @@ from tests.support.compacting import (
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, compactions, served_environment, talk, talking
-from tests.support.waiting import next_fact, until
+from tests.support.waiting import HANGING_S, next_fact, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -206,7 +206,7 @@ async def test_editing_what_is_not_there_does_not_stop_the_turn(home: Path, prov
 async def test_a_compaction_asked_for_during_a_turn_comes_after_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
-        provider.script = [Reply(text="a long one", wait_s=20)]
+        provider.script = [Reply(text="a long one", wait_s=HANGING_S)]
         turn = asyncio.create_task(session.submit("a long one"))
         await until(lambda: session.state.turn == 4)
         wish = asyncio.create_task(session.compact())

@@ -120,7 +120,7 @@ async def test_an_interrupted_reply_teaches_nothing(talking: Callable[..., Any])
         await talk.short(3)
         session = talk.session
         assert session is not None
-        talk.provider.script = [Reply(text="word " * 50, delay_s=0.02, prompt_tokens=-1)]
+        talk.provider.script = [Reply(text="word " * 50, delay_s=0.02, prompt_tokens=-1, open_end=True)]
         running = asyncio.create_task(session.submit("Go on and on."))
         events = session.events()
         async for event in events:

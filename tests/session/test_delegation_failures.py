@@ -14,7 +14,7 @@ from tests.session.test_agent_files import REVIEWER, Model, asks, call, project
 from tests.session.test_delegations import ended
 from tests.support.environments import facts
 from tests.support.stores import stored_events
-from tests.support.waiting import until
+from tests.support.waiting import HANGING_S, PATIENCE_S, until
 
 TASK = "Look at a"
 READ = {0: call("read_file", "r1", path="a.txt")}
@@ -74,12 +74,12 @@ async def test_what_will_not_pass_is_not_tried_again(home: Path, folder: Path) -
 async def test_stopping_the_turn_does_not_wait_for_the_next_attempt(home: Path, folder: Path) -> None:
     model = Model([("self", TASK)], {TASK: [ModelRateLimitError("scripted", "slow")] * 3})
     made = project(home, folder, {}, model)
-    made.first_backoff_s = 50
+    made.first_backoff_s = HANGING_S
     session = await Session.start(made, "scripted")
     turn = asyncio.create_task(session.submit("Go."))
     await until(lambda: bool(facts(stored_events(home, session.id), SessionError)))
     session.interrupt()
-    assert await asyncio.wait_for(turn, 5) is Outcome.INTERRUPTED
+    assert await asyncio.wait_for(turn, PATIENCE_S) is Outcome.INTERRUPTED
     assert session.state.delegations["self 1"].status == "interrupted" and len(model.sent(TASK)) == 1
     model.tasks = []
     assert await session.submit("And now?") is Outcome.DONE

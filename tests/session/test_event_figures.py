@@ -12,6 +12,7 @@ from tests.support.compacting import TOO_MUCH
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import GOOD, compactions, talk, talking
+from tests.support.waiting import HANGING_S, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -46,10 +47,9 @@ async def test_a_cancelled_one_and_a_failed_one_carry_their_figures(home: Path, 
         await talk(session, 3)
         assert session.state.usage is not None
         tokens = session.state.usage.current_tokens
-        provider.summaries = [Reply(text=GOOD.text, wait_s=20)]
+        provider.summaries = [Reply(text=GOOD.text, wait_s=HANGING_S)]
         running = asyncio.create_task(session.compact())
-        while not provider.summary_requests:
-            await asyncio.sleep(0.01)
+        await until(lambda: provider.summary_requests)
         session.interrupt()
         cancelled = await running
         assert cancelled.cancelled and cancelled == compactions(session.state)[-1]

@@ -25,7 +25,7 @@ from tests.session.test_delegations import ended
 from tests.support.killed import check_waits_or_is_closed
 from tests.support.long_run import drawn
 from tests.support.stores import stored_events
-from tests.support.waiting import until
+from tests.support.waiting import HANGING_S, PATIENCE_S, until
 
 BUSY = ModelHTTPError(503, "scripted", "overloaded")
 REFUSED = ModelHTTPError(401, "scripted", "no such key")
@@ -37,7 +37,7 @@ TOO_LONG = ModelHTTPError(
 async def give_up(ctx: RunContext[Any]) -> str:
     """Stop the run that calls it."""
     ctx.cancel()
-    await asyncio.sleep(10)
+    await asyncio.sleep(HANGING_S)
     return "never"
 
 
@@ -121,7 +121,7 @@ async def test_stopped_in_the_middle_of_eight_all_end_and_the_talk_goes_on(home:
     await until(lambda: len(model.sent("nested")) == 2 and len(model.sent("plain")) == 2 and silent.asked)
     await until(lambda: sum(each.status == "done" for each in session.state.delegations.values()) == 4)
     session.interrupt()
-    assert await asyncio.wait_for(turn, 10) is Outcome.INTERRUPTED
+    assert await asyncio.wait_for(turn, PATIENCE_S) is Outcome.INTERRUPTED
     assert not session.state.pending
     stopped = {each.task for each in session.state.delegations.values() if each.status == "interrupted"}
     assert stopped == {"plain", "cancelled", "asking", "nesting", "nested"}

@@ -19,7 +19,7 @@ from co_tui.session.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
 from tests.support.approving import Person
 from tests.support.mcp_talk import Talk, calls, lives, odd
-from tests.support.waiting import next_fact, until
+from tests.support.waiting import PATIENCE_S, next_fact, until
 
 TIME = McpServer(command=sys.executable, args=("-m", "mcp_server_time", "--local-timezone", "UTC"))
 NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
@@ -117,9 +117,9 @@ async def test_one_that_does_not_start_is_told_once_and_the_others_work(
 async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "PATIENCE_S", 0.3)
     async with Talk(folder, home, mcp_servers={"odd": odd("silent")}) as talk:
-        assert await asyncio.wait_for(talk.session.submit("hello"), 5) is Outcome.DONE
+        assert await asyncio.wait_for(talk.session.submit("hello"), PATIENCE_S) is Outcome.DONE
         assert talk.environment.mcp_servers.reports[0].stage == "starting"
-        assert await asyncio.wait_for(talk.session.submit("again"), 5) is Outcome.DONE
+        assert await asyncio.wait_for(talk.session.submit("again"), PATIENCE_S) is Outcome.DONE
     (error,) = talk.errors
     assert error.what == "The MCP server odd is still starting: its tools are missing from this request."
     assert error.kind == "mcp_missing"
@@ -164,7 +164,7 @@ async def test_stopping_the_turn_stops_the_wait_for_a_slow_one(folder: Path, hom
         said = asyncio.create_task(talk.say("hello"))
         await until(lambda: talk.environment.mcp_servers.reports)
         talk.session.interrupt()
-        assert await asyncio.wait_for(said, 3) is Outcome.INTERRUPTED
+        assert await asyncio.wait_for(said, PATIENCE_S) is Outcome.INTERRUPTED
         assert not talk.model.requests
 
 
@@ -218,7 +218,7 @@ async def test_stopping_the_turn_stops_the_call_and_not_the_server(folder: Path,
         said = asyncio.create_task(talk.say("hang"))
         await next_fact(listener, ToolActivity)
         talk.session.interrupt()
-        assert await asyncio.wait_for(said, 3) is Outcome.INTERRUPTED
+        assert await asyncio.wait_for(said, PATIENCE_S) is Outcome.INTERRUPTED
         assert talk.environment.mcp_servers.reports[0].stage == "running"
 
 

@@ -22,7 +22,7 @@ from tests.support.environments import facts
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, compactions, talk, talking
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -118,7 +118,7 @@ async def test_cowagent_a_summary_is_applied_between_turns_not_within_a_tool_loo
     def look() -> str:
         """Wait until the summary is there."""
         looked.set()
-        assert written.wait(30)
+        assert written.wait(PATIENCE_S)
         return "seen"
 
     async with talking(home, provider, tools=[look], **under("cowagent", agent_max_context_turns=4)) as session:

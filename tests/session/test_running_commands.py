@@ -19,7 +19,7 @@ from tests.support.approving import left
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 from tests.support.sandbox import KINDS, needs_bwrap
-from tests.support.waiting import until, wait_until
+from tests.support.waiting import PATIENCE_S, until, wait_until
 from tests.support.working import Working, repository, working_in
 
 LET = Unattended(yes=True)
@@ -52,7 +52,7 @@ async def test_what_a_command_says_is_told_while_it_runs(folder: Path, home: Pat
     session = await Session.start(environment, "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("go"))
-    heard = await asyncio.wait_for(heard_until(listener, "first"), 20)
+    heard = await asyncio.wait_for(heard_until(listener, "first"), PATIENCE_S)
     assert heard[-1] == "first\n20%" and not turn.done()
     (folder / "go").touch()
     assert await turn is Outcome.DONE and "last" in model.returned[-1]
@@ -66,7 +66,7 @@ async def test_what_is_told_of_a_flood_is_its_end(folder: Path, home: Path) -> N
     session = await Session.start(environment, "scripted")
     listener = session.events()
     turn = asyncio.create_task(session.submit("go"))
-    heard = await asyncio.wait_for(heard_until(listener, "the end"), 20)
+    heard = await asyncio.wait_for(heard_until(listener, "the end"), PATIENCE_S)
     assert max(map(len, heard)) <= 4_000
     (folder / "go").touch()
     await turn
@@ -176,6 +176,6 @@ def test_commands_end_when_co_tui_is_killed(served: Command, provider: Provider,
     beside, waited = int(files[0].read_text()), f"{served.cwd}/waited"
     wait_until(lambda: runs(waited) and not is_gone(beside))
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_S)
     wait_until(lambda: is_gone(beside) and not runs(waited))
     wait_until(lambda: not any((served.home / "state" / "commands").iterdir()))

@@ -1,7 +1,7 @@
 """Titles made from the first exchange: beside the conversation, never in the way of anybody."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,9 @@ from co_tui.events import SessionRename
 from co_tui.session.session import Session
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.stores import listed, stored_events
+from tests.support.waiting import PATIENCE_S, until
 
 PROMPT = "why do ships made of iron not sink although iron is heavier than water"
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def begun(home: Path, titler: ScriptedModel, **settings: Any) -> Session:
@@ -60,10 +55,10 @@ async def test_neither_the_user_nor_the_next_turn_nor_the_end_waits_for_a_title(
 
     session = await begun(home, ScriptedModel(never, name="titler"))
     await session.submit(PROMPT)
-    await asyncio.wait_for(waiting.wait(), 20)
-    await asyncio.wait_for(session.submit("and wood?"), 20)
-    await asyncio.wait_for(session.rename("Mine"), 20)
-    await asyncio.wait_for(session.close(), 20)
+    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
+    await asyncio.wait_for(session.submit("and wood?"), PATIENCE_S)
+    await asyncio.wait_for(session.rename("Mine"), PATIENCE_S)
+    await asyncio.wait_for(session.close(), PATIENCE_S)
     assert [row.title for row in listed(home)] == ["Mine"], "what the user gave stays"
 
 

@@ -29,7 +29,7 @@ from co_tui.store.errors import SessionBusy
 from co_tui.ui.activity import Activity
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.stores import replayed, stored_events
-from tests.support.waiting import next_fact, until
+from tests.support.waiting import HANGING_S, PATIENCE_S, next_fact, until
 
 
 async def heard(listener: Listener):
@@ -105,7 +105,7 @@ async def test_interrupting_keeps_what_came_and_the_next_prompt_works(home: Path
     async def script(messages, info):
         yield "The answer "
         if "stop" in str(messages[-1]):
-            await asyncio.sleep(30)
+            await asyncio.sleep(HANGING_S)
         yield "is 42."
 
     environment = environment_for(home, ScriptedModel(script))
@@ -116,7 +116,7 @@ async def test_interrupting_keeps_what_came_and_the_next_prompt_works(home: Path
         if isinstance(event.fact, StreamDelta):
             break
     assert session.interrupt()
-    assert await asyncio.wait_for(turn, 5) is Outcome.INTERRUPTED
+    assert await asyncio.wait_for(turn, PATIENCE_S) is Outcome.INTERRUPTED
     last = session.state.transcript[-1]
     assert last.interrupted and last.message["state"] == "interrupted"
     assert last.message["parts"][0]["content"] == "The answer "
@@ -131,7 +131,7 @@ async def test_interrupting_before_the_first_word_logs_no_empty_reply(home: Path
 
     async def script(messages, info):
         asked.set()
-        await asyncio.sleep(30)
+        await asyncio.sleep(HANGING_S)
         yield "never"
 
     session = await Session.start(environment_for(home, ScriptedModel(script)), "scripted")
@@ -148,7 +148,7 @@ async def test_calls_left_open_by_an_interruption_are_answered(home: Path) -> No
         return "quick result"
 
     async def slow() -> str:
-        await asyncio.sleep(30)
+        await asyncio.sleep(HANGING_S)
         return "never"
 
     seen = []
@@ -276,18 +276,18 @@ async def test_one_session_has_one_writer(home: Path) -> None:
 
 
 async def test_interrupting_right_after_submitting_stops_the_turn(home: Path) -> None:
-    session = await Session.start(environment_for(home, ScriptedModel(says("x", pause_s=20))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(says("x", pause_s=HANGING_S))), "scripted")
     turn = asyncio.create_task(session.submit("hi"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert session.interrupt()
-    assert await asyncio.wait_for(turn, 5) is Outcome.INTERRUPTED
+    assert await asyncio.wait_for(turn, PATIENCE_S) is Outcome.INTERRUPTED
     assert [entry.message["parts"][0]["content"] for entry in session.state.transcript] == ["hi"]
     await session.close()
 
 
 async def test_prompts_that_waited_are_given_back_when_the_session_closes_or_clears(home: Path) -> None:
-    session = await Session.start(environment_for(home, ScriptedModel(says("x", pause_s=20))), "scripted")
+    session = await Session.start(environment_for(home, ScriptedModel(says("x", pause_s=HANGING_S))), "scripted")
     listener = session.events()
     turns = [asyncio.create_task(session.submit(text)) for text in ("one", "two")]
     await until(lambda: session.state.turn == 1)

@@ -18,7 +18,7 @@ from co_tui.session.user_command import CommandRefused
 from tests.support.approving import Person, Tools, asking, environment_with
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.stores import listed, replayed, store_in, stored_events
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +78,7 @@ async def test_output_comes_while_it_runs_and_the_end_is_told_once(home: Path) -
     running = asyncio.create_task(session.run_command("echo first; until test -e gate; do sleep 0.02; done; echo last"))
     heard: list[str] = []
     while "first" not in "".join(heard):
-        event = await asyncio.wait_for(anext(listener), 20)
+        event = await asyncio.wait_for(anext(listener), PATIENCE_S)
         heard += [event.fact.text] if isinstance(event.fact, CommandOutput) else []
     assert not session.state.transcript
     gate.touch()
@@ -89,7 +89,7 @@ async def test_output_comes_while_it_runs_and_the_end_is_told_once(home: Path) -
 
 async def test_stopping_ends_it_with_its_children_and_keeps_what_came(home: Path) -> None:
     session = await started(home)
-    running = asyncio.create_task(session.run_command("(sleep 100 & echo $! > child; wait); echo never"))
+    running = asyncio.create_task(session.run_command("(sleep 600 & echo $! > child; wait); echo never"))
     await until(lambda: (home / "child").exists() and (home / "child").read_text().strip())
     later = asyncio.create_task(session.submit("later"))
     await until(lambda: session.waiting)
@@ -116,14 +116,14 @@ def _lives(pid: int) -> bool:
 async def test_its_time_is_limited(home: Path) -> None:
     session = await started(home)
     await session.apply_settings(session.settings.but(command_timeout_s=0.2))
-    assert await session.run_command("echo begun; sleep 100") is Outcome.DONE
+    assert await session.run_command("echo begun; sleep 600") is Outcome.DONE
     assert "It was stopped because its time was over" in told(session) and "begun" in told(session)
     await session.close()
 
 
 async def test_a_child_that_stays_behind_is_not_waited_for(home: Path) -> None:
     session = await started(home)
-    await asyncio.wait_for(session.run_command("sleep 100 & echo $! > child; echo done"), 20)
+    await asyncio.wait_for(session.run_command("sleep 600 & echo $! > child; echo done"), PATIENCE_S)
     assert "exit code 0" in told(session) and "\ndone\n" in told(session)
     os.kill(int((home / "child").read_text()), signal.SIGKILL)
     await session.close()
@@ -160,7 +160,7 @@ async def test_many_of_them_leave_room_for_the_prompt(home: Path) -> None:
 
 async def test_killed_in_the_middle_it_is_in_the_log_as_far_as_it_came(home: Path) -> None:
     session = await started(home)
-    running = asyncio.create_task(session.run_command("echo so far; sleep 100"))
+    running = asyncio.create_task(session.run_command("echo so far; sleep 600"))
     session._environment.store.writing()
     await until(lambda: "so far" in "".join(_half(home, session.id)), 30)
     bodies = _half(home, session.id)
@@ -172,7 +172,7 @@ async def test_killed_in_the_middle_it_is_in_the_log_as_far_as_it_came(home: Pat
     await asyncio.wrap_future(writer.save_reply(session.id, 0, bodies[0]))
     await asyncio.wrap_future(writer.recover(session.id))
     *_, message, interrupted = stored_events(home, session.id)
-    assert isinstance(message.fact, Message) and command_in(message.fact.message) == "echo so far; sleep 100"
+    assert isinstance(message.fact, Message) and command_in(message.fact.message) == "echo so far; sleep 600"
     assert "still running when co-tui ended" in str(message.fact.message) and "so far" in str(message.fact.message)
     assert isinstance(interrupted.fact, SessionInterrupted) and "your command" in interrupted.fact.what
     await session.close()

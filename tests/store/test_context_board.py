@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from co_tui import paths
 from co_tui.store.board_text import MOST_ENTRIES, Board, board_text, read_board
 from co_tui.store.context_board import BoardFailed, ContextBoard, new_entry
+from tests.support.waiting import PATIENCE_S
 
 HOSTILE = (
     "two\nlines",
@@ -184,7 +185,7 @@ def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(PATIENCE_S)
         assert writer.exitcode == 0
     assert sorted(texts(board_in(tmp_path))) == sorted(f"{name} {n}" for name in "ab" for n in range(30))
 

@@ -9,6 +9,7 @@ import pytest
 from co_tui import paths
 from co_tui.store.daily_memory import DAY_CHARS, DailyMemory, MemoryFailed
 from co_tui.store.memory_text import ENTRY_CHARS
+from tests.support.waiting import PATIENCE_S
 
 WHEN = datetime(2026, 3, 4, 15, 16, tzinfo=UTC)
 SECTIONS = 40
@@ -146,7 +147,7 @@ def test_two_processes_never_mix_or_lose_their_entries(tmp_path: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(PATIENCE_S)
         assert writer.exitcode == 0
     found = {(entry.heading, entry.session_id, entry.text) for entry in DailyMemory(tmp_path).entries()}
     assert found == {(str(n), name, f"{name}{n} {name * 5_000}") for n in range(SECTIONS) for name in ("a", "b")}

@@ -13,6 +13,7 @@ from co_tui.events.event import dump
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.writer import Writer
 from tests.support.long_run import drawn
+from tests.support.waiting import PATIENCE_S
 
 SECONDS = drawn(2)
 
@@ -69,7 +70,7 @@ class _Talker:
         with contextlib.suppress(EOFError, OSError):
             while True:
                 last = self.told.recv()
-        self._process.join(60)
+        self._process.join(PATIENCE_S)
         return last
 
 
@@ -80,7 +81,7 @@ def test_one_of_two_processes_is_killed_again_and_again_and_nothing_acknowledged
     acknowledged, kills = -1, 0
     while kills == 0 or time.monotonic() < until:
         killed = _Talker(path, "killed")
-        assert killed.told.poll(60), "it never wrote"
+        assert killed.told.poll(PATIENCE_S), "it never wrote"
         time.sleep(random.uniform(0.0, 0.5))
         acknowledged, kills = max(acknowledged, killed.kill()), kills + 1
     last = {"steady": steady.stop(), "killed": acknowledged}
@@ -120,9 +121,9 @@ def test_processes_that_create_the_database_at_the_same_moment_all_succeed(tmp_p
     openers = [spawn.Process(target=_open, args=(tmp_path / "d" / "co-tui.db", start, failures)) for _ in range(4)]
     for opener in openers:
         opener.start()
-    assert [failures.get(timeout=60) for _ in openers] == [""] * 4
+    assert [failures.get(timeout=PATIENCE_S) for _ in openers] == [""] * 4
     for opener in openers:
-        opener.join(10)
+        opener.join(PATIENCE_S)
 
 
 def _write_and_leave(path: Path) -> None:
@@ -141,7 +142,7 @@ def test_another_process_that_leaves_does_not_take_the_write_ahead_log_along(tmp
     writer.append("mine", [SessionStart()]).result()
     other = multiprocessing.get_context("spawn").Process(target=_write_and_leave, args=(path,))
     other.start()
-    other.join(60)
+    other.join(PATIENCE_S)
     writer.append("mine", [SessionStart()]).result()
     assert path.with_name("co-tui.db-wal").exists()
     with Reader(path) as another:

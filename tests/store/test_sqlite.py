@@ -16,6 +16,7 @@ from co_tui.store.sqlite.lock import SessionLockFile, claimed_sessions
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.writer import Writer
+from tests.support.waiting import PATIENCE_S
 
 
 def said(text: str, turn: int = 1) -> Message:
@@ -155,7 +156,7 @@ def test_a_change_waits_longer_for_its_turn_than_a_question(writer: Writer, path
 def test_a_cancelled_append_does_not_stop_the_writer(writer: Writer) -> None:
     for _ in range(200):
         writer.append("s", [said("maybe")]).cancel()
-    assert writer.append("s", [said("surely")]).result(timeout=10)
+    assert writer.append("s", [said("surely")]).result(timeout=PATIENCE_S)
 
 
 def test_one_damaged_record_does_not_take_the_session_with_it(writer: Writer, path: Path) -> None:

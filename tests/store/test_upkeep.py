@@ -6,10 +6,11 @@ from pathlib import Path
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.writer import Writer
 from tests.store.test_contract import said
+from tests.support.waiting import PATIENCE_S
 
 
 def kept_up(writer: Writer) -> int:
-    return len([step.result(timeout=60) for step in writer.upkeep_steps()])
+    return len([step.result(timeout=PATIENCE_S) for step in writer.upkeep_steps()])
 
 
 def test_what_was_deleted_is_given_back_to_the_disk_and_the_rest_is_still_found(tmp_path: Path) -> None:
@@ -22,7 +23,7 @@ def test_what_was_deleted_is_given_back_to_the_disk_and_the_rest_is_still_found(
     for n in range(39):
         writer.delete(f"s{n}").result()
     steps, later = writer.upkeep_steps(), writer.append("s39", [said("between two steps")])
-    assert next(steps).result(timeout=60) in (True, False) and later.result(timeout=60)
+    assert next(steps).result(timeout=PATIENCE_S) in (True, False) and later.result(timeout=PATIENCE_S)
     assert kept_up(writer) > 5
     assert path.stat().st_size < large / 2
     with Reader(path) as reader:
@@ -37,8 +38,8 @@ def test_upkeep_gives_way_to_who_is_writing(tmp_path: Path) -> None:
     writer.append("s", [said("x")]).result()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert [step.result(timeout=5) for step in writer.upkeep_steps()], "none of them waits for its turn"
+    assert [step.result(timeout=PATIENCE_S) for step in writer.upkeep_steps()], "none of them waits for its turn"
     other.execute("COMMIT")
     other.close()
-    assert writer.append("s", [said("y")]).result(timeout=5)
+    assert writer.append("s", [said("y")]).result(timeout=PATIENCE_S)
     writer.close()

@@ -14,6 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support.waiting import PATIENCE_S, until
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 OPTIONS = (
@@ -79,7 +81,7 @@ class Page:
             await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
         return str(await self.evaluate(_COPIED))
 
-    async def wait(self, *wanted: str, seconds: float = 60) -> str:
+    async def wait(self, *wanted: str, seconds: float = PATIENCE_S) -> str:
         until = time.monotonic() + seconds
         seen = ""
         while time.monotonic() < until:
@@ -106,7 +108,7 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    async def until(self, condition: str, seconds: float = 30) -> None:
+    async def until(self, condition: str, seconds: float = PATIENCE_S) -> None:
         """Something that a script finds true."""
         end = time.monotonic() + seconds
         while not await self.evaluate(condition):
@@ -141,11 +143,8 @@ async def browsing(profile: Path, width: int = 1200, height: int = 800) -> Async
 
 
 async def _port(file: Path) -> str:
-    for _ in range(600):
-        if lines := await asyncio.to_thread(_lines, file):
-            return lines[0]
-        await asyncio.sleep(0.05)
-    raise AssertionError("the browser did not happen within 30 s")
+    await until(lambda: _lines(file))
+    return _lines(file)[0]
 
 
 def _lines(file: Path) -> list[str]:

@@ -2,20 +2,21 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import MutableMapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from tests.support.loaded import LoadedProcess, LoadedProcesses
+from tests.support.waiting import PATIENCE_S
 
 _KEYS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "CO_TUI", "OLLAMA", "GROQ", "MISTRAL", "OPENROUTER")
 _SIZE = ("COLUMNS", "LINES")
 """A size the test runner may have been told, which is not the terminal's."""
-
-PATIENCE_S = 240.0
 
 
 @dataclass
@@ -44,6 +45,11 @@ class Command:
     @property
     def database(self) -> Path:
         return self.home / "data" / "co-tui.db"
+
+    def has_half_a_reply(self) -> bool:
+        """Whether part of a streamed reply is saved; its first word makes it so."""
+        with closing(sqlite3.connect(self.database)) as connection:
+            return bool(connection.execute("SELECT count(*) FROM drafts WHERE slot = 'reply'").fetchone()[0])
 
     def __call__(self, *arguments: str, stdin: str = "") -> Result:
         done = subprocess.run(

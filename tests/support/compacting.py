@@ -15,6 +15,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.store.checkpoints import Checkpoints
 from tests.support.provider import Provider, Reply
 from tests.support.talks import compactions, talk
+from tests.support.waiting import PATIENCE_S
 
 RULE = "From now on always answer in French."
 TOO_MUCH = Reply(status=413, body='{"error": {"message": "Request too large: prompt exceeds the context window"}}')
@@ -78,7 +79,7 @@ class Writing:
 
         def held(*arguments: Any, **more: Any) -> Any:
             self.begun.set()
-            assert self.may_end.wait(30)
+            assert self.may_end.wait(PATIENCE_S)
             return real(*arguments, **more)
 
         monkeypatch.setattr(Checkpoints, "write", held)

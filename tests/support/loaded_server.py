@@ -11,6 +11,8 @@ import sys
 import termios
 from typing import Any, NoReturn
 
+from tests.support.patience import LIMITS, set_constants
+
 NUMBER_BYTES = 4
 LARGEST_REQUEST = 200_000
 LOADED = (
@@ -84,9 +86,7 @@ def become(how: dict[str, Any]) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if how.get("one_stream"):
         os.dup2(1, 2)
-    for name, value in how.get("constants", {}).items():
-        module, _, constant = name.rpartition(".")
-        setattr(importlib.import_module(module), constant, value)
+    set_constants(how.get("constants", {}))
     for number in how.get("ignored", ()):
         signal.signal(number, signal.SIG_IGN)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -98,6 +98,7 @@ def become(how: dict[str, Any]) -> None:
 if __name__ == "__main__":
     for module in LOADED:
         importlib.import_module(module)
+    set_constants(LIMITS)
     gc.freeze()
     become(serve(socket.socket(fileno=int(sys.argv[1]))))
     from co_tui.__main__ import main

@@ -13,13 +13,15 @@ from co_tui.session.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
 from tests.support.approving import left, log_of
 from tests.support.environments import facts
+from tests.support.waiting import PATIENCE_S
 from tests.support.working import Call, Working, working_in
 
 ODD = Path(__file__).parent / "odd_mcp_server.py"
 
 
-def odd(*arguments: str, **settings: Any) -> McpServer:
-    return McpServer(command=sys.executable, args=(str(ODD), *arguments), **settings)
+def odd(*arguments: str, start_timeout_s: float = PATIENCE_S, **settings: Any) -> McpServer:
+    program = {"command": sys.executable, "args": (str(ODD), *arguments)}
+    return McpServer(**program, start_timeout_s=start_timeout_s, **settings)
 
 
 def calls(*tools: str) -> list[Call]:
@@ -60,4 +62,4 @@ class Talk:
         await left(self.environment, self.session)
 
     async def say(self, prompt: str) -> Outcome:
-        return await asyncio.wait_for(self.session.submit(prompt), 30)
+        return await asyncio.wait_for(self.session.submit(prompt), PATIENCE_S)

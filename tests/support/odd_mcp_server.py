@@ -56,7 +56,7 @@ def called(name: str, arguments: dict) -> dict:
         case "hang":
             if ODD == "stubborn":
                 print("called", file=open(f"{sys.argv[2]}.called", "w"), flush=True)
-            time.sleep(100)
+            time.sleep(600)
         case "long":
             return text("a" * 2_000_000 if ODD != "flood" else "a" * 50_000_000)
         case "picture":
@@ -92,7 +92,7 @@ def main() -> None:
         child = subprocess.Popen(["sleep", "1000"])
         print(child.pid, file=open(sys.argv[2], "w"), flush=True)
     if ODD == "silent":
-        time.sleep(100)
+        time.sleep(600)
     print("Welcome!", flush=True)  # no message
     print("noise for people", file=sys.stderr, flush=True)
     while ODD == "rubbish":

@@ -4,6 +4,7 @@ Kept as text, so that a change is read where it was made. `--pictures FOLDER` dr
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -20,6 +21,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.themes import DARK, LIGHT
 from co_tui.ui.widgets.blocks import BlockBuilder
 from co_tui.ui.widgets.transcript import Transcript
+from tests.support.waiting import PATIENCE_S
 
 SIZES = ((60, 16), (80, 24), (120, 40))
 SAME_LOOKS = 2
@@ -113,7 +115,8 @@ async def _settled(pilot: Pilot[Any]) -> list[Strip]:
     same = 0
     for written in pilot.app.screen.query("Input, TextArea"):
         written.cursor_blink = False
-    for _ in range(200):
+    latest = time.monotonic() + PATIENCE_S
+    while time.monotonic() < latest:
         await pilot.pause()
         _lay_out_everything(pilot.app.chat.transcript)
         strips = pilot.app.screen._compositor.render_strips(pilot.app.size)
@@ -122,7 +125,7 @@ async def _settled(pilot: Pilot[Any]) -> list[Strip]:
             return strips
         before = strips
         await asyncio.sleep(0.03)
-    raise AssertionError("did not happen within 6 s: the screen stands still")
+    raise AssertionError(f"the screen did not settle within {PATIENCE_S} s")
 
 
 def _lay_out_everything(transcript: Transcript) -> None:

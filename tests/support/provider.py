@@ -14,8 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.support.counts import Counts
+from tests.support.waiting import HANGING_S
 
-HELD_BACK_S = 60.0
 """The longest that a reply is held back for an event that never comes."""
 PIECES = 4
 """A reply that comes without pauses comes in so many pieces; word by word a long one would only take time."""
@@ -39,6 +39,8 @@ class Reply:
     """The first word is held back until this is set."""
     delay_s: float = 0.0
     """Between two words of the stream."""
+    open_end: bool = False
+    """After the last word nothing comes, not even the end, until the client leaves."""
     reset_after: int | None = None
     """Cut the connection after so many words."""
     garbage: bool = False
@@ -168,7 +170,7 @@ class Provider:
                     reply = replace(reply, completion_tokens=provider.counts.reply(reply.text, reply.tool))
                 try:
                     if reply.wait_s or reply.until:
-                        self._wait(reply.wait_s or HELD_BACK_S, reply.until or threading.Event())
+                        self._wait(reply.wait_s or HANGING_S, reply.until or threading.Event())
                     if reply.raw is not None:
                         self._send_raw(reply)
                     elif reply.status != 200:
@@ -237,6 +239,8 @@ class Provider:
                     self.wfile.write(b"data: {this is not json\n\n")
                     return
                 for count, chunk in enumerate(_chunks(reply)):
+                    if reply.open_end and chunk["choices"][0]["finish_reason"]:
+                        self._wait(HANGING_S, threading.Event())
                     if reply.reset_after == count:
                         # A reset, not an orderly end: linger 0 makes close() send RST.
                         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,6 +1,5 @@
 """Driving the app with Pilot against a local provider."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +15,9 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.launch import Launch
 from co_tui.ui.widgets.prompt import Prompt
 from co_tui.ui.widgets.question import QuestionPanel
+from tests.support import waiting
 from tests.support.provider import Provider
+from tests.support.waiting import PATIENCE_S
 
 
 def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> Launch:
@@ -72,14 +73,10 @@ async def answer(app: CoTui, pilot: Pilot[None], key: str) -> None:
     await until(pilot, lambda: panel not in app.chat.query(QuestionPanel))
 
 
-async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 40) -> None:
+async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """Wait for something to become true on the screen."""
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            await pilot.pause()
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"did not happen within {seconds} s: {condition}")
+    await waiting.until(condition, seconds)
+    await pilot.pause()
 
 
 PRESSED = 4

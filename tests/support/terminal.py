@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Command
-
-ENDING_S = 30.0
+from tests.support.waiting import PATIENCE_S
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 
 def wait_for_end(process: int) -> None:
-    until = time.monotonic() + ENDING_S
+    until = time.monotonic() + PATIENCE_S
     while Path(f"/proc/{process}").exists():
         assert time.monotonic() < until, "the app did not end"
         time.sleep(0.02)
@@ -63,7 +62,7 @@ class Terminal:
     def screen(self) -> str:
         return self._tmux("capture-pane", "-p")
 
-    def wait(self, *wanted: str, gone: str = "", seconds: float = 150) -> str:
+    def wait(self, *wanted: str, gone: str = "", seconds: float = PATIENCE_S) -> str:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             seen = self.screen

@@ -3,16 +3,21 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from co_tui.events import Fact
-from co_tui.session.recorder import Listener
+if TYPE_CHECKING:
+    from co_tui.events import Fact
+    from co_tui.session.recorder import Listener
 
 POLL_S = 0.005
-F = TypeVar("F", bound=Fact)
+PATIENCE_S = 180.0
+"""The longest wait for anything: a loaded machine keeps it, and a pass does not take longer."""
+HANGING_S = 600.0
+"""How long something takes that the test expects to be stopped: far longer than anything is waited for."""
+F = TypeVar("F", bound="Fact")
 
 
-async def until(condition: Callable[[], object], seconds: float = 30) -> None:
+async def until(condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """Return as soon as the condition holds; fails when it never does."""
     latest = time.monotonic() + seconds
     while not condition():
@@ -20,12 +25,12 @@ async def until(condition: Callable[[], object], seconds: float = 30) -> None:
         await asyncio.sleep(POLL_S)
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """The same where no loop runs."""
     asyncio.run(until(condition, seconds))
 
 
-async def next_fact(listener: Listener, kind: type[F], seconds: float = 30) -> F:
+async def next_fact(listener: "Listener", kind: type[F], seconds: float = PATIENCE_S) -> F:
     """The next fact of that kind."""
     async with asyncio.timeout(seconds):
         async for event in listener:

@@ -22,6 +22,7 @@ from co_tui.ui.widgets.question import QuestionPanel
 from co_tui.ui.widgets.question_text import beginning, fitted_title
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
+from tests.support.waiting import HANGING_S
 
 
 @pytest.fixture
@@ -90,8 +91,9 @@ async def test_enter_in_the_prompt_sends_and_never_answers(home: Path, provider:
 
 
 async def test_a_bounced_enter_does_not_answer_the_next_question(
-    home: Path, provider: Provider, written: list[str]
+    home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(questions, "ANSWERED_S", HANGING_S)
     arguments = [f'{{"path": "src/{name}.py", "content": ""}}' for name in "ab"]
     provider.script = [Reply(text="", tools=tuple(("write_file", each) for each in arguments))]
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -103,6 +105,8 @@ async def test_a_bounced_enter_does_not_answer_the_next_question(
         second = app.chat.query(QuestionPanel).last()
         await pilot.press("enter")
         assert second is not first and not second.was_focused and written == []
+        monkeypatch.setattr(questions, "ANSWERED_S", 0.1)
+        monkeypatch.setattr(questions, "QUIET_S", 0.1)
         await until(pilot, lambda: second.has_focus)
         await pilot.press("n")
         await until(pilot, lambda: app.controller.idle)
@@ -250,13 +254,14 @@ def test_what_the_border_cannot_hold_is_said_below(width: int, title: str, left:
 async def test_a_question_waits_for_whoever_writes_and_no_longer(
     home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "QUIET_S", 0.5)
+    monkeypatch.setattr(questions, "QUIET_S", HANGING_S)
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")
         await pilot.press("a")
         panel = await shown(app, pilot)
         assert app.chat.prompt.has_focus and not panel.was_focused
         await pilot.press("backspace")
+        monkeypatch.setattr(questions, "QUIET_S", 0.2)
         await until(pilot, lambda: panel.has_focus)
         await pilot.press("tab")
         assert app.chat.prompt.has_focus

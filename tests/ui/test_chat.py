@@ -52,7 +52,7 @@ async def test_keys_and_prompts_before_the_engine_is_ready_are_kept(home: Path, 
 
 
 async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provider) -> None:
-    provider.script = [Reply(text="word " * 300, delay_s=0.02), Reply(text="Fine.")]
+    provider.script = [Reply(text="word " * 300, delay_s=0.02, open_end=True), Reply(text="Fine.")]
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "talk\n")
         await until(pilot, lambda: "word word" in transcript_text(app))
@@ -186,7 +186,7 @@ async def test_a_tiny_terminal_says_so_and_recovers(home: Path, provider: Provid
 
 
 async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider: Provider) -> None:
-    provider.script = [Reply(text="slow " * 100, delay_s=0.1)]
+    provider.script = [Reply(text="slow " * 100, delay_s=0.1, open_end=True)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "first\n")
         await until(pilot, lambda: "slow" in transcript_text(app))

@@ -210,7 +210,7 @@ async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, prov
 
 
 async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home: Path, provider: Provider) -> None:
-    provider.script = [Reply(text="slow words " * 10, delay_s=0.05)]
+    provider.script = [Reply(text="slow words " * 10, delay_s=0.05, open_end=True)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.pause()
         assert "esc stop" not in screen_text(app) and "esc back" not in screen_text(app)

@@ -26,6 +26,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, click_on, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import stored_events
 from tests.support.talks import use_window
+from tests.support.waiting import HANGING_S, PATIENCE_S
 
 SUMMARY = (
     "Title: Cities\n## Decisions and outcomes\n- Paris answers the question about the capital, in atlas/europe.md."
@@ -103,12 +104,12 @@ async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, prov
 async def test_escape_cancels_and_nothing_changed(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         history = list(app.controller.state.history)
-        provider.summaries = [Reply(text=SUMMARY, wait_s=30)]
+        provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
         await pilot.press("f5")
         await until(pilot, lambda: provider.summary_requests and "Compacting" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Compacting conversation" not in screen_text(app))
-        assert provider.closed_early.wait(5)
+        assert provider.closed_early.wait(PATIENCE_S)
         done = last_compaction(app)
         assert done is not None and done.cancelled and list(app.controller.state.history) == history
         assert "Compaction cancelled" in screen_text(app)

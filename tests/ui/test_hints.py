@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.waiting import HANGING_S
 
 SIDE = "F4 shows how full the context is"
 FOLDS = "Ctrl+O opens what the tools did"
@@ -30,7 +31,7 @@ async def test_a_hint_goes_with_the_next_prompt_and_for_good_once_it_was_heeded(
     async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
         await ask(app, pilot, "hello again")
         assert SIDE not in transcript_text(app)
-        provider.default = Reply(wait_s=60)
+        provider.default = Reply(wait_s=HANGING_S)
         await type_text(pilot, "and now?\n")
         await until(pilot, lambda: app.controller.busy)
         await pilot.press("escape")

@@ -21,6 +21,7 @@ from co_tui.ui.widgets.line_list import LineList
 from co_tui.ui.widgets.title_line import TitleLine
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
+from tests.support.waiting import PATIENCE_S
 
 LONG = Reply(text="The capital is Paris, as atlas/europe.md tells. " * 12, prompt_tokens=-1, completion_tokens=-1)
 ODD = "question 2 \x1b[31mred\x1b[0m \x1b]52;c;eA==\x07 [b]bold[/b] 漢字 \u202egnp"
@@ -109,15 +110,15 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await until(pilot, lambda: app.screen is app.chat)
 
         may_look = threading.Event()
-        monkeypatch.setattr(lens_screen, "look", lambda *of: may_look.wait(20) and look(*of))
+        monkeypatch.setattr(lens_screen, "look", lambda *of: may_look.wait(PATIENCE_S) and look(*of))
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LensScreen))
         seen, gauge = screen_text(app), app.chat.query_one(Gauge).reading
         assert gauge.percent in seen and gauge.amount in seen and "conversation" in seen, "before anything is looked at"
         await pilot.press("tab")
-        await until(pilot, lambda: "● balanced" in screen_text(app), seconds=10)  # keys are answered meanwhile
+        await until(pilot, lambda: "● balanced" in screen_text(app))  # keys are answered meanwhile
         await pilot.press("shift+tab", "escape")
-        await until(pilot, lambda: app.screen is app.chat, seconds=10)
+        await until(pilot, lambda: app.screen is app.chat)
         may_look.set()
         assert not [each.message for each in app._notifications if each.severity == "error"]
 
@@ -141,7 +142,9 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
         await until(pilot, lambda: len(lines) == 15)
         assert lines.chosen == 14, "who looks at the end stays there"
         looks, may_look = [], threading.Event()
-        monkeypatch.setattr(lens_screen, "look", lambda *of: looks.append(of) or (may_look.wait(20) and look(*of)))
+        monkeypatch.setattr(
+            lens_screen, "look", lambda *of: looks.append(of) or (may_look.wait(PATIENCE_S) and look(*of))
+        )
         await session.submit("while it is slow")
         await until(pilot, lambda: looks)
         await session.submit("and still")

@@ -156,7 +156,7 @@ async def test_finding_counts_marks_and_goes_both_ways_while_typing(home: Path, 
         await until(pilot, lambda: "nothing found" in screen_text(app))
         await pilot.press("escape")
         assert not app.chat.query(FindBar) and app.chat.prompt.has_focus and not app.chat.transcript.search.needle
-        provider.default = Reply(text="slow words " * 400, delay_s=0.01)
+        provider.default = Reply(text="slow words " * 400, delay_s=0.01, open_end=True)
         app.chat.prompt.insert("talk")
         await pilot.press("enter")
         await until(pilot, lambda: "slow" in transcript_text(app))

@@ -35,7 +35,7 @@ async def test_a_sign_without_a_command_says_how_to_use_it(home: Path, provider:
 
 async def test_esc_stops_it_while_it_speaks(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider, environ=PATH)) as (app, pilot):
-        app.chat.prompt.insert("!echo begun; sleep 100")
+        app.chat.prompt.insert("!echo begun; sleep 600")
         await pilot.press("enter")
         await until(pilot, lambda: "begun\n" in transcript_text(app) + "\n" and "! echo begun" in screen_text(app))
         await pilot.press("escape")

@@ -15,6 +15,7 @@ from co_tui.ui.widgets.pager import MEASURED_AT_ONCE_CHARS, Pager
 from co_tui.ui.widgets.row_cutting import LONGEST_LINE_CHARS, line_pieces, place_of_row, row_of_place, rows_in
 from co_tui.ui.widgets.text_search import TextSearch
 from tests.support.screen import until
+from tests.support.waiting import PATIENCE_S
 
 
 def looked_through(text: str, needle: str, start: int = 0) -> TextSearch:
@@ -98,7 +99,7 @@ async def test_a_long_text_with_wide_letters_can_be_read_while_it_is_measured(mo
     goes_on = threading.Event()
 
     def rows_in_when_told(line: str, width: int) -> int:
-        assert goes_on.wait(5), "what is read must not wait for it"
+        assert goes_on.wait(PATIENCE_S), "what is read must not wait for it"
         return rows_in(line, width)
 
     monkeypatch.setattr(pager, "rows_in", rows_in_when_told)

@@ -21,6 +21,7 @@ from co_tui.ui.screens.whole_question import WholeQuestionScreen
 from co_tui.ui.widgets.question import QuestionPanel
 from tests.support.provider import Provider, Reply
 from tests.support.screen import click_on, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.waiting import PATIENCE_S
 from tests.ui.test_working import asked, call
 
 COMMAND = ApprovalQuestion(
@@ -56,7 +57,7 @@ async def answered(app: CoTui, pilot: Pilot[Any], question: Any, keys: Iterable[
     app.chat.query(QuestionPanel).last().focus()
     await pilot.pause()
     await pilot.press(*keys)
-    result = await asyncio.wait_for(answer, 20)
+    result = await asyncio.wait_for(answer, PATIENCE_S)
     await until(pilot, lambda: not app.chat.query(QuestionPanel))
     return result
 
@@ -154,7 +155,7 @@ async def test_all_of_it_is_read_and_answered_on_the_full_screen(home: Path, pro
             await pilot.press("space")
             await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen))
             await pilot.press(*keys)
-            given = await asyncio.wait_for(answer, 20)
+            given = await asyncio.wait_for(answer, PATIENCE_S)
             assert (given.approved, given.scope) == (True, scope)
             assert given.rules == (() if scope == "once" else rules), "all that it stands for"
 

@@ -20,6 +20,7 @@ from co_tui.ui.widgets.timeline import Timeline
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+from tests.support.waiting import PATIENCE_S
 
 BURSTS = drawn(9)
 
@@ -97,7 +98,7 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
 
     app.chat.prompt._took = took
     try:
-        await asyncio.wait_for(arrived.wait(), 20)
+        await asyncio.wait_for(arrived.wait(), PATIENCE_S)
     finally:
         app.chat.prompt._took = original
     return seen[0]
@@ -195,7 +196,7 @@ def test_a_long_paste_tells_that_it_is_coming_and_when_it_is_there() -> None:
 
 
 async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path, provider: Provider) -> None:
-    provider.default = Reply(text="slow words " * 400, delay_s=0.01)
+    provider.default = Reply(text="slow words " * 400, delay_s=0.01, open_end=True)
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.prompt.insert("talk")
         await pilot.press("enter")

@@ -18,6 +18,7 @@ from co_tui.agent.redact import redact, without_secrets
 from co_tui.events import HookRun, Json
 from co_tui.inert import inert, one_line
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
+from co_tui.session.to_the_end import to_the_end
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
@@ -158,19 +159,28 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
         """Up to a limit; what is beyond is read and dropped, so that the hook goes on."""
         said[stream] += data[: OUTPUT_BYTES + 1 - len(said[stream])]
 
-    # From a file, not a pipe: a hook that never reads its input cannot block or break the writing of it.
-    with tempfile.TemporaryFile() as given:
-        given.write(text.encode() + b"\n")
-        given.seek(0)
-        transport, process = await loop.subprocess_shell(
-            lambda: ChildProcess(loop, hear),
-            command,
-            stdin=given,
-            cwd=hooks.cwd,
-            env=without_secrets(hooks.environ),
-            start_new_session=True,
-        )
+    started: list[tuple[asyncio.SubprocessTransport, ChildProcess]] = []
+
+    async def start() -> None:
+        # From a file, not a pipe: a hook that never reads its input cannot block or break the writing of it.
+        with tempfile.TemporaryFile() as given:
+            given.write(text.encode() + b"\n")
+            given.seek(0)
+            started.append(
+                await loop.subprocess_shell(
+                    lambda: ChildProcess(loop, hear),
+                    command,
+                    stdin=given,
+                    cwd=hooks.cwd,
+                    env=without_secrets(hooks.environ),
+                    start_new_session=True,
+                )
+            )
+
     try:
+        # Cancelled in its middle, a start would leave the hook's children running, or wait for them.
+        await to_the_end(start())
+        ((transport, process),) = started
         ended, _ = await asyncio.wait({process.exited}, timeout=hooks.timeout_s)
         if not ended:
             raise TimeoutError
@@ -178,10 +188,12 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
         await asyncio.wait({process.closed}, timeout=LINGER_S)
         return _Ended(transport.get_returncode() or 0, bytes(said[1]), bytes(said[2]))
     except BaseException:
-        await _kill(transport.get_pid(), process)
+        for transport, process in started:
+            await _kill(transport.get_pid(), process)
         raise
     finally:
-        transport.close()
+        for transport, _ in started:
+            transport.close()
 
 
 async def _kill(group: int, process: ChildProcess) -> None:

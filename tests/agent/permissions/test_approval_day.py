@@ -9,6 +9,7 @@ import pytest
 from co_tui.agent.permissions.git_guard import guarded_environment
 from tests.support.approval_day import free_lines, project, replayed, shell_calls
 from tests.support.sandbox import needs_bwrap
+from tests.support.waiting import PATIENCE_S
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "conversations.jsonl"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the recorded conversations are not here")
@@ -37,7 +38,7 @@ def test_none_of_the_free_ones_changes_anything(tmp_path: Path) -> None:
     subprocess.run(
         ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(tmp_path), str(tmp_path),
          "--unshare-net", "--die-with-parent", "--chdir", str(folder), "sh", "-c", script],
-        env=guarded_environment({"PATH": os.environ["PATH"]}, folder), timeout=120,
+        env=guarded_environment({"PATH": os.environ["PATH"]}, folder), timeout=PATIENCE_S,
     )  # fmt: skip
     assert sorted(tmp_path.glob("*/*")) == before and list(tmp_path.iterdir()) == [folder]
 

@@ -15,6 +15,7 @@ from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.judge import Judge
 from tests.support.long_run import drawn
 from tests.support.sandbox import needs_bwrap
+from tests.support.waiting import PATIENCE_S
 
 SECRET = "canary-outside-51c7"
 LINES = 4
@@ -157,7 +158,7 @@ def ran_alone(line: str, root: Path) -> str:
         ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(root), str(root),
          "--unshare-net", "--die-with-parent", "--chdir", str(root / "folder"), "sh", "-c", line],
         env=guarded_environment({"PATH": os.environ["PATH"], "HOME": str(root / "outside")}, root / "folder"),
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S,
     )  # fmt: skip
     return (done.stdout + done.stderr).decode(errors="replace")
 

@@ -1,0 +1,32 @@
+"""Time limits of the product that a loaded machine could reach, lengthened for all tests.
+
+A test of such a limit sets its own.
+"""
+
+import importlib
+from collections.abc import Mapping
+
+from tests.support.waiting import PATIENCE_S
+
+LIMITS = {
+    "co_tui.agent.counting.COUNT_TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.local_models.ASK_SERVER_TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.mcp.server_tools.LISTING_S": PATIENCE_S,
+    "co_tui.agent.mcp.servers.PATIENCE_S": PATIENCE_S,
+    "co_tui.agent.native_answers.native_answer.timeout_s": PATIENCE_S,
+    "co_tui.agent.permissions.git_guard.TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.sandbox.STARTING_S": PATIENCE_S,
+    "co_tui.agent.served_models.list_models.timeout_s": PATIENCE_S,
+}
+"""Constants of modules, and defaults of functions."""
+
+
+def set_constants(values: Mapping[str, object]) -> None:
+    """Set constants of modules, and defaults of their functions, by name."""
+    for name, value in values.items():
+        place, _, last = name.rpartition(".")
+        try:
+            setattr(importlib.import_module(place), last, value)
+        except ModuleNotFoundError:
+            module, _, function = place.rpartition(".")
+            getattr(importlib.import_module(module), function).__kwdefaults__[last] = value
