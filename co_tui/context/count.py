@@ -249,6 +249,11 @@ class Reading:
         return self.system_tokens + self.conversation_tokens + self.tool_definition_tokens
 
     @property
+    def fixed_tokens(self) -> int:
+        """Instructions and tools: no compaction makes these smaller."""
+        return self.system_tokens + self.tool_definition_tokens
+
+    @property
     def share(self) -> float:
         """How much of the window is filled."""
         return share_of(self.current_tokens, self.window.tokens)
