@@ -197,6 +197,15 @@ class Window:
     known: bool
 
 
+SIMILAR_RATIO = 1.25
+"""A model that counts up to so many times our estimate counts as we do."""
+
+
+def estimated_window(window_tokens: int, ratio: float) -> int:
+    """A window in tokens as we estimate them: with a model that counts far more, less fits into it."""
+    return int(window_tokens / ratio) if ratio > SIMILAR_RATIO else window_tokens
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
     """What goes with every request beside the conversation."""

@@ -24,6 +24,10 @@ PLANNED = 0.75
 """Of its mark: aimed at, since headings and what is said meanwhile come on top."""
 LEAST_LEFT_TOKENS = 200
 """As we estimate them: with less room a summary says nothing."""
+RECENT_MESSAGES = 8
+"""The longest of these is about what comes next."""
+MOST_GROWTH = 0.5
+"""Of the room for a summary: no more is kept free for what is said meanwhile."""
 LEAST_SLIDE = 0.3
 """Of the window of messages: it does not slide for fewer."""
 
@@ -132,7 +136,14 @@ def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
     if plan is None:
         return None
     room = room_for(situation, plan.cut)
+    if not plan.waits:
+        room -= min(room * MOST_GROWTH, _growth(situation))
     return plan._replace(room_tokens=room) if is_enough(room, situation.ratio) else None
+
+
+def _growth(situation: Situation) -> float:
+    """By how much the conversation may grow until a summary that is written in the background is there."""
+    return max(map(situation.tokens, situation.history[-RECENT_MESSAGES:]), default=0.0)
 
 
 def room_for(situation: Situation, cut: Cut) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context import cuts, replacement, user_words
-from co_tui.context.count import Reading, Scaffold, Window
+from co_tui.context.count import Reading, Scaffold, Window, estimated_window
 from co_tui.context.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut, is_stuck
 from co_tui.context.excerpts import Excerpts, Sources
 from co_tui.context.meter import Meter
@@ -98,6 +98,11 @@ class Governor:
     def use_window(self, window: Window) -> None:
         """Take another window from the next measurement on."""
         self._window = window
+
+    @property
+    def estimated_window_tokens(self) -> int:
+        """The window in tokens as we estimate them: what decides which tools there is room for."""
+        return estimated_window(self._window.tokens, self.meter.ratio)
 
     @property
     def prompt_limit(self) -> int:

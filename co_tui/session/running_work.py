@@ -100,7 +100,8 @@ class RunningWork:
         if runtime is not self._runtime:
             await self._follow(runtime)
         elif not self._leaving:
-            await self._factory.compactor.after_turn(runtime.compactable)
+            if not await self._switcher.fit_tools():  # then the next request shows how much there is
+                await self._factory.compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
             self.title.after_turn(runtime)
 
@@ -109,7 +110,7 @@ class RunningWork:
         and how long that is under what governs now."""
         await self._factory.compactor.discard("another model or policy governs from now on")
         history = before.history
-        self._switcher.go_on_with(self._runtime, history.scaffold, history.governor.window.tokens)
+        self._switcher.go_on_with(self._runtime, history.scaffold, history.governor.estimated_window_tokens)
         if not self._leaving and self._recorder.state.usage is not None:
             await self._runtime.history.report_now()
 

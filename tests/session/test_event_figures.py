@@ -35,7 +35,7 @@ async def test_a_start_tells_of_the_history_it_is_about_to_change(home: Path, pr
         await talk(session, 6)
         assert session.state.usage is not None
         before = session.state.usage.current_tokens
-        await session.submit("a long one " + "more words " * 900)
+        await session.submit("a long one " + "more words " * 400)
         (start,), (done,) = starts(session), compactions(session.state)
         assert start.trigger == "blocking" and done.success and done.error == ""
         assert told(start) == done.pre_tokens > before + 1_500

@@ -19,9 +19,9 @@ TOOL_EVERY_TURNS: Final = 3
 WELL_BELOW: Final = 0.8
 PRICE_INPUT, PRICE_CACHED, PRICE_OUTPUT = 3.0, 0.3, 15.0
 """Assumed, in US dollars a million tokens."""
-_STEMS: Final = ("parse", "render", "store", "index", "merge", "queue", "retry", "cache", "fetch", "flush", "bind", "scan",
-                 "mount", "clip", "fold", "trace", "split", "patch", "link", "probe", "sort", "walk", "pack", "drain",
-                 "guard", "route", "seed", "shard", "stamp", "sync")  # fmt: skip
+_STEMS: Final = ("parse", "store", "index", "merge", "queue", "retry", "cache", "fetch", "flush", "bind", "scan",
+                 "render", "mount", "clip", "fold", "trace", "split", "patch", "link", "probe", "sort", "walk", "pack",
+                 "drain", "guard", "route", "seed", "shard", "stamp", "sync")  # fmt: skip
 _PLACES: Final = ("reader", "writer", "window", "buffer", "ledger", "worker", "socket", "bundle", "cursor", "header",
                   "record", "policy", "session")  # fmt: skip
 _LIMIT: Final = re.compile(r"at most about (\d+) words")

@@ -72,6 +72,7 @@ TROUBLES: Final = {
     "repeated_call": "same call failed again",
     "server": "provider failed",
     "steps": "out of steps",
+    "tools_left_out": "fewer tools offered",
     "timeout": "no answer in time",
     "too_long": "reply too long",
     "unexpected": "failed unexpectedly",
