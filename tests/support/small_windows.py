@@ -24,6 +24,7 @@ _STEMS: Final = ("parse", "store", "index", "merge", "queue", "retry", "cache", 
                  "drain", "guard", "route", "seed", "shard", "stamp", "sync")  # fmt: skip
 _PLACES: Final = ("reader", "writer", "window", "buffer", "ledger", "worker", "socket", "bundle", "cursor", "header",
                   "record", "policy", "session")  # fmt: skip
+NOTICES: Final = ("fixed_part", "no_room", "compaction_stopped", "tools_left_out")
 _LIMIT: Final = re.compile(r"at most about (\d+) words")
 
 
@@ -100,7 +101,7 @@ class SmallWindowTalk(NamedTuple):
 
     @property
     def notices(self) -> list[SessionError]:
-        return [e for e in facts(self.events, SessionError) if e.kind in ("fixed_part", "no_room")]
+        return [e for e in facts(self.events, SessionError) if e.kind in NOTICES]
 
     @property
     def waits(self) -> int:

@@ -7,8 +7,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.prices import price_of_input
 from co_tui.context.cuts import Cut
+from co_tui.context.decide import WELL_BELOW
 from co_tui.context.policy import CompactionRule, SummaryFallback
-from co_tui.context.replacement import Replacement
+from co_tui.context.replacement import Digest, Replacement
 from co_tui.context.request import Measured, replaced_in_history
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Ref
@@ -92,6 +93,9 @@ class Applier:
             plan = short
         digest = job.summary.digest if text else None
         done = governor.replace(measured, plan, digest, extras=extras)
+        if digest is not None and digest.has_lines_beside and not _ends_well(job, measured, done):
+            # What was said meanwhile took the room of the original lines.
+            done = governor.replace(measured, plan, Digest(digest.summary), extras=extras)
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt(NOT_SMALLER)
         if job.trigger.must_free and not governor.frees_enough(measured, done):
@@ -119,6 +123,16 @@ class Applier:
             "" if fact.success or fact.cancelled else "compaction_failed",
         )
         return fact
+
+
+def _ends_well(job: Job, measured: Measured, done: Replacement) -> bool:
+    """Whether it frees a tenth, and ends well below the mark that started it."""
+    governor = job.on.history.governor
+    if not job.trigger.must_free:
+        return True
+    after = measured.reading.current_tokens - governor.freed(measured, done)
+    is_below = after <= WELL_BELOW * governor.situation(measured).mark_tokens
+    return is_below and governor.frees_enough(measured, done)
 
 
 async def _tokens_after(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
