@@ -197,6 +197,15 @@ class Window:
     known: bool
 
 
+SIMILAR_RATIO = 1.25
+"""A model that counts up to so many times our estimate counts as we do."""
+
+
+def estimated_window(window_tokens: int, ratio: float) -> int:
+    """A window in tokens as we estimate them: with a model that counts far more, less fits into it."""
+    return int(window_tokens / ratio) if ratio > SIMILAR_RATIO else window_tokens
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
     """What goes with every request beside the conversation."""
@@ -247,6 +256,11 @@ class Reading:
     @property
     def current_tokens(self) -> int:
         return self.system_tokens + self.conversation_tokens + self.tool_definition_tokens
+
+    @property
+    def fixed_tokens(self) -> int:
+        """Instructions and tools: no compaction makes these smaller."""
+        return self.system_tokens + self.tool_definition_tokens
 
     @property
     def share(self) -> float:

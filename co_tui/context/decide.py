@@ -1,5 +1,6 @@
 """Whether the policy wants the conversation compacted now, and what of it (G3). Pure: nothing is remembered here."""
 
+import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,16 @@ from co_tui.settings.by_window import in_window
 
 LEAST_FREED = 0.1
 """A compaction that frees less of the conversation than this is not worth its loss."""
+WELL_BELOW = 0.8
+"""Of its mark: a compaction that ends higher would start the next one too soon."""
+PLANNED = 0.75
+"""Of its mark: aimed at, since headings and what is said meanwhile come on top."""
+LEAST_LEFT_TOKENS = 200
+"""As we estimate them: with less room a summary says nothing."""
+RECENT_MESSAGES = 8
+"""The longest of these is about what comes next."""
+MOST_GROWTH = 0.5
+"""Of the room for a summary: no more is kept free for what is said meanwhile."""
 LEAST_SLIDE = 0.3
 """Of the window of messages: it does not slide for fewer."""
 
@@ -31,6 +42,8 @@ class Plan(NamedTuple):
     """No summary is made: each turn keeps its first and last text."""
     focus: str = ""
     """What the summary should pay special attention to."""
+    room_tokens: float = math.inf
+    """The most that may take the place of the cut."""
 
 
 class Situation(NamedTuple):
@@ -41,10 +54,20 @@ class Situation(NamedTuple):
     policy: Policy
     tokens: Tokens
     pinned: Collection[int] = ()
+    ratio: float = 1.0
+    """Tokens of the model for each one we estimate."""
 
     @property
     def window_tokens(self) -> int:
         return max(1, self.reading.window.tokens)
+
+    @property
+    def left_tokens(self) -> int:
+        """What instructions and tools leave of the window."""
+        return max(0, self.window_tokens - self.reading.fixed_tokens)
+
+    def held_tokens(self, indexes: Collection[int]) -> float:
+        return sum(self.tokens(self.history[index]) for index in indexes)
 
     @property
     def share(self) -> float:
@@ -52,12 +75,23 @@ class Situation(NamedTuple):
 
     @property
     def marks(self) -> Marks:
-        return marks(self.policy, self.window_tokens)
+        return marks(self.policy, self.window_tokens, self.reading.fixed_tokens)
+
+    @property
+    def mark_tokens(self) -> float:
+        """Where compaction is due; 0 when the policy does not go by tokens."""
+        return (self.marks.share or 0.0) * self.window_tokens
 
     @property
     def is_past_mark(self) -> bool:
         """Whether the window is filled so far that the policy acts."""
         return self.marks.share is not None and self.share >= self.marks.share
+
+    @property
+    def is_past_waiting_mark(self) -> bool:
+        """Whether it is filled so far that requests wait for a compaction."""
+        waiting_share = self.marks.waiting_share
+        return waiting_share is not None and self.share >= waiting_share
 
 
 def decide(situation: Situation) -> Plan | None:
@@ -98,12 +132,43 @@ def next_cut(situation: Situation) -> Cut | None:
 
 
 def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
-    return plan if plan and frees_enough(situation, plan.cut) else None
+    """The plan with the room it has; None when no summary could be short enough."""
+    if plan is None:
+        return None
+    room = room_for(situation, plan.cut)
+    if not plan.waits:
+        room -= min(room * MOST_GROWTH, _growth(situation))
+    return plan._replace(room_tokens=room) if is_enough(room, situation.ratio) else None
+
+
+def _growth(situation: Situation) -> float:
+    """By how much the conversation may grow until a summary that is written in the background is there."""
+    return max(map(situation.tokens, situation.history[-RECENT_MESSAGES:]), default=0.0)
+
+
+def room_for(situation: Situation, cut: Cut) -> float:
+    """The most that may take the place of a cut, so that it frees a tenth of the conversation and ends well below the
+    mark at which compaction is due."""
+    held = situation.held_tokens(cut.replaced)
+    room = held - LEAST_FREED * situation.reading.conversation_tokens
+    if mark := situation.mark_tokens:
+        room = min(room, PLANNED * mark - (situation.reading.current_tokens - held))
+    return room
+
+
+def is_enough(room_tokens: float, ratio: float) -> bool:
+    """Whether a summary of any use fits."""
+    return room_tokens >= LEAST_LEFT_TOKENS * ratio
+
+
+def is_stuck(situation: Situation) -> bool:
+    """Whether the window is as full as it may be and no compaction could end well below its mark."""
+    return situation.is_past_waiting_mark and decide(situation) is None
 
 
 def frees_enough(situation: Situation, cut: Cut) -> bool:
     """Whether even a summary of no length would free a tenth of the conversation."""
-    held = sum(situation.tokens(situation.history[index]) for index in cut.replaced)
+    held = situation.held_tokens(cut.replaced)
     return held >= LEAST_FREED * max(1, situation.reading.conversation_tokens)
 
 
@@ -119,22 +184,28 @@ def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:
 
 def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
     """Everything but the newest messages that fit into the share kept word for word."""
-    room = in_window(situation.policy.keep_recent_share, situation.window_tokens) * situation.window_tokens
+    room = in_window(situation.policy.keep_recent_share, situation.window_tokens) * situation.left_tokens
     if not room:
         return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
     start = cuts.recent_start(situation.history, room, situation.tokens)
     if trigger is Trigger.BLOCKING:  # otherwise the model sees all of it before any of it goes
         start = min(start, cuts.unseen_start(situation.history))
-    return cuts.share_cut(
-        situation.history, trigger, keep_from=start, pinned=(*situation.pinned, *_standing_summaries(situation))
-    )
+
+    def cut_beside(kept: Sequence[int]) -> Cut | None:
+        return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=(*situation.pinned, *kept))
+
+    standing = _standing_summaries(situation)
+    cut = cut_beside(standing)
+    if standing and (cut is None or not is_enough(room_for(situation, cut), situation.ratio)):
+        return cut_beside(()) or cut  # they become one where they leave too little room for another
+    return cut
 
 
 def _standing_summaries(situation: Situation) -> Sequence[int]:
     """Those that stay as they are, so that the beginning of the request stays the same."""
     found = [index for index, message in enumerate(situation.history) if holds_summary(message)]
     held = sum(situation.tokens(situation.history[index]) for index in found)
-    most = in_window(situation.policy.merged_share, situation.window_tokens) * situation.window_tokens
+    most = in_window(situation.policy.merged_share, situation.window_tokens) * situation.left_tokens
     return found if held < most else ()
 
 
@@ -193,7 +264,6 @@ def budget_tokens(situation: Situation) -> int:
 def _background(situation: Situation) -> Plan | None:
     if not situation.is_past_mark:
         return None
-    waiting_share = situation.marks.waiting_share
-    waits = waiting_share is not None and situation.share >= waiting_share
+    waits = situation.is_past_waiting_mark
     cut = before_tail(situation, Trigger.BLOCKING if waits else Trigger.BACKGROUND)
     return Plan(cut, waits) if cut else None

@@ -4,10 +4,12 @@ import math
 from typing import NamedTuple
 
 from co_tui.context.policy import CompactionRule, Policy
-from co_tui.settings.by_window import in_window
+from co_tui.settings.by_window import ByWindow, in_window
 
 SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
 """Between these, the share at which a run is compressed rises from its low to its high value."""
+LATEST_SHARE = 0.95
+"""Of the window: the rest is for the reply, also where instructions and tools move the marks up."""
 
 
 class Marks(NamedTuple):
@@ -30,11 +32,12 @@ def run_threshold(policy: Policy, window_tokens: int) -> float:
     return low + (high - low) * min(1.0, max(0.0, reach))
 
 
-def marks(policy: Policy, window_tokens: int) -> Marks:
+def marks(policy: Policy, window_tokens: int, fixed_tokens: float = 0.0) -> Marks:
+    """`fixed_tokens` is what instructions and tools take of the window."""
     match policy.rule:
         case CompactionRule.BACKGROUND:
-            waiting = in_window(policy.buffer_exhaustion_threshold, window_tokens)
-            begins = in_window(policy.background_compaction_threshold, window_tokens)
+            waiting = _mark(policy.buffer_exhaustion_threshold, window_tokens, fixed_tokens)
+            begins = _mark(policy.background_compaction_threshold, window_tokens, fixed_tokens)
             return Marks(share=min(begins, waiting), waiting_share=waiting)
         case CompactionRule.COMPRESS:
             return Marks(share=policy.compression_threshold)
@@ -48,3 +51,13 @@ def marks(policy: Policy, window_tokens: int) -> Marks:
             return Marks(share=run_threshold(policy, window_tokens))
         case CompactionRule.NONE:
             return Marks()
+
+
+def _mark(number: float | ByWindow, window_tokens: int, fixed_tokens: float) -> float:
+    """A plain number is a share of the window, as the systems we reproduce have it. A number by window is a share of
+    what instructions and tools leave of the window."""
+    share = in_window(number, window_tokens)
+    if not isinstance(number, ByWindow) or window_tokens <= 0:
+        return share
+    fixed = min(1.0, fixed_tokens / window_tokens)
+    return min(fixed + share * (1 - fixed), max(share, LATEST_SHARE))

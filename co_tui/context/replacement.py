@@ -51,6 +51,11 @@ class Digest(NamedTuple):
         beside = self.excerpts.text if self.excerpts.text not in self.summary else ""
         return "\n\n".join(filter(None, (self.summary, beside and f"## Word for word\n{beside}")))
 
+    @property
+    def has_lines_beside(self) -> bool:
+        """Whether there are original lines apart from the summary."""
+        return self.text != self.summary
+
     def as_metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = self.words.as_metadata() if self.words else {}
         if self.excerpts.lines:

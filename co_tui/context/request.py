@@ -1,5 +1,7 @@
 """Governs one conversation's context under a policy: what is measured, what is due, what is sent."""
 
+import math
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from operator import is_
 from typing import NamedTuple
@@ -7,8 +9,8 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context import cuts, replacement, user_words
-from co_tui.context.count import Reading, Scaffold, Window
-from co_tui.context.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut
+from co_tui.context.count import Reading, Scaffold, Window, estimated_window
+from co_tui.context.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut, is_stuck
 from co_tui.context.excerpts import Excerpts, Sources
 from co_tui.context.meter import Meter
 from co_tui.context.policy import Policy, SummaryForm
@@ -29,6 +31,9 @@ FIXED_PART_SHARE = 0.85
 """Of the window: when what no compaction can touch takes this much, compacting does not help."""
 USER_WORDS_SHARE = 0.4
 """Of what a compaction may leave behind: as much as this for the user's own words."""
+
+_ALWAYS = range(sys.maxsize)
+"""Of whatever length the history is."""
 
 
 class Measured(NamedTuple):
@@ -95,6 +100,11 @@ class Governor:
         self._window = window
 
     @property
+    def estimated_window_tokens(self) -> int:
+        """The window in tokens as we estimate them: what decides which tools there is room for."""
+        return estimated_window(self._window.tokens, self.meter.ratio)
+
+    @property
     def prompt_limit(self) -> int:
         """The longest request that may be sent."""
         return min(self.policy.max_prompt_tokens or self._window.tokens, self._window.tokens)
@@ -129,14 +139,14 @@ class Governor:
         self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD, *, shortens: bool = True
     ) -> Prepared:
         """The same for a request that nobody sends; without `shortens`, no more is left out than was before."""
-        limit = self.prompt_limit
+        limit = self._truncated_to(measured) if shortens and self.policy.truncates else self.prompt_limit
         request = untouched = list(measured.request)
         reading = measured.reading
         if held and self.policy.truncates:
             request = hold(request, held, self._clipped, measured.pinned)
             reading = self.meter.read(request, scaffold, self._window)
         if shortens and self.policy.truncates and reading.most_tokens > limit:
-            request, held = self._shorter(request, reading, measured, held)
+            request, held = self._shorter(request, reading, measured, held, limit)
             reading = self.meter.read(request, scaffold, self._window)
         truncation = None
         is_touched = bool(held) or request is not untouched
@@ -144,13 +154,21 @@ class Governor:
             before, after = measured.reading.current_tokens, reading.current_tokens
             truncation = TruncationFigures(before, after, len(measured.request), len(request))
             self._stages.forget()
-        return Prepared(request, reading, truncation, max(0, reading.current_tokens - limit), held)
+        overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
+        return Prepared(request, reading, truncation, overshoot_tokens, held)
+
+    def _truncated_to(self, measured: Measured) -> float:
+        """Where no compaction helps, what leaves room for a reply is left out at the mark where requests would wait."""
+        if not self.is_stuck(measured):
+            return self.prompt_limit
+        waiting_share = self.situation(measured).marks.waiting_share or 1.0
+        return min(self.prompt_limit, waiting_share * self._window.tokens)
 
     def _shorter(
-        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Held
+        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Held, limit: float
     ) -> tuple[list[ModelMessage], Held]:
         # By so much the messages have to become smaller, whatever goes with them; the doubt shrinks with them.
-        excess = reading.most_tokens - self.prompt_limit * (1 - self.policy.truncation_headroom)
+        excess = reading.most_tokens - limit * (1 - self.policy.truncation_headroom)
         room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / reading.most_tokens
         fixed = {id(measured.request[index]) for index in measured.pinned}
         pinned = [index for index, message in enumerate(request) if id(message) in fixed]
@@ -180,18 +198,32 @@ class Governor:
         return decide(self.situation(measured)) if len(measured.live) not in self.resisting else None
 
     def situation(self, measured: Measured) -> Situation:
-        return Situation(measured.live, measured.reading, self.policy, self.meter.tokens, measured.pinned)
+        return Situation(
+            measured.live, measured.reading, self.policy, self.meter.tokens, measured.pinned, self.meter.ratio
+        )
+
+    def is_stuck(self, measured: Measured) -> bool:
+        """Whether a request that is as long as it may be goes out without a compaction, since none could end well."""
+        situation = self.situation(measured)
+        return is_stuck(situation) or (self.is_stopped and situation.is_past_waiting_mark)
 
     def is_fixed(self, measured: Measured) -> bool:
         """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
         reading = measured.reading
         pinned = sum(self.meter.tokens(measured.live[index]) for index in measured.pinned)
-        fixed = reading.system_tokens + reading.tool_definition_tokens + pinned
-        return fixed >= FIXED_PART_SHARE * reading.window.tokens
+        return reading.fixed_tokens + pinned >= FIXED_PART_SHARE * reading.window.tokens
 
     def resist(self, messages: int) -> None:
         """Leave a conversation of that length alone until something was added to it, or it was cut."""
         self.resisting = range(messages, messages + self.policy.min_compaction_messages + 1)
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.resisting == _ALWAYS
+
+    def stop(self) -> None:
+        """No automatic compaction, however long the conversation gets."""
+        self.resisting = _ALWAYS
 
     # What comes back
 
@@ -223,15 +255,19 @@ class Governor:
         """What stands where messages stood, for a compaction of that trigger."""
         return self.policy.form_for(on_demand=trigger is Trigger.MANUAL)
 
-    def words_of(self, messages: Sequence[ModelMessage], form: SummaryForm) -> user_words.UserWords | None:
-        """What of the user's words goes on beside the summary, when the form has a place for them."""
+    def words_of(
+        self, messages: Sequence[ModelMessage], form: SummaryForm, room_tokens: float = math.inf
+    ) -> user_words.UserWords | None:
+        """What of the user's words goes on beside the summary, when the form has a place for them; `room_tokens` is for
+        both."""
         if form is not SummaryForm.FULL:
             return None
         known, words = self._words
         if len(known) != len(messages) or not all(map(is_, known, messages)):
             words = user_words.user_words_in(messages)
             self._words = (list(messages), words)
-        return user_words.within(words, USER_WORDS_SHARE * self.summary_tokens / self.meter.ratio)
+        room = USER_WORDS_SHARE * min(self.summary_tokens, room_tokens)
+        return user_words.within(words, room / self.meter.ratio)
 
     def fallback_plan(self, measured: Measured, plan: Plan) -> Plan | None:
         """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
@@ -246,7 +282,7 @@ class Governor:
         if plan.texts_only:
             return replacement.difference(live, cuts.first_and_last_texts(live))
         form = self.form_of(plan.cut.trigger)
-        words = self.words_of([live[index] for index in plan.cut.replaced], form)
+        words = self.words_of([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
         return replacement.build(form, live, plan.cut, digest, words=words, extras=extras, pinned=measured.pinned)
 
     def frees_enough(self, measured: Measured, done: Replacement) -> bool:

@@ -1,5 +1,6 @@
 """Whether a summary may stand in place of what it summarises (C3). Pure."""
 
+import math
 import re
 import zlib
 from typing import Final, NamedTuple
@@ -31,8 +32,10 @@ _HEADING: Final = re.compile(r"^#.*$", re.MULTILINE)
 _FIRST_IDEOGRAM: Final = "\u2e80"
 
 
-def objection(summary: str, replaced_tokens: float, source: str = "", ratio: float = 1.0) -> str:
-    """Why the summary cannot be used, as the end of a sentence; empty when it can."""
+def objection(
+    summary: str, replaced_tokens: float, source: str = "", ratio: float = 1.0, most_tokens: float = math.inf
+) -> str:
+    """Why the summary cannot be used, as the end of a sentence; empty when it can. `most_tokens` is the room it has."""
     text = summary.strip()
     if not re.search(r"\w", text):
         return "it is empty"
@@ -40,6 +43,8 @@ def objection(summary: str, replaced_tokens: float, source: str = "", ratio: flo
         return "it repeats one phrase"
     if ratio * estimate_text(text) >= replaced_tokens:
         return "it is no smaller than what it would replace"
+    if ratio * estimate_text(text) > most_tokens:
+        return "it is too long for the room there is"
     if source and is_foreign(text, source):
         return "it speaks of something else"
     return ""

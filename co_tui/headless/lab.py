@@ -115,7 +115,7 @@ async def _tallies(
 
 _HEADER = (
     "POLICY", "REQUESTS", "PEAK", "MEAN", "COMPACTIONS", "TRUNCATIONS", "WAITS", "LONG", "DETAILS KEPT", "IN CONTEXT",
-    "UNCACHED", "REUSED", "REWRITES", "BREACHES",
+    "UNCACHED", "REUSED", "REWRITES", "BREACHES", "SUMMARY TOKENS", "PRICE",
 )  # fmt: skip
 
 
@@ -136,6 +136,8 @@ def _row(tally: Tally) -> tuple[str, ...]:
         f"{shares['prefix_reused_share']:.1%}",
         f"{shares['rewrites_per_hundred']:g} %",
         f"{tally.breaches:,}",
+        f"{tally.summary_input_tokens + tally.summary_output_tokens:,}",
+        f"${tally.summary_cost:.2f}",
     )
 
 

@@ -14,8 +14,9 @@ from co_tui.context.turns import kept_by_rule
 from co_tui.exchange.chat import Conversation
 from co_tui.lab.check import Inspector
 from co_tui.lab.details import Details, Kept
-from co_tui.lab.engine import ReplayEngine
+from co_tui.lab.engine import OfflineSummaries, ReplayEngine
 from co_tui.lab.prompt_cache import PromptCache, Reuse
+from co_tui.lab.summary_bill import BilledSummaries, SummaryBill
 from co_tui.session.compaction.job import SummaryWriter
 
 NEXT_MESSAGES = 6
@@ -38,6 +39,8 @@ class ReplayedRequest(NamedTuple):
     """Of what the next messages use; counted for long requests only."""
     reuse: Reuse
     breaches: list[str]
+    bill: SummaryBill = SummaryBill()
+    """Of the summaries since the request before."""
 
 
 @dataclass(slots=True)
@@ -64,6 +67,12 @@ class Tally:
     details_needed: int = 0
     details_kept: int = 0
     details_in_context: int = 0
+    summaries: int = 0
+    """Asked for, also those that were not used."""
+    summary_input_tokens: int = 0
+    summary_output_tokens: int = 0
+    summary_cost: float = 0.0
+    """In US dollars; at an assumed price where none is known."""
 
     def add(self, request: ReplayedRequest) -> None:
         prepared = request.prepared
@@ -76,6 +85,10 @@ class Tally:
         self.truncations += prepared.truncation is not None
         self.too_long += prepared.overshoot_tokens > 0
         self.breaches += len(request.breaches)
+        self.summaries += request.bill.summaries
+        self.summary_input_tokens += request.bill.input_tokens
+        self.summary_output_tokens += request.bill.output_tokens
+        self.summary_cost += request.bill.cost
         if request.is_long:
             self.long_requests += 1
             self.long_tokens += tokens
@@ -112,7 +125,8 @@ async def replay(
 ) -> AsyncIterator[ReplayedRequest]:
     """A request before every reply of the recording, from what was said until then."""
     meter = Meter(ratio, margin=1.0)
-    engine = ReplayEngine(policy, window, meter=meter, summaries=summaries)
+    billed = BilledSummaries(summaries or OfflineSummaries())
+    engine = ReplayEngine(policy, window, meter=meter, summaries=billed)
     details, inspector, cache = Details(), Inspector(), PromptCache(meter.tokens)
     number = compactions = 0
     said_tokens = 0.0
@@ -137,6 +151,7 @@ async def replay(
                 details=details.kept(details.needed_by(upcoming), prepared.messages) if is_long else Kept(),
                 reuse=cache.next(prepared.messages),
                 breaches=inspector.breaches(prepared.messages, fits=fits),
+                bill=billed.take(),
             )
         await engine.say(message)
         inspector.said(message)

@@ -107,7 +107,8 @@ class RunningWork:
         if (window := self._environment.window_now(history.asked, runtime.settings)) is not None:
             history.governor.use_window(window)
         if not self._leaving:
-            await self._factory.compactor.after_turn(runtime.compactable)
+            if not await self._switcher.fit_tools():  # then the next request shows how much there is
+                await self._factory.compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
             self.title.after_turn(runtime)
 
@@ -116,7 +117,7 @@ class RunningWork:
         and how long that is under what governs now."""
         await self._factory.compactor.discard("another model or policy governs from now on")
         history = before.history
-        self._switcher.go_on_with(self._runtime, history.scaffold, history.governor.window.tokens)
+        self._switcher.go_on_with(self._runtime, history.scaffold, history.governor.estimated_window_tokens)
         if not self._leaving:
             await self._switcher.report_missed()
 

@@ -34,6 +34,8 @@ class Runtime:
     """What is made smaller when it grows too long."""
     permissions: Permissions
     """What may run without a question."""
+    works: tuple[str, ...] = ()
+    """The kinds of tools for the folder that it offers."""
     first_backoff_s: float = FIRST_BACKOFF_S
 
     @property

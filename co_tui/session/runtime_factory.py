@@ -16,7 +16,7 @@ from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.sandbox import Sandbox, told_sandbox
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.agent.toolkit import Toolkit
-from co_tui.context.count import Scaffold, Window
+from co_tui.context.count import Scaffold, Window, estimated_window
 from co_tui.context.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request import Governor
@@ -91,7 +91,8 @@ class RuntimeFactory:
         self.keeping.remembered = Remembered(settings.daily_memory)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         permissions = self._permissions(settings)
-        works = self._working_tools(settings, window, permissions) if model_handle.takes_tools else None
+        fits = estimated_window(window.tokens, meter.ratio)
+        works = self._working_tools(settings, fits, permissions) if model_handle.takes_tools else None
         instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._told(settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
@@ -110,20 +111,29 @@ class RuntimeFactory:
             sent_beside=self.sent_beside,
             compactable=Compactable(history, summaries, hooks, works.read_skills if works else no_skills),
             permissions=permissions,
+            works=works.given if works else (),
             first_backoff_s=environment.first_backoff_s,
         )
 
     def beside(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> Scaffold | None:
         """What goes with the requests of a runtime, after what went with those of another in a window of so many
-        tokens; None when that cannot be told before the first."""
+        tokens as we estimate them; None when that cannot be told before the first."""
         if not runtime.model_handle.takes_tools:
             return Scaffold(instructions=runtime.instructions, was_sent=True)
         chosen = runtime.settings.tools if self._environment.works_in_folder else ()
-        before, now = (given_in(each, chosen) for each in (window_tokens, runtime.history.governor.window.tokens))
+        now_tokens = runtime.history.governor.estimated_window_tokens
+        before, now = (given_in(each, chosen) for each in (window_tokens, now_tokens))
         had_others = any(name not in OWN_TOOLS for name in sent.tool_names)
         has_others = bool(now or self._environment.toolsets)
         goes_on = before == now and had_others == has_others and sent.instructions.startswith(runtime.instructions)
         return sent if goes_on and sent.is_whole else None
+
+    def surplus_tools(self, runtime: Runtime) -> Sequence[str]:
+        """The kinds of tools a runtime offers that its window has no room for, by what its model counts now."""
+        if not runtime.works:
+            return ()
+        room = runtime.history.governor.estimated_window_tokens
+        return [name for name in runtime.works if name not in given_in(room, runtime.settings.tools)]
 
     def new_recovery(self, runtime: Runtime) -> Recovery:
         """The steps that are left to try in a turn whose request is refused as too long."""
@@ -199,14 +209,14 @@ class RuntimeFactory:
         use = memory_use(settings)
         return use._replace(written=Remembered.OFF) if self._environment.private else use
 
-    def _working_tools(self, settings: Settings, window: Window, permissions: Permissions) -> WorkingTools | None:
+    def _working_tools(self, settings: Settings, window_tokens: int, permissions: Permissions) -> WorkingTools | None:
         environment = self._environment
         if not environment.works_in_folder:
             return None
         return WorkingTools(
             environment.cwd,
             settings,
-            window.tokens,
+            window_tokens,
             questions=environment.questions,
             plan=SessionPlan(self._recorder),
             commands=self.commands,

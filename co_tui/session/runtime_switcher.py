@@ -5,7 +5,7 @@ from typing import Any
 
 from co_tui.agent.models import ModelHandle
 from co_tui.context.count import Scaffold, Window
-from co_tui.events import CompactionComplete, ModelChange, PolicyChange
+from co_tui.events import CompactionComplete, ModelChange, PolicyChange, SessionError
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment
@@ -76,11 +76,12 @@ class RuntimeSwitcher:
         """A runtime that goes on with what goes with every request now, as far as that stays the same."""
         before = self.runtime.history
         made = self._factory.make(model_handle, self.runtime.settings, window)
-        self.go_on_with(made, before.scaffold, before.governor.window.tokens)
+        self.go_on_with(made, before.scaffold, before.governor.estimated_window_tokens)
         return made
 
     def go_on_with(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> None:
-        """Let a runtime know what went with the requests before it, in a window of so many tokens."""
+        """Let a runtime know what went with the requests before it, in a window of so many tokens as we estimate
+        them."""
         scaffold = self._factory.beside(runtime, sent, window_tokens)
         if scaffold is not None:
             runtime.history.scaffold = scaffold
@@ -124,6 +125,26 @@ class RuntimeSwitcher:
         self.runtime = self._factory.make(before.model_handle, settings, window, before.history.governor.meter)
         self.runtime.history.scaffold = before.history.scaffold
         await self._report()
+
+    async def fit_tools(self) -> bool:
+        """Stop offering tools that the window has no room for, now that it is known how the model counts; whether that
+        was so. Tools never come back by this: a session does not switch to and fro."""
+        before = self.runtime
+        surplus = self._factory.surplus_tools(before)
+        if not surplus or self._compactor.running:
+            return False
+        history, governor = before.history, before.history.governor
+        self.runtime = self._factory.make(before.model_handle, before.settings, governor.window, governor.meter)
+        await self._recorder.record(
+            SessionError(
+                what=f"{history.model} counts {governor.meter.ratio:.1f} times as many tokens as we estimate, so the "
+                f"window of {governor.window.tokens:,} tokens has no room for all tools: {', '.join(surplus)}. "
+                "A model with a larger window gets them.",
+                kind="tools_left_out",
+                outcome="requests go out without them",
+            )
+        )
+        return True
 
     async def _report(self) -> None:
         """What the next request is now, as soon as no turn runs: the gauge shows it."""

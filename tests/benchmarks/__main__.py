@@ -15,6 +15,7 @@ from tests.benchmarks import (
     memory,
     pipeline,
     sessions,
+    small_windows,
     work,
 )
 
@@ -31,6 +32,7 @@ BENCHMARKS = {
     "ledger": ledger.main,
     "lab": lab.main,
     "sessions": sessions.main,
+    "small_windows": small_windows.main,
     "approvals": approvals.main,
 }
 

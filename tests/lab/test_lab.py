@@ -130,6 +130,14 @@ def test_a_model_may_summarise(served_here: Here, provider: Provider, tmp_path: 
     done = served_here("lab", "--input", str(file), "--window", "1500", "--model", "openai-chat:scripted", "--json")
     assert done.code == 0 and done.objects[0]["breaches"] == 0
     compactions = done.objects[0]["compactions"]
+    row = done.objects[0]
+    assert row["summary_input_tokens"] == len(provider.summary_requests) * provider.summary.prompt_tokens
+    assert row["summary_output_tokens"] == len(provider.summary_requests) * provider.summary.completion_tokens
+    assert row["summary_cost"] == pytest.approx(
+        (row["summary_input_tokens"] * 3 + row["summary_output_tokens"] * 15) / 1e6
+    )
+    offline = served_here("lab", "--input", str(file), "--window", "1500", "--json").objects[0]
+    assert offline["summaries"] >= offline["compactions"] > 0 and offline["summary_cost"] > 0
     written = re.search(r"(\d+) summaries by openai-chat:scripted", done.err)
     # One that is ready when the recording ends is applied to nothing; a long one is asked for in parts.
     assert written and 0 < compactions <= int(written[1]) <= len(provider.summary_requests)

@@ -30,13 +30,13 @@ def left_as_it_was(done: CompactionComplete) -> bool:
 
 
 async def test_a_start_tells_of_the_history_it_is_about_to_change(home: Path, provider: Provider) -> None:
-    provider.window = 6_000
+    provider.window = 12_000
     early = {"background_compaction_threshold": 0.5, "buffer_exhaustion_threshold": 0.5}
     async with talking(home, provider, **early) as session:
-        await talk(session, 6)
+        await talk(session, 16)
         assert session.state.usage is not None
         before = session.state.usage.current_tokens
-        await session.submit("a long one " + "more words " * 900)
+        await session.submit("a long one " + "more words " * 1_000)
         (start,), (done,) = starts(session), compactions(session.state)
         assert start.trigger == "blocking" and done.success and done.error == ""
         assert told(start) == done.pre_tokens > before + 1_500

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import takewhile
 from typing import Any
 
 from tests.support.counts import Counts
@@ -30,6 +31,8 @@ class Reply:
     """What is reported; -1 counts the request, four characters a token."""
     completion_tokens: int = 10
     """-1 counts the reply, when the provider has a way of counting."""
+    cached_tokens: int = 0
+    """Of those in the prompt, read from the provider's cache."""
     status: int = 200
     body: str = ""
     headers: dict[str, str] = field(default_factory=dict)
@@ -109,6 +112,12 @@ class Provider:
         """Its own way of counting; without one, four characters a token."""
         self.counted: list[int] = []
         """How many tokens each request had, those for summaries included."""
+        self.caches = False
+        """Whether it caches the last prompt, and reports what the next request reads of it. Needs `counts`."""
+        self.cached: list[int] = []
+        """How many tokens each request for a reply read from the cache."""
+        self.summarise: Callable[[str], str] | None = None
+        """Writes a summary from what it was asked, in place of the text of `summary`."""
         self.answered = 0
         """How many requests got their whole answer."""
         self.model_id = "scripted"
@@ -156,9 +165,15 @@ class Provider:
                 if self.headers.get("X-Interaction-Type") == "conversation-compaction":
                     provider.summary_requests.append(asked)
                     reply = provider.summaries.pop(0) if provider.summaries else provider.summary
+                    if provider.summarise is not None:
+                        reply = replace(reply, text=provider.summarise(asked["messages"][-1]["content"]))
                 else:
+                    provider.cached.append(provider.read_from_cache(asked))
                     provider.requests.append(asked)
-                    reply = provider.script.pop(0) if provider.script else provider.default
+                    reply = replace(
+                        provider.script.pop(0) if provider.script else provider.default,
+                        cached_tokens=provider.cached[-1],
+                    )
                 if provider.real_window and sent > provider.real_window:
                     provider.refused += 1
                     status, body = REFUSALS[provider.refusal](provider.real_window, sent)
@@ -261,6 +276,17 @@ class Provider:
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 
+    def read_from_cache(self, asked: dict[str, Any]) -> int:
+        """Of this request, what begins as the one before did: tools first, then message by message."""
+        if not self.caches or self.counts is None or not self.requests:
+            return 0
+        before = self.requests[-1]
+        if before.get("tools") != asked.get("tools"):
+            return 0
+        pairs = zip(before["messages"], asked["messages"], strict=False)
+        same = [message for message, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        return self.counts.request({"messages": same, "tools": asked.get("tools", ())})
+
     @contextmanager
     def serving(self) -> Iterator["Provider"]:
         thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
@@ -302,5 +328,6 @@ def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+        **({"prompt_tokens_details": {"cached_tokens": reply.cached_tokens}} if reply.cached_tokens else {}),
     }
     yield {**chunk({}), "choices": [], "usage": usage}

@@ -35,6 +35,11 @@ class UsageInfo(Logged):
     agent: str = ""
 
     @property
+    def fixed_tokens(self) -> int:
+        """Instructions and tools: no compaction makes these smaller."""
+        return self.system_tokens + self.tool_definition_tokens
+
+    @property
     def share(self) -> float:
         """How much of the window is filled."""
         return share_of(self.current_tokens, self.token_limit)
@@ -147,8 +152,10 @@ class CompactionComplete(Logged):
     duration_ms: int = 0
     waited_ms: int = 0
     """How much of that somebody waited for."""
+    mark_tokens: int = 0
+    """Where the policy starts a compaction, in tokens; 0 when it does not go by tokens."""
     cache_lost_tokens: int = 0
-    """What the provider had cached of the prompt that no longer begins the same."""
+    """What the provider read from its cache for the last request and cannot read for the next one."""
     saved_cost: float | None = None
     """What each request costs less from now on, in US dollars, when the model's prices are known."""
     edited: bool = False

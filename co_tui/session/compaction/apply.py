@@ -7,8 +7,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.prices import price_of_input
 from co_tui.context.cuts import Cut
+from co_tui.context.decide import WELL_BELOW
 from co_tui.context.policy import CompactionRule, SummaryFallback
-from co_tui.context.replacement import Replacement
+from co_tui.context.replacement import Digest, Replacement
 from co_tui.context.request import Measured, replaced_in_history
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Ref
@@ -16,9 +17,8 @@ from co_tui.session.classify import classify
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job, since
 from co_tui.session.compaction.keeping import Keeping
+from co_tui.session.compaction.prepare import carried_on_by
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.said_before import originals
-from co_tui.session.state.carried_on import carried_on
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
 from co_tui.store.errors import StoreError
@@ -51,13 +51,13 @@ class Applier:
         assert job.summary is not None
         history, summary = job.on.history, job.summary
         measured = await history.measure()
-        done = self._replacement(job, measured, await _carried_on(job))
+        done = self._replacement(job, measured, await carried_on_by(job))
         trimmed = history.policy.rule is CompactionRule.TURNS
         pre = measured.reading.current_tokens
         post = await _tokens_after(history, measured, done)
         # Before it happens, so that nothing has left the context that is not remembered yet.
         await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
-        usage = history.usage
+        governor = history.governor
         fact = _rewrite(history, measured, done).but(
             note=summary.note,
             trigger=job.trigger,
@@ -68,7 +68,8 @@ class Applier:
             summarised_by=summary.by,
             waited_ms=since(job.began) if job.blocks else waited_ms or 0,
             edited=summary.edited,
-            cache_lost_tokens=(usage.cached_tokens or 0) if usage else 0,
+            mark_tokens=round(governor.situation(measured).mark_tokens) if job.trigger.must_free else 0,
+            cache_lost_tokens=_cache_lost(history, measured, done),
             saved_cost=_saved(measured.live, pre - post),
         )
         complete = await self.end(job, fact)
@@ -92,6 +93,9 @@ class Applier:
             plan = short
         digest = job.summary.digest if text else None
         done = governor.replace(measured, plan, digest, extras=extras)
+        if digest is not None and digest.has_lines_beside and not _ends_well(job, measured, done):
+            # What was said meanwhile took the room of the original lines.
+            done = governor.replace(measured, plan, Digest(digest.summary), extras=extras)
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt(NOT_SMALLER)
         if job.trigger.must_free and not governor.frees_enough(measured, done):
@@ -121,14 +125,14 @@ class Applier:
         return fact
 
 
-async def _carried_on(job: Job) -> Mapping[str, str]:
-    """The work under way, as the main agent has to know it after the compaction."""
-    history = job.on.history
-    if history.agent:
-        return {}
-    said = originals(history.state, history.entries)
-    instructions = await job.on.read_skills()
-    return carried_on(history.state, said, job.refs, history.governor.window.tokens, instructions)
+def _ends_well(job: Job, measured: Measured, done: Replacement) -> bool:
+    """Whether it frees a tenth, and ends well below the mark that started it."""
+    governor = job.on.history.governor
+    if not job.trigger.must_free:
+        return True
+    after = measured.reading.current_tokens - governor.freed(measured, done)
+    is_below = after <= WELL_BELOW * governor.situation(measured).mark_tokens
+    return is_below and governor.frees_enough(measured, done)
 
 
 async def _tokens_after(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
@@ -170,6 +174,26 @@ def _places(entries: Sequence[Entry], measured: Measured, refs: Collection[Ref])
         if follows or (origin is not None and entries[origin].ref in refs):
             places.append(index)
     return tuple(places)
+
+
+def _cache_lost(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
+    """What the provider read from its cache for the last request, beyond what begins the next one, too."""
+    replies = (each for each in reversed(measured.live) if isinstance(each, ModelResponse))
+    read = next((reply.usage.cache_read_tokens for reply in replies if reply.usage.input_tokens), 0)
+    if not read:
+        return 0
+    sent = history.begins_as_sent(measured)
+    same = min(sent, history.begins_as_logged(measured), *done.replaced)
+    before, after = (_tokens_up_to(history, measured, place) for place in (sent, same))
+    leaving = {history.entries[index].ref for index in replaced_in_history(measured, done)}
+    if history.changes_tools(leaving):  # they come first in a prompt
+        after = 0
+    return max(0, round(min(read, before) - after))
+
+
+def _tokens_up_to(history: GovernedHistory, measured: Measured, place: int) -> float:
+    """What a request takes without the messages from that place on."""
+    return measured.reading.current_tokens - sum(map(history.governor.meter.tokens, measured.request[place:]))
 
 
 def _saved(live: Sequence[ModelMessage], tokens: int) -> float | None:

@@ -15,14 +15,16 @@ from co_tui.context.decide import Plan, frees_enough
 from co_tui.context.policy import CompactionRule
 from co_tui.context.request import Measured
 from co_tui.context.turns import is_prompt
-from co_tui.events import CompactionComplete, CompactionWait, Ref, SessionError, share_of
+from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.classify import classify
 from co_tui.session.compaction.apply import Applier
 from co_tui.session.compaction.background import Background, Move, Stage, Wanted
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
+from co_tui.session.compaction.notices import FIXED_PART, NO_ROOM, STOPPED, Notices
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
 from co_tui.session.compaction.scope import cut_up_to, wished_cut
+from co_tui.session.compaction.strain import is_strained
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.questions import Questions, Unattended
 from co_tui.session.to_the_end import to_the_end
@@ -59,7 +61,7 @@ class Compactor:
         """Held while a compaction is applied, or its end is logged."""
         self._requested: str | None = None
         """The model asked for a compaction, with this focus."""
-        self._told_fixed = False
+        self._notices = Notices()
 
     @property
     def running(self) -> bool:
@@ -98,8 +100,10 @@ class Compactor:
         history = on.history
         plan = self._wanted(history, measured)
         if history.governor.is_fixed(measured):
-            await self._tell_fixed(history, measured)
+            await self._notices.give(FIXED_PART, history, measured)
             plan = plan if plan and plan.texts_only else None
+        elif history.governor.is_stuck(measured):
+            await self._notices.give(STOPPED if history.governor.is_stopped else NO_ROOM, history, measured)
         urgency = _urgency(plan)
         match self._background.next_move(history.version, urgency):
             case Move.GO_ON:
@@ -206,6 +210,7 @@ class Compactor:
             cut = cuts.share_cut(measured.live, Trigger.MODEL_REQUEST, pinned=measured.pinned)
             if cut is not None and frees_enough(governor.situation(measured), cut):
                 return Plan(cut, waits=False, focus=focus)
+        self._stop_or_resume(history, measured)
         plan = governor.decide(measured)
         if plan is None:
             return None
@@ -213,21 +218,14 @@ class Compactor:
         held = governor.policy.holds_to_turn_end and not turn_ended and fits
         return None if held else plan
 
-    async def _tell_fixed(self, history: GovernedHistory, measured: Measured) -> None:
-        if self._told_fixed:
-            return
-        self._told_fixed = True
-        reading = measured.reading
-        share = share_of(reading.system_tokens + reading.tool_definition_tokens, reading.window.tokens)
-        await history.recorder.record(
-            SessionError(
-                what=f"Instructions, tools ({share:.0%} of the window) and pinned messages nearly fill the context; "
-                "compacting the conversation does not help. Unpin messages, or choose a model with a larger window.",
-                kind="fixed_part",
-                outcome="nothing was compacted",
-                agent=history.agent,
-            )
-        )
+    def _stop_or_resume(self, history: GovernedHistory, measured: Measured) -> None:
+        """Automatic compactions stop while the last two ended too close to their mark."""
+        governor = history.governor
+        situation = governor.situation(measured)
+        if situation.is_past_mark and is_strained(history.state, history.agent, situation.mark_tokens):
+            governor.stop()
+        elif governor.is_stopped:
+            governor.resisting = range(0)
 
     # Doing
 

@@ -148,7 +148,9 @@ class _Attempts:
 
     async def _checked(self, text: str, title: str, parts: list[str]) -> Summary:
         request, source = self.request, "\n".join((*parts, self.earlier))
-        wrong = await asyncio.to_thread(objection, text, request.held_tokens, source, request.ratio)
+        wrong = await asyncio.to_thread(
+            objection, text, request.held_tokens, source, request.ratio, request.most_tokens
+        )
         if wrong:
             return await self._fallen_back(f"the summary by {self.model.name} was not used: {wrong}")
         lines = await asyncio.to_thread(lines_beside, request, text)

@@ -1,12 +1,19 @@
 """All that comes before a history is rewritten: asking, the start in the log, hooks, the summary, its review."""
 
+from collections.abc import Mapping
+
+from co_tui.context import user_words
+from co_tui.context.count import estimate_text
+from co_tui.context.decide import is_enough
 from co_tui.context.recollection import stand_in_texts
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job
 from co_tui.session.compaction.summaries import Summary, request_for
+from co_tui.session.history.said_before import originals
 from co_tui.session.questions import CompactionQuestion, Questions, SummaryQuestion
+from co_tui.session.state.carried_on import carried_on
 from co_tui.session.to_the_end import to_the_end
 
 BACKGROUND_CHARS = 2_000
@@ -24,6 +31,7 @@ class Declined(Stopped):
 
 async def prepare(job: Job, questions: Questions) -> None:
     """Leaves the summary in the job. Nothing has happened to the history when it is done, or when it fails."""
+    await _reserve_room(job)
     if not job.plan.texts_only and not await _may_begin(job, questions):
         raise Declined("you said no")
     await _start(job)
@@ -33,12 +41,43 @@ async def prepare(job: Job, questions: Questions) -> None:
         return
     history = job.on.history
     sources = await history.sources_without(job.refs)
-    request = request_for(history.governor, job.messages, job.trigger, sources, job.kept_tokens, _standing(job))
+    request = request_for(
+        history.governor,
+        job.messages,
+        job.trigger,
+        sources,
+        job.kept_tokens,
+        _standing(job),
+        job.plan.room_tokens,
+    )
     request.background = one_line(history.scaffold.instructions, BACKGROUND_CHARS)
     request.focus, request.bill = job.focus, job.bill
     job.summary = await job.on.summaries.write(request, job.trigger)
     if history.policy.reviews_summaries and job.summary.text:
         await _review(job.summary, questions)
+
+
+async def _reserve_room(job: Job) -> None:
+    """Take what goes with the summary from its room. Raises `Stopped` while nothing was asked or logged, when too
+    little is left: a summary would be paid for and not used."""
+    if not job.trigger.must_free:
+        return
+    governor = job.on.history.governor
+    beside = user_words.written(user_words.UserWords(), await carried_on_by(job))
+    room = job.plan.room_tokens - governor.meter.ratio * estimate_text(beside)
+    if not is_enough(room, governor.meter.ratio):
+        raise Stopped("too little would be freed")
+    job.plan = job.plan._replace(room_tokens=room)
+
+
+async def carried_on_by(job: Job) -> Mapping[str, str]:
+    """The work under way, as the main agent has to know it after the compaction."""
+    history = job.on.history
+    if history.agent:
+        return {}
+    said = originals(history.state, history.entries)
+    instructions = await job.on.read_skills()
+    return carried_on(history.state, said, job.refs, history.governor.window.tokens, instructions)
 
 
 def _standing(job: Job) -> str:

@@ -1,6 +1,7 @@
 """What is asked of whoever summarises, and the floor that never fails (C14)."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -69,6 +70,8 @@ class SummaryRequest:
     """Earlier summaries that stay as they are."""
     room_tokens: int = 0
     """With this much in all, original lines stand beside what a model writes; 0 leaves it alone."""
+    most_tokens: float = math.inf
+    """A longer one would not be used."""
 
     @property
     def held_tokens(self) -> float:
@@ -82,15 +85,16 @@ def request_for(
     sources: Sources | None = None,
     kept_tokens: float = 0.0,
     standing: str = "",
+    most_tokens: float = math.inf,
 ) -> SummaryRequest:
-    """What the policy leaves for a summary of these messages, beside the user's own words."""
+    """What the policy leaves for a summary of these messages, beside the user's own words; `most_tokens` for both."""
     messages = messages[-governor.policy.considered_messages :]
-    words = governor.words_of(messages, governor.form_of(trigger))
+    words = governor.words_of(messages, governor.form_of(trigger), most_tokens)
     taken = governor.meter.ratio * user_words.words_tokens(words) if words else 0
     least = governor.summary_tokens * (ADDED if standing else 1)
     held = sum(map(governor.meter.tokens, messages))
     room = max(least, governor.room_beside(kept_tokens)) - taken
-    room = max(0, int(min(room, MOST_OF_HELD * (held - taken))))
+    room = max(0, int(min(room, MOST_OF_HELD * (held - taken), most_tokens - taken)))
     has_lines = bool(governor.policy.compacted_share)
     return SummaryRequest(
         messages,
@@ -102,6 +106,7 @@ def request_for(
         sources=sources,
         standing="\n".join(filter(None, (standing, user_words.written(words) if words else ""))),
         room_tokens=room if has_lines else 0,
+        most_tokens=most_tokens - taken,
     )
 
 

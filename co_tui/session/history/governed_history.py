@@ -25,9 +25,11 @@ from co_tui.session.history.next_request import (
     NextRequest,
     RequestSource,
     held_of,
+    is_reported,
     measured_now,
     next_request,
     note_in,
+    ref_of,
     request_source,
 )
 from co_tui.session.history.said_before import SaidBefore
@@ -242,6 +244,27 @@ class GovernedHistory:
         leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
         async with self._measuring:
             return await self._measured(messages, self.foreseen(leaving_chars=leaving_chars), pinned=pinned)
+
+    def changes_tools(self, leaving: Collection[Ref]) -> bool:
+        """Whether other tools go with the next request once these messages have left the history."""
+        leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
+        return list(self.foreseen(leaving_chars=leaving_chars).tool_names) != list(self.scaffold.tool_names)
+
+    def begins_as_sent(self, measured: Measured) -> int:
+        """How many messages, from the first on, were in the last answered request: up to the first that was put there
+        since."""
+        refs = [ref_of(self.entries, origin) for origin in measured.origins]
+        reported = (ref for ref, each in zip(refs, measured.live, strict=True) if ref and is_reported(each))
+        answered = max(reported, default=(0, 0))
+        return next((index for index, ref in enumerate(refs) if ref and ref > answered), len(refs))
+
+    def begins_as_logged(self, measured: Measured) -> int:
+        """How many messages, from the first on, are sent as they are: up to the first that is left out or clipped, or
+        has a note beside it. A rewrite of the history ends that."""
+        held, note = held_of(self._kept, self.entries, measured), self._note(self.entries)
+        noted = [index for index, origin in enumerate(measured.origins) if note and origin == note.place]
+        clipped = [0] if held.clipped_chars else []
+        return min([*noted, *held.left_out, *clipped], default=len(measured.origins))
 
     async def fit(self, measured: Measured) -> Prepared:
         """The request to send: what does not fit is left out, and that and the usage are told."""

@@ -72,6 +72,11 @@ def held_of(kept: SessionState | Delegation, entries: Sequence[Entry], measured:
     return Held(left, out.clipped_chars if upto >= 0 else 0, upto)
 
 
+def is_reported(message: ModelMessage) -> bool:
+    """Whether it is a reply to a request, as its provider counted that."""
+    return isinstance(message, ModelResponse) and bool(message.usage.input_tokens)
+
+
 def ref_of(entries: Sequence[Entry], origin: int | None) -> Ref | None:
     """The identity of a measured message; None for what is not of the log."""
     return entries[origin].ref if origin is not None and origin < len(entries) else None

@@ -83,6 +83,11 @@ class WorkingTools:
     def __bool__(self) -> bool:
         return bool(self._has)
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The kinds of tools there are."""
+        return self._has
+
     def capabilities(self) -> Sequence[AbstractCapability[Any]]:
         """What is given, with the folder they all work in; nothing when all is switched off."""
         made = {

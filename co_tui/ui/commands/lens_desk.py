@@ -43,7 +43,9 @@ class _Desk:
 
 def _gauge(state: SessionState, settings: Settings) -> GaugeReading:
     usage = state.usage
-    return GaugeReading(usage=usage, marks=marks(policy_of(settings), usage.token_limit)) if usage else GaugeReading()
+    if usage is None:
+        return GaugeReading()
+    return GaugeReading(usage=usage, marks=marks(policy_of(settings), usage.token_limit, usage.fixed_tokens))
 
 
 class SessionDesk(_Desk):

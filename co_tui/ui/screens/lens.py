@@ -158,7 +158,7 @@ class LensScreen(Dialog[Ref | None]):
         self._own_lens = self._own_lens if policy else lens
         gauge.kinds = kinds
         usage = lens.reading.as_fact(is_initial=False, model=lens.model)
-        gauge.reading = GaugeReading(usage=usage, marks=marks(source.policy, usage.token_limit))
+        gauge.reading = GaugeReading(usage=usage, marks=marks(source.policy, usage.token_limit, usage.fixed_tokens))
         gauge.refresh()
         self._show()
 

@@ -145,7 +145,8 @@ def _in_turns(left: int | None) -> str:
 def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
     """A session's figures, against the marks at which its policy acts."""
     running = state.compacting.fact if state.compacting else None
-    acts = marks(policy_of(settings), state.usage.token_limit if state.usage else 0)
+    usage = state.usage
+    acts = marks(policy_of(settings), usage.token_limit, usage.fixed_tokens) if usage else marks(policy_of(settings), 0)
     return GaugeReading(
         usage=state.usage,
         cost=state.total_cost,

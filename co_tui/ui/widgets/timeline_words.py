@@ -51,6 +51,7 @@ LINE_CHARS = 60
 TROUBLES: Final = {
     "authentication": "key refused",
     "checkpoint": "checkpoint not written",
+    "compaction_stopped": "compaction stopped",
     "connection": "connection broke",
     "context_limit": "too long for the model",
     "cut_off": "reply broke off",
@@ -61,6 +62,7 @@ TROUBLES: Final = {
     "mcp": "MCP server failed",
     "mcp_missing": "MCP tools missing",
     "memory": "memory not written",
+    "no_room": "no room for a summary",
     "not_found": "model not found",
     "provider": "provider failed",
     "quota": "out of credit",
@@ -70,6 +72,7 @@ TROUBLES: Final = {
     "repeated_call": "same call failed again",
     "server": "provider failed",
     "steps": "out of steps",
+    "tools_left_out": "fewer tools offered",
     "timeout": "no answer in time",
     "too_long": "reply too long",
     "unexpected": "failed unexpectedly",
