@@ -19,6 +19,9 @@ from tests.support import waiting
 from tests.support.provider import Provider
 from tests.support.waiting import PATIENCE_S
 
+POLL_S = 0.02
+"""Many conditions draw the whole screen: asked more often, they would take the app's time."""
+
 
 def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> Launch:
     """What `co-tui` would be started with in `home`."""
@@ -75,7 +78,7 @@ async def answer(app: CoTui, pilot: Pilot[None], key: str) -> None:
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """Wait for something to become true on the screen."""
-    await waiting.until(condition, seconds)
+    await waiting.until(condition, seconds, poll_s=POLL_S)
     await pilot.pause()
 
 

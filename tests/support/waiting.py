@@ -17,12 +17,12 @@ HANGING_S = 600.0
 F = TypeVar("F", bound="Fact")
 
 
-async def until(condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
+async def until(condition: Callable[[], object], seconds: float = PATIENCE_S, *, poll_s: float = POLL_S) -> None:
     """Return as soon as the condition holds; fails when it never does."""
     latest = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < latest, f"did not happen within {seconds} s: {condition}"
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(poll_s)
 
 
 def wait_until(condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
