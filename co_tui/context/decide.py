@@ -56,6 +56,8 @@ class Situation(NamedTuple):
     pinned: Collection[int] = ()
     ratio: float = 1.0
     """Tokens of the model for each one we estimate."""
+    request: Sequence[ModelMessage] = ()
+    """The history as it is sent, with its tool outputs shortened."""
 
     @property
     def window_tokens(self) -> int:
@@ -67,7 +69,8 @@ class Situation(NamedTuple):
         return max(0, self.window_tokens - self.reading.fixed_tokens)
 
     def held_tokens(self, indexes: Collection[int]) -> float:
-        return sum(self.tokens(self.history[index]) for index in indexes)
+        sent = self.request or self.history
+        return sum(self.tokens(sent[index]) for index in indexes)
 
     @property
     def share(self) -> float:

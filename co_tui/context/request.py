@@ -159,7 +159,7 @@ class Governor:
 
     def _truncated_to(self, measured: Measured) -> float:
         """Where no compaction helps, what leaves room for a reply is left out at the mark where requests would wait."""
-        if not self.is_stuck(measured):
+        if not self._window.known or not self.is_stuck(measured):
             return self.prompt_limit
         waiting_share = self.situation(measured).marks.waiting_share or 1.0
         return min(self.prompt_limit, waiting_share * self._window.tokens)
@@ -199,7 +199,13 @@ class Governor:
 
     def situation(self, measured: Measured) -> Situation:
         return Situation(
-            measured.live, measured.reading, self.policy, self.meter.tokens, measured.pinned, self.meter.ratio
+            measured.live,
+            measured.reading,
+            self.policy,
+            self.meter.tokens,
+            measured.pinned,
+            self.meter.ratio,
+            measured.request,
         )
 
     def is_stuck(self, measured: Measured) -> bool:

@@ -22,7 +22,12 @@ class SummaryBill(NamedTuple):
     cost: float = 0.0
 
     def plus(self, other: "SummaryBill") -> "SummaryBill":
-        return SummaryBill(*(a + b for a, b in zip(self, other, strict=True)))
+        return SummaryBill(
+            self.summaries + other.summaries,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+        )
 
 
 class BilledSummaries:

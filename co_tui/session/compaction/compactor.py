@@ -31,6 +31,8 @@ from co_tui.session.to_the_end import to_the_end
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
+MUCH_FIXED = 0.4
+"""Of the window: instructions and tools that take this much are why no compaction helps."""
 MOST_PASSES = 2
 """Before one request: a policy may want two things one after the other, turns and then tokens."""
 
@@ -103,7 +105,10 @@ class Compactor:
             await self._notices.give(FIXED_PART, history, measured)
             plan = plan if plan and plan.texts_only else None
         elif history.governor.is_stuck(measured):
-            await self._notices.give(STOPPED if history.governor.is_stopped else NO_ROOM, history, measured)
+            if history.governor.is_stopped:
+                await self._notices.give(STOPPED, history, measured)
+            elif measured.reading.fixed_tokens >= MUCH_FIXED * measured.reading.window.tokens:
+                await self._notices.give(NO_ROOM, history, measured)  # else it passes with the turn that is so long
         urgency = _urgency(plan)
         match self._background.next_move(history.version, urgency):
             case Move.GO_ON:

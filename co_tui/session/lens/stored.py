@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from co_tui.agent.catalogue import EMBEDDED
 from co_tui.agent.models import recorded_window
-from co_tui.context.count import estimated_window
 from co_tui.events import Event, Fact, SessionEnd, SessionError, SessionInterrupted, SessionResume
 from co_tui.events.messages import command_in
 from co_tui.paths import Paths
@@ -54,8 +53,7 @@ class StoredRequests:
         if not sent.tool_names and state.model.partition(":")[0] in MAY_TAKE_NO_TOOLS:
             return source
         has_memory = DailyMemory(self._paths.memory).exists
-        window_tokens = estimated_window(source.window.tokens, source.meter.ratio)
-        offer = Offer(source.policy, window_tokens, state.left_chars, memory_use(settings), has_memory)
+        offer = Offer(source.policy, source.window.tokens, state.left_chars, memory_use(settings), has_memory)
         return source._replace(scaffold=foreseen(sent, offer))
 
     def _is_open(self, state: SessionState) -> bool:

@@ -152,7 +152,7 @@ class OwnTools:
         return foreseen(sent, offer._replace(left_chars=max(offer.left_chars, leaving_chars)))
 
     def _offer(self, history: GovernedHistory, policy: Policy, memory: MemoryUse) -> Offer:
-        window = history.governor.estimated_window_tokens
+        window = history.governor.window.tokens
         return Offer(policy, window, self._state().left_chars, memory, self._memory.has_anything)
 
     @cached_property
