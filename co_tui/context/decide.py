@@ -24,6 +24,8 @@ PLANNED = 0.75
 """Of its mark: aimed at, since headings and what is said meanwhile come on top."""
 LEAST_LEFT_TOKENS = 200
 """As we estimate them: with less room a summary says nothing."""
+LEAST_LEFT_SHARE = 0.025
+"""Of a window so small that this is even less."""
 RECENT_MESSAGES = 8
 """The longest of these is about what comes next."""
 MOST_GROWTH = 0.5
@@ -141,7 +143,7 @@ def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
     room = room_for(situation, plan.cut)
     if not plan.waits:
         room -= min(room * MOST_GROWTH, _growth(situation))
-    return plan._replace(room_tokens=room) if is_enough(room, situation.ratio) else None
+    return plan._replace(room_tokens=room) if is_enough(room, situation.ratio, situation.window_tokens) else None
 
 
 def _growth(situation: Situation) -> float:
@@ -159,9 +161,9 @@ def room_for(situation: Situation, cut: Cut) -> float:
     return room
 
 
-def is_enough(room_tokens: float, ratio: float) -> bool:
+def is_enough(room_tokens: float, ratio: float, window_tokens: int) -> bool:
     """Whether a summary of any use fits."""
-    return room_tokens >= LEAST_LEFT_TOKENS * ratio
+    return room_tokens >= min(LEAST_LEFT_TOKENS * ratio, LEAST_LEFT_SHARE * window_tokens)
 
 
 def is_stuck(situation: Situation) -> bool:
@@ -199,7 +201,7 @@ def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
 
     standing = _standing_summaries(situation)
     cut = cut_beside(standing)
-    if standing and (cut is None or not is_enough(room_for(situation, cut), situation.ratio)):
+    if standing and (cut is None or not is_enough(room_for(situation, cut), situation.ratio, situation.window_tokens)):
         return cut_beside(()) or cut  # they become one where they leave too little room for another
     return cut
 

@@ -9,12 +9,16 @@ from co_tui.events import CompactionComplete, ModelChange, PolicyChange, Session
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.queue import Work
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime import Runtime
 from co_tui.session.runtime_factory import RuntimeFactory
 from co_tui.settings import Settings
 from co_tui.settings.by_window import in_window
+
+MUCH_MORE = 1.1
+"""Times our estimate: what is counted less far off is not worth naming."""
 
 
 class WindowTooSmall(Exception):
@@ -137,9 +141,8 @@ class RuntimeSwitcher:
         self.runtime = self._factory.make(before.model_handle, before.settings, governor.window, governor.meter)
         await self._recorder.record(
             SessionError(
-                what=f"{history.model} counts {governor.meter.ratio:.1f} times as many tokens as we estimate, so the "
-                f"window of {governor.window.tokens:,} tokens has no room for all tools: {', '.join(surplus)}. "
-                "A model with a larger window gets them.",
+                what=f"The window of {governor.window.tokens:,} tokens has no room for all tools{_counted(history)}. "
+                f"Left out: {', '.join(surplus)}. A model with a larger window gets them.",
                 kind="tools_left_out",
                 outcome="requests go out without them",
             )
@@ -186,3 +189,9 @@ class RuntimeSwitcher:
     async def close_retired(self) -> None:
         while self._retired:
             await self._retired.pop().close()
+
+
+def _counted(history: GovernedHistory) -> str:
+    """How the model counts, where that is why there is no room."""
+    ratio = history.governor.meter.ratio
+    return f": {history.model} counts {ratio:.1f} times as many tokens as we estimate" if ratio >= MUCH_MORE else ""

@@ -41,12 +41,20 @@ class Governing(Record):
     background_compaction_threshold: Annotated[
         float | ByWindow,
         number_by_window(0, 1),
-        About("context", "Share of the window at which compaction starts beside the turn."),
+        About(
+            "context",
+            "Share of the window at which compaction starts in the background. Given by window, it is a share of what "
+            "instructions and tools leave.",
+        ),
     ] = 0.8
     buffer_exhaustion_threshold: Annotated[
         float | ByWindow,
         number_by_window(0, 1),
-        About("context", "Share of the window at which a request waits for compaction."),
+        About(
+            "context",
+            "Share of the window at which a request waits for compaction. Given by window, it is a share of what "
+            "instructions and tools leave.",
+        ),
     ] = 0.95
     min_compaction_messages: Annotated[
         int, whole_number(2, MOST_MESSAGES), About("context", "Fewer messages than this are not compacted.")

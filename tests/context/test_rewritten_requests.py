@@ -26,7 +26,7 @@ from co_tui.events.messages import RECOLLECTED
 from co_tui.events.signs import glance_at
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.lab.check import breaches
-from co_tui.session.compaction import apply
+from co_tui.session.compaction import prepare
 from co_tui.session.state import derive
 from co_tui.session.state.session_state import SessionState
 from tests.context.test_request import LOADED
@@ -146,7 +146,7 @@ def test_an_earlier_summary_stays_as_it_is_while_there_is_room_for_another() -> 
 def test_what_is_under_way_is_told_once_and_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = ("- [ ] first", "- [x] first")
     told = iter([plans[0]] * 3 + [plans[1]] * 200)
-    monkeypatch.setattr(apply, "carried_on", lambda *_: {"The plan": next(told)})
+    monkeypatch.setattr(prepare, "carried_on", lambda *_: {"The plan": next(told)})
     last = requests_of(balanced(), work(80))[-1]
     texts = [str(part.content) for m in last for part in m.parts if isinstance(part, UserPromptPart)]
     assert sum(plans[1] in text for text in texts) == 1 and not any(plans[0] in text for text in texts)

@@ -64,6 +64,6 @@ def compacted(history: list[ModelMessage], summary: str = "Summary") -> tuple[Go
         LOADED["copilot"],
         10_000,
         summarise=lambda messages, budget, **_: summary,
-        meter=weighed(history, 9_900),
+        meter=weighed(history, 9_600),
     )
     return governed, governed.prepare(history)

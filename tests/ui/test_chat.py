@@ -164,7 +164,7 @@ async def test_the_gauge_tells_pace_and_changes_level(home: Path, provider: Prov
             levels.append(reading.level)
             outlooks.append(reading.outlook)
         assert levels == ["normal", "normal", "warning"]
-        assert outlooks[1] == "compacts at 70 %, ≈ 6 turns", "of what is counted more, the tools have their share"
+        assert outlooks[1] == "compacts at 77 %, ≈ 7 turns", "of what is counted more, the tools have their share"
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])

@@ -65,7 +65,7 @@ async def _reserve_room(job: Job) -> None:
     governor = job.on.history.governor
     beside = user_words.written(user_words.UserWords(), await carried_on_by(job))
     room = job.plan.room_tokens - governor.meter.ratio * estimate_text(beside)
-    if not is_enough(room, governor.meter.ratio):
+    if not is_enough(room, governor.meter.ratio, governor.window.tokens):
         raise Stopped("too little would be freed")
     job.plan = job.plan._replace(room_tokens=room)
 
