@@ -25,8 +25,8 @@ from co_tui.headless.output import (
 from co_tui.inert import one_line
 from co_tui.paths import Paths, locate, present_folder
 from co_tui.settings import DEBUG_VARIABLE, load
-from co_tui.store.errors import StoreError
 from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.store_errors import StoreError
 
 if TYPE_CHECKING:
     from co_tui.commands import Options

@@ -12,14 +12,14 @@ from co_tui.headless.stopping import leave_signals_to_the_app
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.settings import DEBUG_VARIABLE, load
-from co_tui.store.errors import SessionNotFound
 from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.store_errors import SessionNotFound
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from co_tui.headless.opening import SessionOpening
-    from co_tui.store.values import SessionRow
+    from co_tui.headless.open_session import SessionOpening
+    from co_tui.store.stored_values import SessionRow
 
     Options = Namespace | SimpleNamespace
 
@@ -52,11 +52,11 @@ def run_command(options: "Options", context: CommandContext, environ: Mapping[st
 
             return sessions_command(context, options)
         case "show":
-            from co_tui.headless.listing import show
+            from co_tui.headless.show_command import show
 
             return show(context, options.id, history=options.history, as_json=options.json)
         case "context":
-            from co_tui.headless.context import show_context
+            from co_tui.headless.context_command import show_context
 
             row = _stored_row(options.id, context)
             return show_context(_under_policy_of(row, options, context, environ, cwd), row.id, as_json=options.json)
@@ -66,7 +66,7 @@ def run_command(options: "Options", context: CommandContext, environ: Mapping[st
             return _run_compact(options, context, environ, cwd)
         case "subconscious":
             _hush_libraries(environ)
-            from co_tui.headless.subconscious import subconscious
+            from co_tui.headless.subconscious_command import subconscious
 
             return subconscious(context, options.id, environ=environ, cwd=cwd)
         case "lab":
@@ -74,7 +74,7 @@ def run_command(options: "Options", context: CommandContext, environ: Mapping[st
         case "import":
             return _run_import(options, context, environ)
         case "config":
-            from co_tui.headless.config import config
+            from co_tui.headless.config_command import config
 
             return config(context, options.key, options.value)
         case "doctor":
@@ -82,11 +82,11 @@ def run_command(options: "Options", context: CommandContext, environ: Mapping[st
 
             return doctor(context, environ, cwd)
         case "trust":
-            from co_tui.headless.trust import trust
+            from co_tui.headless.trust_command import trust
 
             return trust(context, options.folder, revoke=options.revoke, listed=options.listed)
         case "export":
-            from co_tui.headless.exporting import export
+            from co_tui.headless.export_command import export
 
             return export(context, options.id, form=options.form, file=options.output, environ=environ)
         case "serve":
@@ -125,7 +125,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
 
 
 def _serve(options: "Options", environ: Mapping[str, str]) -> int:
-    from co_tui.headless.serve import Address, serve
+    from co_tui.headless.serve_command import Address, serve
 
     chosen = {f"--{key}": getattr(options, key, "") for key in ("model", "policy", "mode")}
     arguments = [word for name, value in chosen.items() if value for word in (name, value)]
@@ -162,7 +162,7 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
         return WRONG_USAGE
     row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
     opening = _place(row, options, context, environ, cwd)
-    from co_tui.headless.run import run
+    from co_tui.headless.run_command import run
 
     code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
     if code == DONE and not context.private:
@@ -176,7 +176,7 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
 
 def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
     opening = _place(_stored_session(options.id, context, cwd), options, context, environ, cwd)
-    from co_tui.headless.compact import compact
+    from co_tui.headless.compact_command import compact
 
     return compact(opening, focus=options.focus, json=options.json)
 
@@ -189,7 +189,7 @@ def _place(
         _tell_other_folder(row, cwd)
         context = _under_policy_of(row, options, context, environ, cwd)
     _hush_libraries(environ)
-    from co_tui.headless.opening import SessionOpening
+    from co_tui.headless.open_session import SessionOpening
 
     gc.enable()
     model = context.loaded.imposed_model
@@ -224,8 +224,8 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
             return WRONG_USAGE
         policies.append((name, loaded))
     _hush_libraries(environ)
-    from co_tui.agent.models import config_for
-    from co_tui.headless.lab import lab, ratio_of, recorded, window_of
+    from co_tui.agent.models.open_model import config_for
+    from co_tui.headless.lab_command import lab, ratio_of, recorded, window_of
 
     window = window_of(options.window or context.loaded.settings.context_window, options.as_model)
     ratio = ratio_of(options.as_model, context)
@@ -246,7 +246,7 @@ def _run_lens(options: "Options", context: CommandContext, environ: Mapping[str,
     row = _stored_row(options.id, context)
     context = _under_policy_of(row, options, context, environ, cwd)
     _hush_libraries(environ)
-    from co_tui.headless.lens import show_lens
+    from co_tui.headless.lens_command import show_lens
 
     return show_lens(context, row.id, as_json=options.json)
 
@@ -259,11 +259,11 @@ def _run_import(options: "Options", context: CommandContext, environ: Mapping[st
         if options.program != "claude-code" or options.files:
             say("--permissions goes with --from claude-code alone.")
             return WRONG_USAGE
-        from co_tui.headless.importing_permissions import import_permissions
+        from co_tui.headless.import_permissions import import_permissions
 
         return import_permissions(context.paths, environ, Path.home(), as_json=options.json)
     _hush_libraries(environ)
-    from co_tui.headless.importing import import_sessions
+    from co_tui.headless.import_command import import_sessions
 
     return import_sessions(
         context, options.files, program=options.program, environ=environ, home=Path.home(), as_json=options.json

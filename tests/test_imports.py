@@ -49,7 +49,7 @@ def loaded_by(module: str) -> set[str]:
     "module",
     [
         "co_tui.events",
-        "co_tui.events.messages",
+        "co_tui.events.stored_messages",
         "co_tui.store.port",
         "co_tui.store.in_memory.store",
         "co_tui.store.sqlite.store",
@@ -59,13 +59,13 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.cli",
         "co_tui.commands",
         "co_tui.session.state.session_state",
-        "co_tui.session.questions",
+        "co_tui.session.approvals.questions",
         "co_tui.session.file_references",
         "co_tui.session.state.derive",
         "co_tui.session.state.replay",
-        "co_tui.agent.catalogue",
-        "co_tui.headless.listing",
-        "co_tui.headless.exporting",
+        "co_tui.agent.models.catalogue",
+        "co_tui.headless.show_command",
+        "co_tui.headless.export_command",
     ],
 )
 def test_light_modules_load_nothing_heavy(module: str) -> None:
@@ -79,7 +79,7 @@ def test_the_first_paint_loads_textual_and_nothing_else_that_is_heavy() -> None:
 
 
 def test_the_list_of_models_opens_without_what_fills_it() -> None:
-    assert loaded_by("co_tui.ui.screens.models").isdisjoint({*HEAVY} - {"textual"})
+    assert loaded_by("co_tui.ui.models.models_screen").isdisjoint({*HEAVY} - {"textual"})
 
 
 def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
@@ -88,13 +88,13 @@ def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
     later = (
         "co_tui.ui.commands",
         "co_tui.ui.command_host",
-        "co_tui.ui.screens.late_widgets",
-        "co_tui.ui.widgets.gauge",
+        "co_tui.ui.chat.late_widgets",
+        "co_tui.ui.gauge.gauge_widget",
     )
     assert not [name for name in loaded if name.startswith(later)]
 
 
-@pytest.mark.parametrize("module", ["co_tui.session", "co_tui.session.session", "co_tui.headless.run"])
+@pytest.mark.parametrize("module", ["co_tui.session", "co_tui.session.session", "co_tui.headless.run_command"])
 def test_the_engine_knows_no_screen(module: str) -> None:
     assert "textual" not in loaded_by(module)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from co_tui.agent.catalogue import PROVIDERS
+from co_tui.agent.models.catalogue import PROVIDERS
 
 HIDDEN = "[hidden]"
 

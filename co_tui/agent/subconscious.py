@@ -10,7 +10,7 @@ from pydantic_ai.messages import FunctionToolResultEvent, ModelResponse
 from pydantic_ai.tools import Tool
 from pydantic_ai.usage import UsageLimits
 
-from co_tui.agent.model_handle import ModelHandle
+from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.redact import redact
 from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG, Written
 from co_tui.inert import one_line

@@ -7,8 +7,8 @@ from typing import Any, Final
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse
 
-from co_tui.agent.models import ModelHandle
-from co_tui.agent.prices import price_of
+from co_tui.agent.models.open_model import ModelHandle
+from co_tui.agent.models.prices import price_of
 
 INTERACTION_HEADER: Final = "X-Interaction-Type"
 INTERACTION: Final = "conversation-compaction"

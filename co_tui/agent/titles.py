@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse
 
-from co_tui.agent.models import ModelHandle
-from co_tui.agent.prices import price_of
+from co_tui.agent.models.open_model import ModelHandle
+from co_tui.agent.models.prices import price_of
 from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG
 from co_tui.inert import one_line
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from co_tui.context.count import estimate_text
+from co_tui.context.measure.count import estimate_text
 from co_tui.inert import one_line
 
 TAG: Final = "context-board"

@@ -12,7 +12,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.events.messages import COMMAND, RECOLLECTED, STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import COMMAND, RECOLLECTED, STANDS_FOR, SUMMARY
 
 EARLIER = "[Earlier conversation, summarised]"
 

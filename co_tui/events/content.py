@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from pydantic_core import to_json
 
-from co_tui.events import messages
+from co_tui.events import stored_messages
 from co_tui.events.file_labels import file_label, joined_texts
-from co_tui.events.messages import ATTACHED
+from co_tui.events.stored_messages import ATTACHED
 
 
 def content_text(content: object) -> str:
@@ -41,7 +41,7 @@ def attached_texts(content: object) -> Iterator[tuple[str, str]]:
 def media_type_of(item: object) -> str:
     """The kind of a file with its bytes, as the library has it or as it is stored; empty for all else."""
     if getattr(item, "kind", "") != "binary":
-        return messages.media_type_of(item)
+        return stored_messages.media_type_of(item)
     return str(getattr(item, "media_type", "")) or "a file"
 
 

@@ -10,18 +10,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from co_tui import __version__
-from co_tui.agent import embedded
-from co_tui.agent.catalogue import EMBEDDED, PROVIDERS, choose
-from co_tui.agent.embedded_fetch import fetch
-from co_tui.agent.errors import ModelUnusable
+from co_tui.agent.local import embedded
+from co_tui.agent.local.embedded_fetch import fetch
+from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS, choose
+from co_tui.agent.permissions.sandbox import sandbox_trouble, told_sandbox
 from co_tui.agent.redact import redact
-from co_tui.agent.sandbox import sandbox_trouble, told_sandbox
+from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table, told_os_error
 from co_tui.inert import one_line
 from co_tui.paths import Paths
-from co_tui.session.history.limits import LIMITS_FILE, Limits
+from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.settings import Loaded
-from co_tui.store.errors import StoreError
+from co_tui.store.store_errors import StoreError
 
 SERVERS_S = 15.0
 """How long MCP servers are waited for."""
@@ -69,7 +69,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
 
 async def _unusable(model: str, context: CommandContext, environ: Mapping[str, str]) -> list[str]:
     """Why the model that would answer cannot. A provider is sent nothing; a server of the user's own is asked."""
-    from co_tui.agent.models import check_model, config_for
+    from co_tui.agent.models.open_model import check_model, config_for
 
     try:
         await check_model(model, config_for(context.loaded.settings, environ, context.paths.models))
@@ -80,8 +80,8 @@ async def _unusable(model: str, context: CommandContext, environ: Mapping[str, s
 
 async def _servers(loaded: Loaded, environ: Mapping[str, str], cwd: Path) -> list[tuple[str, str]]:
     """How the MCP servers are, each started to see."""
+    from co_tui.agent.mcp.server_wording import told_servers
     from co_tui.agent.mcp.servers import McpServers
-    from co_tui.agent.mcp.wording import told_servers
 
     servers = McpServers()
     try:

@@ -1,6 +1,6 @@
 """A real model as the lab's summariser."""
 
-from co_tui.agent.models import ModelConfig, ModelHandle, open_model
+from co_tui.agent.models.open_model import ModelConfig, ModelHandle, open_model
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.model_summaries import ModelSummaries
 from co_tui.session.compaction.summaries import OFFLINE, Summary, SummaryRequest

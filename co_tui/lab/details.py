@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.said_lines import arguments_text
+from co_tui.context.memory.transcript_lines import arguments_text
 from co_tui.events.content import content_text, prompt_text
 
 WORDS_BEFORE = WORDS_AFTER = 3

@@ -9,23 +9,23 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.agent.failures import Asked
-from co_tui.agent.messages import message_json
-from co_tui.context.count import Window
-from co_tui.context.meter import Meter
+from co_tui.agent.model_messages import message_json
+from co_tui.agent.wire.request_failures import Asked
+from co_tui.context.measure.count import Window
+from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy
-from co_tui.context.request import Governor, Prepared
-from co_tui.context.stages import Keep
+from co_tui.context.request.pipeline import Governor, Prepared
+from co_tui.context.request.stages import Keep
 from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionStart, Event, Fact, Message, Pin
 from co_tui.events.triggers import Trigger
-from co_tui.session.compaction.apply import Applier
+from co_tui.session.compaction.applying import Applier
+from co_tui.session.compaction.compaction_files import Keeping
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable, SummaryWriter
-from co_tui.session.compaction.keeping import Keeping
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, offline
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.said_before import SaidBefore
+from co_tui.session.history.whole_transcript import SaidBefore
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.history_edits import cleared
 from co_tui.session.state.parsed_messages import ParsedMessages

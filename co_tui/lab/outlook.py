@@ -4,12 +4,12 @@ import asyncio
 from functools import partial
 from typing import NamedTuple
 
-from co_tui.context.meter import Meter
+from co_tui.context.measure.meter import Meter
 from co_tui.lab.engine import ReplayEngine
 from co_tui.session.history.next_request import NEXT_PROMPT
-from co_tui.session.history.said_before import SaidBefore
-from co_tui.session.lens.look import LensSource, look
-from co_tui.session.lens.messages import DOES_NOT_FIT, Fate, Lens
+from co_tui.session.history.whole_transcript import SaidBefore
+from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, Lens
+from co_tui.session.lens.snapshot import LensSource, look
 from co_tui.session.tools.archive import archived
 
 

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from co_tui.agent.summariser import INSTRUCTIONS
-from co_tui.context.count import estimate_text
+from co_tui.context.measure.count import estimate_text
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.job import SummaryWriter
 from co_tui.session.compaction.summaries import Summary, SummaryRequest

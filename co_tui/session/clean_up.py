@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from co_tui.session.wording import told_clean_up
+from co_tui.session.event_wording import told_clean_up
 from co_tui.settings import Loaded
-from co_tui.store.errors import StoreError
 from co_tui.store.housekeeping import clean_up, due
 from co_tui.store.port import Store
+from co_tui.store.store_errors import StoreError
 
 
 def clean_up_now(store: Store, loaded: Loaded) -> str:

@@ -11,24 +11,24 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
-from co_tui.agent.failures import Asked
 from co_tui.agent.mcp.servers import McpServers
-from co_tui.agent.models import ModelHandle
+from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.agent.wire.request_failures import Asked
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
+from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.checkout import repository_branch_of
-from co_tui.session.history.limits import LIMITS_FILE, Limits
-from co_tui.session.history.ratios import Ratios
-from co_tui.session.questions import Questions, Unattended
-from co_tui.session.runtime import FIRST_BACKOFF_S
+from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
+from co_tui.session.history.learned_ratios import Ratios
+from co_tui.session.runtime.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
-from co_tui.store.checkpoints import Checkpoints
-from co_tui.store.context_board import ContextBoard
 from co_tui.store.in_memory.checkpoints import InMemoryCheckpoints, Shelf
+from co_tui.store.notes.checkpoints import Checkpoints
+from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.port import Store
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]

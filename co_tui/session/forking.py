@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 from co_tui.events import SessionFork, SessionRename
-from co_tui.session.compaction.keeping import Keeping
+from co_tui.session.compaction.compaction_files import Keeping
 from co_tui.session.environment import Environment, new_session_id
-from co_tui.session.history.sent_beside import SentBeside
+from co_tui.session.history.request_scaffold import SentBeside
 from co_tui.session.recorder import Recorder
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState

@@ -5,8 +5,8 @@ import contextlib
 
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
-from co_tui.session.compaction.pressure import give_back, pressed
-from co_tui.session.runtime import Runtime
+from co_tui.session.process_memory import give_back, pressed
+from co_tui.session.runtime.runtime import Runtime
 
 RELIEVED_FOR_MESSAGES = 40
 """After compacting for want of memory: not again before so much more was said."""

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final, TypeVar
 
 from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved
+from co_tui.session.run_to_completion import to_the_end
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.to_the_end import to_the_end
-from co_tui.store.errors import StoreError
 from co_tui.store.port import Writing
+from co_tui.store.store_errors import StoreError
 from co_tui.store.timestamps import now
 
 T = TypeVar("T")

@@ -10,14 +10,14 @@ from co_tui.session.board.board_update import BoardUpdate, UpdatedBoard
 from co_tui.session.board.session_board import SessionBoard
 from co_tui.session.environment import Environment
 from co_tui.session.memory_relief import MemoryRelief
+from co_tui.session.processes.user_command import CommandRefused, UserCommand
 from co_tui.session.queue import Work, WorkQueue
 from co_tui.session.recorder import Recorder
-from co_tui.session.runtime import Runtime
-from co_tui.session.runtime_factory import RuntimeFactory
-from co_tui.session.runtime_switcher import RuntimeSwitcher
+from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.runtime.runtime_factory import RuntimeFactory
+from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
 from co_tui.session.session_title import SessionTitle
-from co_tui.session.turn import Outcome, Turn
-from co_tui.session.user_command import CommandRefused, UserCommand
+from co_tui.session.turns.turn import Outcome, Turn
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from co_tui.agent.models import ModelHandle
-from co_tui.context.count import Window
+from co_tui.agent.models.open_model import ModelHandle
+from co_tui.context.measure.count import Window
 from co_tui.events import (
     CompactionComplete,
     Event,
@@ -22,6 +22,7 @@ from co_tui.events import (
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
+from co_tui.session.approvals.modes import begin_in_mode, switch_mode
 from co_tui.session.approvals.standing_approvals import StandingApprovals
 from co_tui.session.board.board_process import update_beside
 from co_tui.session.board.board_update import UpdatedBoard
@@ -31,22 +32,21 @@ from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history_editor import HistoryEditor
-from co_tui.session.modes import begin_in_mode, switch_mode
-from co_tui.session.place import place_of
+from co_tui.session.history.history_editor import HistoryEditor
+from co_tui.session.prompt_messages import content_of, prompt_message
 from co_tui.session.queue import WaitingPrompt, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.running_work import RunningWork
-from co_tui.session.runtime import Runtime
-from co_tui.session.runtime_factory import RuntimeFactory
-from co_tui.session.runtime_switcher import RuntimeSwitcher
+from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.runtime.runtime_factory import RuntimeFactory
+from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
+from co_tui.session.session_origin import place_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.running_commands import RunningCommands
-from co_tui.session.turn import Outcome
-from co_tui.session.unfinished import recovered
-from co_tui.session.user_messages import content_of, prompt_message
+from co_tui.session.turns.turn import Outcome
+from co_tui.session.turns.unfinished import recovered
 from co_tui.settings import Settings
-from co_tui.store.checkpoints import Checkpoint
+from co_tui.store.notes.checkpoints import Checkpoint
 from co_tui.store.port import SessionLock
 
 

@@ -3,15 +3,15 @@
 import asyncio
 from typing import Final
 
-from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.agent.titles import write_title
 from co_tui.events import SessionRename
-from co_tui.events.messages import pieces
+from co_tui.events.stored_messages import pieces
 from co_tui.session.compaction.model_summaries import SummaryModels
 from co_tui.session.environment import Environment
-from co_tui.session.place import place_of
 from co_tui.session.recorder import Recorder
-from co_tui.session.runtime import Runtime
+from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.session_origin import place_of
 
 TIMEOUT_S: Final = 30.0
 

@@ -1,6 +1,7 @@
 """Settings: what can be set, where each value came from, and setting it."""
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
+from co_tui.settings.all_settings import Settings, SettingsError, about, check, rules, unknown_key
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import policy_description, policy_names, read_text
 from co_tui.settings.governing import Governing
@@ -19,7 +20,6 @@ from co_tui.settings.layers import (
     wished,
 )
 from co_tui.settings.rules import GROUPS, About, SettingGroup, shown, told
-from co_tui.settings.values import Settings, SettingsError, about, check, rules, unknown_key
 from co_tui.settings.writing import caveat, remove, setting_of, write
 
 __all__ = [

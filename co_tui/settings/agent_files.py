@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
+from co_tui.settings.all_settings import SettingsError
 from co_tui.settings.files import parsed, read_text
 from co_tui.settings.front_matter import read_front_matter
 from co_tui.settings.rules import EMBEDDED
-from co_tui.settings.values import SettingsError
 
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
 """Of a project; where two define the same name, the first counts."""

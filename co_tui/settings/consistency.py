@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from co_tui.settings.all_settings import Settings
 from co_tui.settings.by_window import in_window, windows_of
-from co_tui.settings.values import Settings
 
 _OF_COMPACTION: Final[Mapping[str, tuple[str, ...]]] = {
     "window": ("max_history_messages",),

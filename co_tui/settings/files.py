@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from co_tui.inert import one_line
 from co_tui.paths import Paths, read_small_text
-from co_tui.settings.values import SettingsError
+from co_tui.settings.all_settings import SettingsError
 
 LIMIT_BYTES: Final = 64_000
 """More than anybody writes by hand."""

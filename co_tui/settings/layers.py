@@ -12,10 +12,10 @@ from co_tui.inert import one_line, shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
+from co_tui.settings.all_settings import Settings, SettingsError, check, needs_trust, rules, unknown_key
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
 from co_tui.settings.rules import SANDBOXES, SHOWN_CHARS, shown
-from co_tui.settings.values import Settings, SettingsError, check, needs_trust, rules, unknown_key
 from co_tui.trust import AGENTS, Trust, Wish
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"

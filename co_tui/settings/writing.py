@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.paths import Paths, write_atomically
+from co_tui.settings.all_settings import Settings, SettingsError, check
 from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, policy_file, policy_names, read_text
@@ -12,7 +13,6 @@ from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import BOTH, Loaded
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, parse_rule, read_permissions
 from co_tui.settings.rules import shown
-from co_tui.settings.values import Settings, SettingsError, check
 
 KEY_PREFIX: Final = "keys."
 """Before the name of an action whose key is set alone."""

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 
 from co_tui.events import Fact, Json, Message, SessionInterrupted
-from co_tui.events.drafted import read_pieces, reply_so_far
-from co_tui.events.messages import command_in
+from co_tui.events.partial_reply import read_pieces, reply_so_far
 from co_tui.events.storable import whole
+from co_tui.events.stored_messages import command_in
 from co_tui.store.timestamps import now
 
 

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from co_tui.events import Fact, SessionPinned, SessionTrashed
-from co_tui.store.errors import SessionBusy, SessionNotFound
 from co_tui.store.port import Reading, Store
+from co_tui.store.store_errors import SessionBusy, SessionNotFound
+from co_tui.store.stored_values import SessionRow
 from co_tui.store.timestamps import written
-from co_tui.store.values import SessionRow
 
 TRASH_DAYS = 30
 RETENTION = "retention"

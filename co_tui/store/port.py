@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
-    from co_tui.store.message_search import FoundCount, NextPage, SearchPage
-    from co_tui.store.values import BroughtIn, FoundMessages, Health, Preview, SessionRow
+    from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
+    from co_tui.store.stored_values import BroughtIn, FoundMessages, Health, Preview, SessionRow
 
 
 class Closable(Protocol):

@@ -16,30 +16,30 @@ from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import Event
 from co_tui.inert import inert, one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
-from co_tui.ui.appearance import Appearance, look_of, style_sheets
+from co_tui.ui.approvals.sandbox_check import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
-from co_tui.ui.controller import SessionController
-from co_tui.ui.dialog_questions import DialogQuestions
+from co_tui.ui.chat.chat_requests import MOST_EDITED_CHARS
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.control.controller import SessionController
+from co_tui.ui.control.dialog_questions import DialogQuestions
+from co_tui.ui.control.prompt_sender import OutgoingPrompt
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
 from co_tui.ui.leaving import Leaving
-from co_tui.ui.motion import SteadyAnimator, hold_cursor
-from co_tui.ui.prompt_sender import OutgoingPrompt
-from co_tui.ui.sandbox_check import SandboxCheck
-from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.screens.chat_requests import MOST_EDITED_CHARS
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import call_back
 from co_tui.ui.terminal.job_control import is_job
-from co_tui.ui.terminal.least_size import drawable
-from co_tui.ui.themes import own_variables
+from co_tui.ui.terminal.smallest_size import drawable
+from co_tui.ui.theme_choice import Appearance, look_of, style_sheets
+from co_tui.ui.themes.motion import SteadyAnimator, hold_cursor
+from co_tui.ui.themes.themes import own_variables
 
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost
@@ -202,7 +202,7 @@ class CoTui(App[None]):
         """What this folder wants, and what is wrong in it."""
         loaded = self.launch.loaded
         if loaded.withheld is not None:
-            from co_tui.ui.trust_question import ask_for_trust
+            from co_tui.ui.control.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
         for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems):
@@ -240,7 +240,7 @@ class CoTui(App[None]):
     def action_command_palette(self) -> None:
         """From the chat, which is where commands are given."""
         if self.screen is self.chat:
-            from co_tui.ui.screens.palette import PaletteScreen
+            from co_tui.ui.help.palette import PaletteScreen
 
             self._keep_keys_for_what_opens()
             self.push_screen(PaletteScreen(self.launch.settings.keys), self._command_chosen)
@@ -251,8 +251,8 @@ class CoTui(App[None]):
 
     def action_help(self) -> None:
         """On any screen, and closed by the same key; in the chat it is a command."""
+        from co_tui.ui.help.help_screen import HelpScreen
         from co_tui.ui.keys.keys_in_force import keys_of_focus
-        from co_tui.ui.screens.help import HelpScreen
 
         if self.screen is self.chat:
             self.action_command("help")
@@ -304,7 +304,7 @@ class CoTui(App[None]):
         await self.controller.older.load_back_to(seq)
 
     async def open_address(self, address: str) -> bool:
-        from co_tui.ui.browser import open_address
+        from co_tui.ui.chat.open_link import open_address
 
         return await open_address(self, address, self.launch.environ)
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 from textual.dom import DOMNode
 
 from co_tui.inert import one_line
-from co_tui.store.errors import StoreError
+from co_tui.store.store_errors import StoreError
 
 T = TypeVar("T")
 SWITCH_INTERVAL_S: Final = 0.0002

@@ -12,15 +12,15 @@ from co_tui.actions import Command
 from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.errors import StoreError
-from co_tui.ui.appearance import Appearance
+from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import report, run_in_background
+from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.commands.registry import function_of
-from co_tui.ui.controller import SessionController
-from co_tui.ui.embedded_offer import EmbeddedOffer
+from co_tui.ui.control.controller import SessionController
+from co_tui.ui.control.embedded_offer import EmbeddedOffer
+from co_tui.ui.control.prompt_sender import OutgoingPrompt, WaitingCommand
 from co_tui.ui.keys import command_table
-from co_tui.ui.prompt_sender import OutgoingPrompt, WaitingCommand
-from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.theme_choice import Appearance
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
@@ -69,7 +69,7 @@ class AppCommandHost:
         await function_of(row)(self, arguments)
 
     def open_entry(self, event: Event) -> None:
-        from co_tui.ui.commands.timeline import open_entry
+        from co_tui.ui.commands.timeline_commands import open_entry
 
         self._start("timeline", partial(open_entry, self, event))
 
@@ -119,7 +119,7 @@ class AppCommandHost:
         return self._app.current_theme.dark
 
     async def edit_elsewhere(self, text: str) -> str:
-        from co_tui.ui.prompting.external_editor import edited_elsewhere
+        from co_tui.ui.prompt.external_editor import edited_elsewhere
 
         if self._is_edited_elsewhere:
             return text  # a key was pressed twice
@@ -136,7 +136,7 @@ class AppCommandHost:
         return await self._answer_of(make())
 
     async def confirm(self, question: str) -> bool:
-        from co_tui.ui.screens.question import ConfirmScreen
+        from co_tui.ui.dialogs.short_questions import ConfirmScreen
 
         return await self._answer_of(ConfirmScreen(question)) or False
 

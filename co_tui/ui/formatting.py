@@ -2,7 +2,7 @@
 
 from co_tui.inert import one_line
 from co_tui.paths import home_text
-from co_tui.session.wording import FREE, money, told_cost
+from co_tui.session.event_wording import FREE, money, told_cost
 
 __all__ = ["FREE", "money", "tokens", "told_cost"]
 

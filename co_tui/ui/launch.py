@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from co_tui.agent.catalogue import Choice, choose
+from co_tui.agent.models.catalogue import Choice, choose
 from co_tui.paths import Paths
 from co_tui.record import Record
 from co_tui.settings import COMMAND_LINE, RESUMED, Loaded, Origin, Settings, load

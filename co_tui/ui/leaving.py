@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from textual.app import App
 
-from co_tui.ui.controller import UNSAVED, SessionController
-from co_tui.ui.screens.chat import ChatScreen
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.control.controller import UNSAVED, SessionController
 from co_tui.ui.terminal.clipboard import copy
 
 QUIT_AGAIN_S: Final = 3.0

@@ -12,11 +12,11 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model, StreamedResponse
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from co_tui.context.count import estimate_message
+from co_tui.context.measure.count import estimate_message
 from co_tui.events import CompactionComplete, CompactionStart
 from co_tui.session.session import Session
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from co_tui.settings import load
 from tests.benchmarks.figures import median, print_table
 from tests.support.environments import ScriptedModel, environment_for

@@ -3,12 +3,12 @@
 import asyncio
 import time
 
-from co_tui.context.count import Window
+from co_tui.context.measure.count import Window
 from co_tui.context.policy import policy_of
-from co_tui.exchange.chat import Conversation, load
-from co_tui.lab.replay import Tally, replay
+from co_tui.exchange.openai_format import Conversation, load
+from co_tui.lab.replayed_conversation import Tally, replay
 from co_tui.settings import Settings
-from tests.context.test_request import LOADED, POLICIES
+from tests.context.request.test_pipeline import LOADED, POLICIES
 from tests.support.shared import DATA
 
 WINDOWS = (8_000, 32_000, 128_000)

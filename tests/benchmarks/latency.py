@@ -18,7 +18,7 @@ from co_tui.store.port import Writing
 from co_tui.ui.app import CoTui
 from co_tui.ui.garbage import search_rarely, set_aside_loaded
 from co_tui.ui.keys import command_table
-from co_tui.ui.screens.lens import LensScreen
+from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList
 from tests.benchmarks.figures import median, percentile
 from tests.support.provider import Provider

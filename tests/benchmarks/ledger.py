@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
-from co_tui.context.excerpts import Sources, choose_excerpts
-from co_tui.context.ledger import Ledger
-from co_tui.context.recollection import recollect
+from co_tui.context.memory.excerpts import Sources, choose_excerpts
+from co_tui.context.memory.ledger import Ledger
+from co_tui.context.memory.recollection import recollect
 from tests.benchmarks.figures import median, print_table
 
 SIZES = (100, 1_000, 10_000)

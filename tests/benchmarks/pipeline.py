@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
-from co_tui.context.count import Scaffold, Window
+from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import policy_of
-from co_tui.context.request import Governor
+from co_tui.context.request.pipeline import Governor
 from co_tui.session.session import Session
 from co_tui.settings import Settings
 from tests.benchmarks.figures import median, print_table

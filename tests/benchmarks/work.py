@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from co_tui.session.questions import Unattended
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from tests.benchmarks.figures import median, print_table
-from tests.session.test_long_work import RULE, WINDOW, plan, reports
+from tests.session.turns.test_long_work import RULE, WINDOW, plan, reports
 from tests.support.working import Working, working_in
 
 CALLS = 300

@@ -19,17 +19,17 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.context import overflow
-from co_tui.context.count import Scaffold, Window
-from co_tui.context.meter import Meter
+from co_tui.agent.wire import overflow
+from co_tui.context.measure.count import Scaffold, Window
+from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import SummaryForm, policy_of
-from co_tui.context.request import Governor
-from co_tui.context.tool_outputs import archive, keep_ends, trim
-from co_tui.context.truncate import truncate
+from co_tui.context.request.pipeline import Governor
+from co_tui.context.request.tool_outputs import archive, keep_ends, trim
+from co_tui.context.request.truncate import truncate
 from co_tui.context.turns import STANDS_FOR
 from co_tui.events import CompactionComplete, Event, Message
 from co_tui.session.state.replay import replay
-from tests.context.test_request import LOADED, asked, talk
+from tests.context.request.test_pipeline import LOADED, asked, talk
 from tests.support.governed import Governed
 from tests.support.peer_talks import ask, chats, compacted, compacts, compressing, say, texts, weighed, words
 from tests.support.shared import DATA
@@ -392,7 +392,7 @@ def test_every_case_is_run_or_accounted_for() -> None:
 
 
 def test_what_is_tested_elsewhere_is() -> None:
-    from tests.session import test_compaction, test_compaction_triggers
+    from tests.session.compaction import test_compaction, test_compaction_triggers
 
     found = {**vars(test_compaction), **vars(test_compaction_triggers)}
     assert set(TESTED_ELSEWHERE.values()) <= found.keys()

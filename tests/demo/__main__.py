@@ -11,7 +11,7 @@ from unittest import mock
 from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.widgets.timeline import Timeline
+from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.demo.film import Shot, film, picture
 from tests.demo.frame import rows_of
 from tests.demo.talk import STEPS, UNSEEN, Step, prepare

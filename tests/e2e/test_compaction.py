@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.agent import local_models
-from co_tui.agent.models import ModelHandle, config_for, open_model
+from co_tui.agent.local import local_models
+from co_tui.agent.models.open_model import ModelHandle, config_for, open_model
 from co_tui.events import SessionError
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from co_tui.settings import load
 from tests.support.command import Command
 from tests.support.environments import environment_for, facts

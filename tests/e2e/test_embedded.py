@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.agent.models import ModelConfig, open_model
+from co_tui.agent.models.open_model import ModelConfig, open_model
 from tests.support.command import Command
 from tests.support.waiting import PATIENCE_S, wait_until
 

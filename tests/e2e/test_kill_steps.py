@@ -1,6 +1,6 @@
 """`kill -9` of a real process at each step between reply, question, answer and result, and what another one finds.
 
-Every other moment is covered by `tests/session/test_killed.py`, on logs that are cut off there.
+Every other moment is covered by `tests/session/turns/test_killed.py`, on logs that are cut off there.
 """
 
 import asyncio
@@ -9,9 +9,9 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from co_tui.session.questions import Unattended
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, log_of
 from tests.support.killed import check_finished, check_waits_or_is_closed, environment_of, statuses
 from tests.support.killing import RAN, MarkingTools

@@ -20,7 +20,7 @@ from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import wait_for_end
 from tests.support.waiting import PATIENCE_S
-from tests.ui.test_images import red_above_blue
+from tests.ui.chat.test_images import red_above_blue
 
 
 class Served:

@@ -182,7 +182,7 @@ def test_a_signal_at_the_very_beginning_leaves_the_terminal_as_it_was(served: Co
 def test_who_looks_elsewhere_is_called_back_when_a_long_turn_ends(served: Command, provider: Provider) -> None:
     served.environ["TERM_PROGRAM"] = "iTerm.app"
     provider.default = Reply(text="At last.", until=(looked_away := threading.Event()))
-    terminal = PseudoTerminal(served, loaded=True, constants={"co_tui.ui.screens.chat.LONG_TURN_S": 0.0})
+    terminal = PseudoTerminal(served, loaded=True, constants={"co_tui.ui.chat.chat_screen.LONG_TURN_S": 0.0})
     try:
         terminal.wait("message")
         os.write(terminal.master, b"\xfftalk\r\x1b[O")  # a byte that means nothing ends nothing

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from co_tui.agent.messages import read_messages
-from tests.context.test_repair import breaches
+from co_tui.agent.model_messages import read_messages
+from tests.context.request.test_repair import breaches
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.messages import message_json
+from co_tui.agent.model_messages import message_json
 from co_tui.agent.redact import HIDDEN
 from co_tui.arguments import FORMATS, PROGRAMS
 from co_tui.events import (
@@ -37,7 +37,7 @@ from co_tui.events.facts.base import Logged
 from co_tui.exchange.exporters import EXPORTERS, exported, form_of
 from co_tui.exchange.exporters.hiding import keys_in, without_keys
 from co_tui.exchange.importers import ImportedSession, load
-from co_tui.exchange.importers.places import PLACES
+from co_tui.exchange.importers.default_folders import PLACES
 from co_tui.session.state.replay import replay
 from tests.support.events import durable_facts, fact_of
 from tests.support.foreign import write_lines

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from co_tui.context.repair import repair
+from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import ImportRefused, load
 from co_tui.session.state.replay import replay
 from tests.support.foreign import counts

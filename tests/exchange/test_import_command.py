@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.context.repair import repair
+from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import load
-from co_tui.headless import importing
+from co_tui.headless import import_command
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.foreign import claude_call, claude_result, claude_row, counts, write_lines
 from tests.support.here import Here
@@ -83,7 +83,7 @@ def test_going_on_sends_everything_in_pairs(served_here: Here, provider: Provide
 def test_a_folder_is_gone_through_with_progress_and_survives_what_is_no_session(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "PROGRESS_EVERY_S", 0.0)
+    monkeypatch.setattr(import_command, "PROGRESS_EVERY_S", 0.0)
     folder = tmp_path / "old"
     (folder / "deep").mkdir(parents=True)
     for number in range(30):
@@ -94,7 +94,7 @@ def test_a_folder_is_gone_through_with_progress_and_survives_what_is_no_session(
     done = here("import", str(folder))
     assert done.code == 0 and len(done.out.splitlines()) == 30
     assert "40 of 55 files" in done.err and "30 sessions imported, 25 files not imported." in done.err
-    assert done.err.count("is no session that co-tui can import") == importing.MOST_REFUSALS_TOLD
+    assert done.err.count("is no session that co-tui can import") == import_command.MOST_REFUSALS_TOLD
     assert "30 already here" in here("import", str(folder)).err
 
 

@@ -12,8 +12,8 @@ from PIL import Image
 from pydantic_ai.messages import BinaryContent, FilePart, ModelMessage
 
 from co_tui.events.content import prompt_text
-from co_tui.exchange.chat import to_chat
 from co_tui.exchange.importers import builder, load
+from co_tui.exchange.openai_format import to_chat
 from tests.support.foreign import claude_call, claude_result, claude_row, codex_row, write_lines
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ThinkingPart, ToolCallPart, ToolReturnPart
 
 from co_tui.events import CompactionComplete, SessionStart, UsageInfo
-from co_tui.events.messages import text_of
+from co_tui.events.stored_messages import text_of
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events.event import event_json
-from co_tui.exchange.importers import ImportRefused, load, reading
+from co_tui.exchange.importers import ImportRefused, foreign_files, load
 from co_tui.session.state.replay import replay
 from tests.exchange.test_importers import history_texts, loaded, one
 from tests.support.foreign import claude_row, counts, write_lines
@@ -25,7 +25,7 @@ def test_damaged_lines_are_skipped_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_passed_over_and_never_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_LINE_BYTES", 1_000)
+    monkeypatch.setattr(foreign_files, "MOST_LINE_BYTES", 1_000)
     file = write_lines(tmp_path / "long.jsonl", [claude_row("user", "x" * 3_000_000), claude_row("user", "short")])
     session = one(file)
     assert (session.title, session.skipped) == ("short", 1)
@@ -34,7 +34,7 @@ def test_a_line_without_end_is_passed_over_and_never_held(tmp_path: Path, monkey
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "huge.jsonl"
     with open(file, "wb") as stream:
-        stream.truncate(reading.MOST_FILE_BYTES + 1)
+        stream.truncate(foreign_files.MOST_FILE_BYTES + 1)
     with pytest.raises(ImportRefused, match="larger than 1,000,000,000 bytes"):
         load(file)
 

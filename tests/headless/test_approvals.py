@@ -8,8 +8,8 @@ import pytest
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui import cli
-from co_tui.headless import opening
-from co_tui.session.questions import NOBODY, READ_ONLY
+from co_tui.headless import open_session
+from co_tui.session.approvals.questions import NOBODY, READ_ONLY
 from tests.support.command import Command
 from tests.support.provider import Provider, Reply
 
@@ -34,7 +34,7 @@ def test_the_flags_decide_and_the_model_is_told(
         return f"wrote {path}"
 
     tools = {"toolsets": [FunctionToolset([write])], "asks_first": lambda tool, arguments: tool == "write"}
-    monkeypatch.setattr(opening, "Environment", partial(opening.Environment, **tools))
+    monkeypatch.setattr(open_session, "Environment", partial(open_session.Environment, **tools))
     for name, value in {
         "CO_TUI_HOME": str(home),
         "CO_TUI_MODEL": "openai-chat:scripted",

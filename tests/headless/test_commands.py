@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from co_tui import __version__
-from co_tui.agent.failures import Asked
-from co_tui.session.history.limits import LIMITS_FILE, Limits
+from co_tui.agent.wire.request_failures import Asked
+from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.mcp import servers
-from co_tui.session.questions import NOBODY
+from co_tui.session.approvals.questions import NOBODY
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.mcp_talk import ODD, lives

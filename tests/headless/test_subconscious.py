@@ -7,7 +7,7 @@ from pathlib import Path
 
 from co_tui.session.board import board_process
 from co_tui.session.checkout import repository_branch_of
-from co_tui.store.context_board import ContextBoard
+from co_tui.store.notes.context_board import ContextBoard
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.delegates import SEEN
-from co_tui.session.questions import NOBODY
+from co_tui.session.approvals.questions import NOBODY
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from pydantic_ai.messages import ModelResponse
 
-from co_tui.context.count import Scaffold, Window
-from co_tui.context.meter import Meter
+from co_tui.context.measure.count import Scaffold, Window
+from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import policy_of
-from co_tui.exchange.chat import BadInput, load, to_chat, to_message
+from co_tui.exchange.openai_format import BadInput, load, to_chat, to_message
 from co_tui.lab.details import Kept
-from co_tui.lab.replay import Tally, replay
+from co_tui.lab.replayed_conversation import Tally, replay
 from co_tui.paths import locate
-from co_tui.session.history.ratios import Ratios
-from tests.context.test_request import LOADED, POLICIES
+from co_tui.session.history.learned_ratios import Ratios
+from tests.context.request.test_pipeline import LOADED, POLICIES
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, lines, needs_data

@@ -2,14 +2,14 @@
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from co_tui.agent.messages import message_json
-from co_tui.context.count import Scaffold
+from co_tui.agent.model_messages import message_json
+from co_tui.context.measure.count import Scaffold
 from co_tui.events import Event, Message
 from co_tui.lab.outlook import outlook
-from co_tui.session.lens.look import LensSource, stored_source
+from co_tui.session.lens.snapshot import LensSource, stored_source
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
-from tests.context.test_request import LOADED
+from tests.context.request.test_pipeline import LOADED
 
 WINDOW_TOKENS = 3_000
 

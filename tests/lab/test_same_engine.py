@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.messages import read_messages
-from co_tui.context.count import Window
+from co_tui.agent.model_messages import read_messages
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.context.measure.count import Window
 from co_tui.context.policy import policy_of
-from co_tui.exchange.chat import Conversation, to_chat
-from co_tui.lab.replay import replay
-from co_tui.session.turn import Outcome
-from tests.context.test_request import LOADED
+from co_tui.exchange.openai_format import Conversation, to_chat
+from co_tui.lab.replayed_conversation import replay
+from co_tui.session.turns.turn import Outcome
+from tests.context.request.test_pipeline import LOADED
 from tests.support.provider import Provider, Reply
 from tests.support.talks import served_environment, talking
 

@@ -9,15 +9,15 @@ import pytest
 from pydantic_ai.messages import BinaryContent, TextContent, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
 
-from co_tui.context.as_text import in_parts
-from co_tui.context.offline_summary import summarise_offline
-from co_tui.context.user_words import user_words_in
-from co_tui.events.messages import pieces, prompt_of
+from co_tui.context.compact.offline_summary import summarise_offline
+from co_tui.context.compact.user_messages import user_words_in
+from co_tui.context.conversation_text import in_parts
+from co_tui.events.stored_messages import pieces, prompt_of
 from co_tui.session.attachments import MOST_TEXT_CHARS, AttachmentRefused, with_files
 from co_tui.session.file_references import MOST_FILES, named_files, reference
+from co_tui.session.prompt_messages import prompt_message
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
-from co_tui.session.user_messages import prompt_message
+from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.stores import listed, replayed, store_in
 

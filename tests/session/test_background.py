@@ -4,7 +4,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from co_tui.session.compaction.background import Background, Move, Stage
+from co_tui.session.compaction.background_compaction import Background, Move, Stage
 
 
 def test_from_idle_to_applied() -> None:

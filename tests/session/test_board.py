@@ -21,9 +21,9 @@ from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.turn import Outcome
-from co_tui.store.board_text import MOST_ENTRIES
-from co_tui.store.context_board import ContextBoard, new_entry
+from co_tui.session.turns.turn import Outcome
+from co_tui.store.notes.board_text import MOST_ENTRIES
+from co_tui.store.notes.context_board import ContextBoard, new_entry
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.waiting import PATIENCE_S
 

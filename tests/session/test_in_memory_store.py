@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
-from co_tui.store.errors import SessionBusy
+from co_tui.session.turns.turn import Outcome
 from co_tui.store.in_memory.store import InMemoryStore
+from co_tui.store.store_errors import SessionBusy
 from tests.support.environments import ScriptedModel, environment_for, says
 
 

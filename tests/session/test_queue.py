@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
 
 

@@ -10,7 +10,7 @@ from co_tui.events import Event, Fact, SessionRename
 from co_tui.session import recorder as recorders
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.errors import StoreError
+from co_tui.store.store_errors import StoreError
 
 
 class Writer:

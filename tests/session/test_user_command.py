@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.agent.messages import read_messages
+from co_tui.agent.model_messages import read_messages
 from co_tui.context.turns import is_prompt
 from co_tui.events import CommandOutput, Message, SessionInterrupted
-from co_tui.events.messages import command_in, prompt_of
+from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.session.processes.command_output import BoundedOutput
+from co_tui.session.processes.user_command import CommandRefused
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
-from co_tui.session.user_command import CommandRefused
+from co_tui.session.turns.turn import Outcome
 from tests.support.approving import Person, Tools, asking, environment_with
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.stores import listed, replayed, store_in, stored_events

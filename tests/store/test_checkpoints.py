@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.store.checkpoints import Checkpoint, CheckpointFailed, Checkpoints
+from co_tui.store.notes.checkpoints import Checkpoint, CheckpointFailed, Checkpoints
 
 WORKSPACE = {
     "session_id": "20260101-101010-abc",

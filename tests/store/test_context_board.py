@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui import paths
-from co_tui.store.board_text import MOST_ENTRIES, Board, board_text, read_board
-from co_tui.store.context_board import BoardFailed, ContextBoard, new_entry
+from co_tui.store.notes.board_text import MOST_ENTRIES, Board, board_text, read_board
+from co_tui.store.notes.context_board import BoardFailed, ContextBoard, new_entry
 from tests.support.waiting import PATIENCE_S
 
 HOSTILE = (

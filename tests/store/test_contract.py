@@ -18,15 +18,15 @@ from co_tui.events import (
     Unknown,
     UsageInfo,
 )
-from co_tui.events.drafted import DraftPiece
 from co_tui.events.event import dump
+from co_tui.events.partial_reply import DraftPiece
 from co_tui.paths import locate
-from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Reading, Store
 from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.store.sqlite.store import SqliteStore
-from co_tui.store.values import BroughtIn
+from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
+from co_tui.store.stored_values import BroughtIn
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda home: SqliteStore(locate({"CO_TUI_HOME": str(home)})),

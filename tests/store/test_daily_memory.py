@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from co_tui import paths
-from co_tui.store.daily_memory import DAY_CHARS, DailyMemory, MemoryFailed
-from co_tui.store.memory_text import ENTRY_CHARS
+from co_tui.store.notes.daily_memory import DAY_CHARS, DailyMemory, MemoryFailed
+from co_tui.store.notes.memory_text import ENTRY_CHARS
 from tests.support.waiting import PATIENCE_S
 
 WHEN = datetime(2026, 3, 4, 15, 16, tzinfo=UTC)

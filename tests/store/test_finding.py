@@ -21,9 +21,9 @@ from co_tui.events import (
     SessionTrashed,
 )
 from co_tui.store.in_memory.store import InMemoryStore
-from co_tui.store.message_search import Hit
 from co_tui.store.port import Reading, Store
-from co_tui.store.values import BroughtIn, Preview, SaidText
+from co_tui.store.search.message_search import Hit
+from co_tui.store.stored_values import BroughtIn, Preview, SaidText
 from tests.store.test_contract import STORES, said, told
 from tests.support.stores import store_in
 

@@ -18,11 +18,11 @@ from co_tui.events import (
     SessionTrashed,
 )
 from co_tui.paths import locate
-from co_tui.store.errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
 from co_tui.store.port import Store
+from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
+from co_tui.store.stored_values import BroughtIn
 from co_tui.store.timestamps import written
-from co_tui.store.values import BroughtIn
 from tests.store.test_contract import STORES, said
 from tests.support.stores import keep_since_then, store_in
 

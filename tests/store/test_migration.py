@@ -11,12 +11,12 @@ from sqlite_utils import Database
 
 from co_tui.events import CompactionComplete, SessionTrashed
 from co_tui.paths import locate
-from co_tui.store.errors import StoreError
 from co_tui.store.file_lock import lock
 from co_tui.store.sqlite import store as sqlite_store
 from co_tui.store.sqlite.migrations import INCREMENTAL, steps
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.store_errors import StoreError
 from tests.store.test_contract import said
 from tests.support.stores import store_in
 

@@ -12,10 +12,10 @@ import pytest
 
 from co_tui.events import SessionStart
 from co_tui.paths import write_atomically
-from co_tui.store.errors import StoreError
-from co_tui.store.sqlite.failures import explained
 from co_tui.store.sqlite.reader import Reader
+from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.sqlite.writer import Writer
+from co_tui.store.store_errors import StoreError
 
 READ_ONLY = "mount --bind {0} {0} && mount -o remount,ro,bind {0} && exec {1} -m co_tui {2}"
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import Message, SessionStart
-from co_tui.store.errors import SessionBusy, StoreError
 from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.connect import connect_for_reading, connect_for_writing
 from co_tui.store.sqlite.lock import SessionLockFile, claimed_sessions
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.writer import Writer
+from co_tui.store.store_errors import SessionBusy, StoreError
 from tests.support.waiting import PATIENCE_S
 
 

@@ -8,12 +8,12 @@ from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.function import DeltaToolCall
 from pydantic_ai.toolsets import FunctionToolset
 
-from co_tui.agent.messages import read_messages
+from co_tui.agent.model_messages import read_messages
+from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unattended
 from co_tui.session.environment import Environment
-from co_tui.session.questions import Approval, ApprovalQuestion, Unattended
 from co_tui.session.session import Session
 from co_tui.session.state.replay import replay
-from tests.context.test_repair import breaches
+from tests.context.request.test_repair import breaches
 from tests.support.environments import ScriptedModel, environment_for
 
 YES = Approval(approved=True, by="user")

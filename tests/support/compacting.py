@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from co_tui.events.messages import pieces
-from co_tui.session.questions import CompactionQuestion, SummaryQuestion, Unattended
+from co_tui.events.stored_messages import pieces
+from co_tui.session.approvals.questions import CompactionQuestion, SummaryQuestion, Unattended
 from co_tui.session.session import Session
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.checkpoints import Checkpoints
+from co_tui.store.notes.checkpoints import Checkpoints
 from tests.support.provider import Provider, Reply
 from tests.support.talks import compactions, talk
 from tests.support.waiting import PATIENCE_S

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from co_tui.events import CompactionComplete, Event, UsageInfo
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from tests.support.counts import Counts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, served_environment

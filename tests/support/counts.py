@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
-from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, estimate_text
+from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, estimate_text
 
 
 class Counts(NamedTuple):

@@ -12,8 +12,8 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 
-from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.failures import Asked
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.agent.wire.request_failures import Asked
 from co_tui.events import Event, Fact
 from co_tui.paths import locate
 from co_tui.session.environment import Environment

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.count import Reading, Window
-from co_tui.context.meter import Meter
+from co_tui.context.measure.count import Reading, Window
+from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import policy_of
-from co_tui.context.request import Measured, TruncationFigures
+from co_tui.context.request.pipeline import Measured, TruncationFigures
 from co_tui.events import CompactionComplete
 from co_tui.events.triggers import Trigger
 from co_tui.lab.engine import ReplayEngine

@@ -10,15 +10,15 @@ from pydantic_ai.models.function import DeltaToolCall
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_harness import SubAgents
 
-from co_tui.agent.messages import read_messages
-from co_tui.context.repair import open_calls
+from co_tui.agent.model_messages import read_messages
+from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, DelegationEnd, DelegationStart, Event
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment
-from co_tui.session.questions import Unattended
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.unfinished import waiting_calls
-from co_tui.ui.widgets.blocks import BlockBuilder
-from tests.context.test_repair import breaches
+from co_tui.session.turns.unfinished import waiting_calls
+from co_tui.ui.transcript.blocks import BlockBuilder
+from tests.context.request.test_repair import breaches
 from tests.support.approving import Tools
 from tests.support.environments import ScriptedModel, environment_for
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
-from co_tui.session.lens.look import look, source_of, stored_source
-from co_tui.session.lens.messages import Kind, Lens
+from co_tui.session.lens.request_rows import Kind, Lens
+from co_tui.session.lens.snapshot import look, source_of, stored_source
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 
 LARGE = "".join(f"line {n} of src/module_{n}.py says nothing new\n" for n in range(700))
 """A result that every policy that makes results smaller makes smaller."""

@@ -17,10 +17,10 @@ NUMBER_BYTES = 4
 LARGEST_REQUEST = 200_000
 LOADED = (
     "anyio._backends._asyncio",
-    "co_tui.agent.models",
+    "co_tui.agent.models.open_model",
     "co_tui.cli",
-    "co_tui.headless.compact",
-    "co_tui.headless.run",
+    "co_tui.headless.compact_command",
+    "co_tui.headless.run_command",
     "co_tui.session.session",
     "co_tui.store.sqlite.migrations",
     "co_tui.store.sqlite.writer",

@@ -3,7 +3,7 @@
 import os
 
 LONG_RUN = int(os.environ.get("CO_TUI_LONG_RUN", "0"))
-"""`CO_TUI_LONG_RUN=500 uv run pytest tests/session/test_bad_replies.py` draws 500 examples; 0 is the suite."""
+"""`CO_TUI_LONG_RUN=500 uv run pytest tests/session/turns/test_bad_replies.py` draws 500 examples; 0 is the suite."""
 
 
 def drawn(usual: int) -> int:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.events import SessionError
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment
-from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
 from tests.support.approving import left, log_of
 from tests.support.environments import facts

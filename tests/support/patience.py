@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from tests.support.waiting import PATIENCE_S
 
 LIMITS = {
-    "co_tui.agent.counting.COUNT_TIMEOUT_S": PATIENCE_S,
-    "co_tui.agent.local_models.ASK_SERVER_TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.models.server_counting.COUNT_TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.local.local_models.ASK_SERVER_TIMEOUT_S": PATIENCE_S,
     "co_tui.agent.mcp.server_tools.LISTING_S": PATIENCE_S,
     "co_tui.agent.mcp.servers.PATIENCE_S": PATIENCE_S,
-    "co_tui.agent.native_answers.native_answer.timeout_s": PATIENCE_S,
+    "co_tui.agent.models.native_answers.native_answer.timeout_s": PATIENCE_S,
     "co_tui.agent.permissions.git_guard.TIMEOUT_S": PATIENCE_S,
-    "co_tui.agent.sandbox.STARTING_S": PATIENCE_S,
-    "co_tui.agent.served_models.list_models.timeout_s": PATIENCE_S,
+    "co_tui.agent.permissions.sandbox.STARTING_S": PATIENCE_S,
+    "co_tui.agent.models.served_models.list_models.timeout_s": PATIENCE_S,
 }
 """Constants of modules, and defaults of functions."""
 

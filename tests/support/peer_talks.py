@@ -10,13 +10,13 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.count import Scaffold, Window
-from co_tui.context.meter import Meter
+from co_tui.context.measure.count import Scaffold, Window
+from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import policy_of
-from co_tui.context.request import Governor
-from co_tui.exchange.chat import to_message
+from co_tui.context.request.pipeline import Governor
+from co_tui.exchange.openai_format import to_message
 from co_tui.settings import Settings
-from tests.context.test_request import LOADED
+from tests.context.request.test_pipeline import LOADED
 from tests.support.governed import Governed, Request
 
 

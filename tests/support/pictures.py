@@ -18,9 +18,9 @@ from textual.strip import Strip
 from co_tui.events import Event, Fact
 from co_tui.session.state.replay import replay
 from co_tui.ui.app import CoTui
-from co_tui.ui.themes import DARK, LIGHT
-from co_tui.ui.widgets.blocks import BlockBuilder
-from co_tui.ui.widgets.transcript import Transcript
+from co_tui.ui.themes.themes import DARK, LIGHT
+from co_tui.ui.transcript.blocks import BlockBuilder
+from co_tui.ui.transcript.transcript import Transcript
 from tests.support.waiting import PATIENCE_S
 
 SIZES = ((60, 16), (80, 24), (120, 40))

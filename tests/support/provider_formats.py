@@ -8,7 +8,7 @@ from pydantic_ai.models import Model
 
 
 def chat(url: str, client: httpx2.AsyncClient) -> Model:
-    from co_tui.agent.compatible import compatible_model
+    from co_tui.agent.wire.compatible import compatible_model
 
     return compatible_model("gpt-6-sol", url, "none", client)
 
@@ -26,7 +26,7 @@ def responses(url: str, client: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    from co_tui.agent.openai_client import OpenAIClient
+    from co_tui.agent.wire.openai_client import OpenAIClient
 
     sdk = OpenAIClient(base_url=url, api_key="none", http_client=client)
     return OpenAIResponsesModel("gpt-6-sol", provider=OpenAIProvider(openai_client=sdk))

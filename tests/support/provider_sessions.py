@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from co_tui.agent.connected import Connected
-from co_tui.agent.failures import Asked
-from co_tui.agent.guarded import GuardedModel
-from co_tui.agent.model_handle import ModelConfig, ModelHandle, request_settings
-from co_tui.agent.models import ProviderModel
-from co_tui.agent.wire import new_client
+from co_tui.agent.models.connected_model import Connected
+from co_tui.agent.models.model_handle import ModelConfig, ModelHandle, request_settings
+from co_tui.agent.models.open_model import ProviderModel
+from co_tui.agent.wire.guarded_model import GuardedModel
+from co_tui.agent.wire.http import new_client
+from co_tui.agent.wire.request_failures import Asked
 from co_tui.session.session import Session
 from tests.support import provider_formats as formats
 from tests.support.environments import environment_for

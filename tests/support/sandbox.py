@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from co_tui.agent.sandbox import sandbox_trouble
+from co_tui.agent.permissions.sandbox import sandbox_trouble
 
 TROUBLE = asyncio.run(sandbox_trouble("bwrap"))
 needs_bwrap = pytest.mark.skipif(bool(TROUBLE), reason=TROUBLE or "bwrap works")

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events import CompactionComplete, CompactionStart, Event, SessionError, Truncation
 from co_tui.session.session import Session
-from co_tui.session.turn import Outcome
-from tests.context.test_request import LOADED
+from co_tui.session.turns.turn import Outcome
+from tests.context.request.test_pipeline import LOADED
 from tests.support.counts import Counts
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply

@@ -8,7 +8,7 @@ from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.port import Store
 from co_tui.store.sqlite.store import SqliteStore
-from co_tui.store.values import SessionRow
+from co_tui.store.stored_values import SessionRow
 
 
 def store_in(home: Path) -> SqliteStore:

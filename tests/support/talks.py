@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from co_tui.agent.models import ModelConfig, open_model
+from co_tui.agent.models.open_model import ModelConfig, open_model
 from co_tui.events import CompactionComplete
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment
-from co_tui.session.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.turn import Outcome
+from co_tui.session.turns.turn import Outcome
 from tests.support.environments import environment_for
 from tests.support.provider import Provider, Reply
 

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import DeltaToolCall
 
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment
-from co_tui.session.questions import Unattended
-from tests.context.test_repair import breaches
+from tests.context.request.test_repair import breaches
 from tests.support.environments import ScriptedModel, environment_for
 
 Call = tuple[str, dict[str, Any]]

@@ -7,8 +7,8 @@ from pathlib import Path
 from co_tui.paths import locate
 from co_tui.settings import project_wish
 from co_tui.trust import Trust
-from co_tui.ui.screens.trust import FileScreen
-from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.settings.trust_screen import FileScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
 

@@ -10,16 +10,16 @@ import pytest
 from textual.app import App
 
 import co_tui.ui
-from co_tui.store.errors import StoreError
+from co_tui.store.store_errors import StoreError
 from co_tui.ui.app import CoTui
-from co_tui.ui.backend import Backend
 from co_tui.ui.background import failure_sentence, guarded_callback, run_in_background, run_thread, start_awaited
-from co_tui.ui.controller import SessionController
-from co_tui.ui.live_settings import LiveSettings
-from co_tui.ui.prompt_sender import PromptSender
-from co_tui.ui.screens.chat import ChatScreen
-from co_tui.ui.screens.models import ModelScreen
-from co_tui.ui.transcript_feed import STARTING
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.chat.transcript_feed import STARTING
+from co_tui.ui.control.backend import Backend
+from co_tui.ui.control.controller import SessionController
+from co_tui.ui.control.live_settings import LiveSettings
+from co_tui.ui.control.prompt_sender import PromptSender
+from co_tui.ui.models.models_screen import ModelScreen
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
@@ -186,7 +186,7 @@ async def test_an_event_that_cannot_be_shown_does_not_hide_the_rest_and_is_said_
 
 
 async def test_care_that_fails_is_said(home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_tui.ui.idle_care.care", fails_later)
+    monkeypatch.setattr("co_tui.ui.control.idle_care.care", fails_later)
     async with running(launch_for(home, provider), failing=True) as (app, pilot):
         await until(pilot, lambda: "Cleaning up failed: ZeroDivisionError: by zero." in transcript_text(app))
         await ask(app, pilot, "hi")

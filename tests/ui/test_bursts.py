@@ -9,9 +9,9 @@ from textual import events
 from textual._animator import Animation
 from textual.widgets import Input, OptionList
 
-from co_tui.ui.screens.help import HelpScreen
-from co_tui.ui.screens.models import ModelScreen
-from co_tui.ui.screens.palette import PaletteScreen
+from co_tui.ui.help.help_screen import HelpScreen
+from co_tui.ui.help.palette import PaletteScreen
+from co_tui.ui.models.models_screen import ModelScreen
 from co_tui.ui.widgets.steady_list import SteadyList
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until

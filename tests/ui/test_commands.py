@@ -9,10 +9,10 @@ from co_tui.actions import COMMANDS
 from co_tui.settings import load
 from co_tui.ui.app import CoTui
 from co_tui.ui.commands.registry import function_of
-from co_tui.ui.screens.palette import found_commands
-from co_tui.ui.widgets.block import Block
-from co_tui.ui.widgets.completions import Completions
-from co_tui.ui.widgets.timeline import Timeline
+from co_tui.ui.help.palette import found_commands
+from co_tui.ui.prompt.completion_list import Completions
+from co_tui.ui.timeline.timeline_widget import Timeline
+from co_tui.ui.transcript.block import Block
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed

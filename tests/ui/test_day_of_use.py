@@ -9,17 +9,17 @@ from textual.widgets import Input
 
 from co_tui.actions import COMMANDS
 from co_tui.events import CompactionComplete, Event, SessionError, SessionInterrupted
-from co_tui.session.wording import told_retry
+from co_tui.session.event_wording import told_retry
 from co_tui.ui.app import CoTui
-from co_tui.ui.screens.compaction import CompactionScreen
-from co_tui.ui.screens.queue import QueueScreen
-from co_tui.ui.themes import DARK, palette_of
-from co_tui.ui.widgets.block import Block
+from co_tui.ui.compaction.compaction_screen import CompactionScreen
+from co_tui.ui.prompt.queue_screen import QueueScreen
+from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.themes.themes import DARK, palette_of
+from co_tui.ui.timeline.timeline_entry import timeline_row
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.block_rendering import Laid
+from co_tui.ui.transcript.transcript import Transcript
 from co_tui.ui.widgets.key_line import KeyLine
-from co_tui.ui.widgets.look import Look
-from co_tui.ui.widgets.rendering import Laid
-from co_tui.ui.widgets.timeline_entry import timeline_row
-from co_tui.ui.widgets.transcript import Transcript
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 

@@ -7,7 +7,7 @@ import pytest
 
 from co_tui.events import Event, SessionPinned
 from co_tui.store.timestamps import written
-from co_tui.ui import idle_care
+from co_tui.ui.control import idle_care
 from tests.store.test_contract import said
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, transcript_text, until

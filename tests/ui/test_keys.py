@@ -7,7 +7,7 @@ import pytest
 
 from co_tui.actions import COMMANDS, KEYS
 from co_tui.settings import SettingsError, check
-from co_tui.ui.welcome import first_keys
+from co_tui.ui.chat.welcome import first_keys
 from tests.support.here import Here
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until

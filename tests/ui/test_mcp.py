@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from co_tui.ui.widgets.question import QuestionPanel
+from co_tui.ui.approvals.question_bar import QuestionPanel
 from tests.support import waiting
 from tests.support.mcp_talk import ODD, lives
 from tests.support.provider import Provider, Reply

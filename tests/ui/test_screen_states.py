@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 
 from co_tui.events import Event, Message, StreamDelta, ToolActivity
 from co_tui.ui.app import CoTui
-from co_tui.ui.widgets.blocks import BlockBuilder
-from co_tui.ui.widgets.layout import TranscriptLayout
-from co_tui.ui.widgets.transcript_view import GAP_TO_BAR
+from co_tui.ui.transcript.blocks import BlockBuilder
+from co_tui.ui.transcript.layout import TranscriptLayout
+from co_tui.ui.transcript.transcript_view import GAP_TO_BAR
 from tests.support.long_run import drawn
 from tests.support.screen import launch_for
 
@@ -102,7 +102,7 @@ class Played:
         self.app.chat.transcript.find(text)
 
     async def wait(self, prompts: list[str]) -> None:
-        from co_tui.ui.transcript_feed import QUEUED, WaitingShown
+        from co_tui.ui.chat.transcript_feed import QUEUED, WaitingShown
 
         self.app.chat.show_waiting([WaitingShown(prompt, QUEUED) for prompt in prompts])
 

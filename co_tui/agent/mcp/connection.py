@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import httpx2
 
-from co_tui.agent import wire
 from co_tui.agent.redact import without_secrets
+from co_tui.agent.wire import http
 from co_tui.inert import one_line
 from co_tui.settings.mcp_servers import McpServer, variables_in, with_variables
 
@@ -64,7 +64,7 @@ class Connection:
         self._refusal = ""
         if server.url:
             source: Any = with_variables(server.url, environ)
-            self._client = wire.new_client(source, most_bytes=MOST_MESSAGE_BYTES)
+            self._client = http.new_client(source, most_bytes=MOST_MESSAGE_BYTES)
             self._client.headers.update(headers)  # no redirect is followed: they go to this address alone
             self._client.event_hooks["response"].append(self._note)
         else:

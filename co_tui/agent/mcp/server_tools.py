@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 
-from co_tui.agent.mcp.results import bounded, result_content, result_text
+from co_tui.agent.mcp.tool_results import bounded, result_content, result_text
 from co_tui.agent.tool_names import mcp_tool_name
 from co_tui.events.storable import storable, storable_text
 

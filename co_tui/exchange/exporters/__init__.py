@@ -9,9 +9,9 @@ from typing import Final
 
 from co_tui.events import Event
 from co_tui.exchange.exporters.hiding import without_keys
+from co_tui.exchange.exporters.html_page import as_page
 from co_tui.exchange.exporters.jsonl import as_jsonl
 from co_tui.exchange.exporters.markdown import as_markdown
-from co_tui.exchange.exporters.page import as_page
 
 EXPORTERS: Final[Mapping[str, Callable[[Iterable[Event]], Iterator[str]]]] = {
     "markdown": as_markdown,

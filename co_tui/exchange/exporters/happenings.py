@@ -38,7 +38,7 @@ from co_tui.events import (
     Unknown,
     UsageInfo,
 )
-from co_tui.events.signs import sign_of
+from co_tui.events.symbols import sign_of
 from co_tui.inert import one_line
 
 WORDS = 300

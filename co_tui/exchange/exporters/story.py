@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from co_tui.events import Event, Json, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
 from co_tui.events.images import StoredImage, attached_image, images_in
-from co_tui.events.messages import Role, attached_name, command_in, pieces, prompt_of, title_of
+from co_tui.events.stored_messages import Role, attached_name, command_in, pieces, prompt_of, title_of
 from co_tui.exchange.exporters.happenings import Happening, happening
 
 SPEAKERS: Final[dict[Role, str]] = {

@@ -18,8 +18,8 @@ from co_tui.exchange.importers import (
     pi,
 )
 from co_tui.exchange.importers.database import Database
+from co_tui.exchange.importers.foreign_files import Document, Record, is_database, read_document, unknown
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
-from co_tui.exchange.importers.reading import Document, Record, is_database, read_document, unknown
 
 __all__ = ["ImportRefused", "ImportedSession", "load"]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from co_tui.agent.messages import read_messages
+from co_tui.agent.model_messages import read_messages
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -23,11 +23,11 @@ from co_tui.events import (
     is_durable,
 )
 from co_tui.events.event import decode
-from co_tui.events.messages import prompt_of, title_of
-from co_tui.exchange.importers.blocks import readable
+from co_tui.events.stored_messages import prompt_of, title_of
+from co_tui.exchange.importers.content_blocks import readable
+from co_tui.exchange.importers.foreign_files import Document, Record
+from co_tui.exchange.importers.foreign_times import read_time
 from co_tui.exchange.importers.imported import ImportedSession, stable_id, written
-from co_tui.exchange.importers.reading import Document, Record
-from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "co-tui"
 MOST_LOST: Final = 10_000

@@ -20,9 +20,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.events.messages import STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import STANDS_FOR, SUMMARY
 from co_tui.exchange.image_blocks import image_of
-from co_tui.exchange.importers.blocks import (
+from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.content_blocks import (
     blocks_of,
     count,
     objects,
@@ -32,10 +33,9 @@ from co_tui.exchange.importers.blocks import (
     text,
     text_of_blocks,
 )
-from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.foreign_files import Document, Record
+from co_tui.exchange.importers.foreign_times import read_time
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
-from co_tui.exchange.importers.reading import Document, Record
-from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "codex"
 _ROWS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
-from co_tui.agent.messages import message_json
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_message
+from co_tui.agent.model_messages import message_json
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_message
 from co_tui.events import (
     CompactionComplete,
     Event,
@@ -21,7 +21,7 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
-from co_tui.events.messages import STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import STANDS_FOR, SUMMARY
 from co_tui.exchange.importers.imported import written
 
 

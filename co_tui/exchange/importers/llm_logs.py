@@ -10,11 +10,11 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import storable
 from co_tui.exchange.image_blocks import image_from
-from co_tui.exchange.importers.blocks import count, readable, text
 from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.content_blocks import count, readable, text
 from co_tui.exchange.importers.database import Database, Row
+from co_tui.exchange.importers.foreign_times import read_time
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
-from co_tui.exchange.importers.times import read_time
 from co_tui.inert import one_line
 
 NAME: Final = "llm"

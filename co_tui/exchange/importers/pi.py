@@ -5,11 +5,11 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.importers.blocks import blocks_of, count, readable, returned_in, said_in, text
 from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.content_blocks import blocks_of, count, readable, returned_in, said_in, text
+from co_tui.exchange.importers.foreign_files import Document, Record
+from co_tui.exchange.importers.foreign_times import read_time
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
-from co_tui.exchange.importers.reading import Document, Record
-from co_tui.exchange.importers.times import read_time
 
 NAME: Final = "pi"
 _ROLES: Final = ("user", "assistant", "toolResult", "bashExecution")

@@ -12,12 +12,12 @@ from co_tui.agent.permissions.older_answers import rules_of
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import CHANGING_TOOLS
 from co_tui.agent.toolkit import WHAT, What, says_nothing
-from co_tui.context.repair import open_calls
+from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
-from co_tui.events.messages import text_of
 from co_tui.events.storable import storable, storable_text
+from co_tui.events.stored_messages import text_of
 from co_tui.session.approvals.permissions import Permissions
-from co_tui.session.questions import USER, Approval, ApprovalQuestion, Questions
+from co_tui.session.approvals.questions import USER, Approval, ApprovalQuestion, Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import Rule

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from co_tui.session.questions import ApprovalQuestion, Questions
-from co_tui.session.tools.file_changes import new_file_diff
-from co_tui.session.tools.folder_guard import CreatedProtected, SetAside
+from co_tui.session.approvals.questions import ApprovalQuestion, Questions
+from co_tui.session.tools.folder.file_changes import new_file_diff
+from co_tui.session.tools.folder.folder_guard import CreatedProtected, SetAside
 
 REASON: Final = "A command in the sandbox created it. It can make programs run."
 MOST_SHOWN_BYTES: Final = 100_000

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.agent.permissions.judge import Judge, is_judged
+from co_tui.agent.permissions.sandbox import sandbox_label
 from co_tui.agent.permissions.verdict import Verdict
-from co_tui.agent.sandbox import sandbox_label
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.paths import home_text, path_text

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Final
 
-from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import BoardChanged
 from co_tui.session.environment import Environment
 from co_tui.session.state.session_state import SessionState

@@ -6,17 +6,17 @@ from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.model_handle import ModelHandle
+from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.subconscious import INSTRUCTIONS, BoardDraft, consolidate
 from co_tui.agent.summariser import Written
-from co_tui.context.as_text import in_parts
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
-from co_tui.context.user_words import earlier_summary
+from co_tui.context.compact.user_messages import earlier_summary
+from co_tui.context.conversation_text import in_parts
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events import BoardChanged
-from co_tui.session.classify import classify
-from co_tui.session.to_the_end import to_the_end
-from co_tui.store.board_text import MOST_ENTRIES, BoardChange, BoardEntry
-from co_tui.store.context_board import BoardFailed, ContextBoard, new_entry
+from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.turns.classify_failure import classify
+from co_tui.store.notes.board_text import MOST_ENTRIES, BoardChange, BoardEntry
+from co_tui.store.notes.context_board import BoardFailed, ContextBoard, new_entry
 
 LARGEST_SHARE: Final = 0.6
 """Of the model's window: the rest is for what it thinks and calls."""

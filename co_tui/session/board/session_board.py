@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Callable
 
-from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.context.board_note import board_note
-from co_tui.context.count import Window
+from co_tui.context.measure.count import Window
 from co_tui.events import BoardProgress, BoardShown, Fact, SessionError
 from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Recorder
-from co_tui.session.runtime import Runtime
-from co_tui.store.board_text import BoardChange
-from co_tui.store.context_board import BoardFailed, ContextBoard
+from co_tui.session.runtime.runtime import Runtime
+from co_tui.store.notes.board_text import BoardChange
+from co_tui.store.notes.context_board import BoardFailed, ContextBoard
 
 PRIVATE = "This session is private: nothing of it goes to the context board."
 

@@ -10,24 +10,24 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from co_tui.context import cuts
-from co_tui.context.decide import Plan, frees_enough
+from co_tui.context.compact import cuts
+from co_tui.context.compact.decide import Plan, frees_enough
 from co_tui.context.policy import CompactionRule
-from co_tui.context.request import Measured
+from co_tui.context.request.pipeline import Measured
 from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
-from co_tui.session.classify import classify
-from co_tui.session.compaction.apply import Applier
-from co_tui.session.compaction.background import Background, Move, Stage, Wanted
+from co_tui.session.approvals.questions import Questions, Unattended
+from co_tui.session.compaction.applying import Applier
+from co_tui.session.compaction.background_compaction import Background, Move, Stage, Wanted
+from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, STOPPED, Notices
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
-from co_tui.session.compaction.notices import FIXED_PART, NO_ROOM, STOPPED, Notices
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
 from co_tui.session.compaction.scope import cut_up_to, wished_cut
 from co_tui.session.compaction.strain import is_strained
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.questions import Questions, Unattended
-from co_tui.session.to_the_end import to_the_end
+from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.turns.classify_failure import classify
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2

@@ -18,7 +18,7 @@ from co_tui.agent.redact import redact, without_secrets
 from co_tui.events import HookRun, Json
 from co_tui.inert import inert, one_line
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
-from co_tui.session.to_the_end import to_the_end
+from co_tui.session.run_to_completion import to_the_end
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.summariser import Written
-from co_tui.context.count import Reading
-from co_tui.context.decide import Plan
-from co_tui.context.request import Measured
+from co_tui.context.compact.decide import Plan
+from co_tui.context.measure.count import Reading
+from co_tui.context.request.pipeline import Measured
 from co_tui.events import CompactionComplete, Json, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction import telemetry

@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from co_tui.agent.errors import ModelUnusable
-from co_tui.agent.failures import Asked
-from co_tui.agent.models import ModelHandle
+from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.summariser import INSTRUCTIONS, Assignment, write_summary
-from co_tui.context import user_words
-from co_tui.context.as_text import LEAST_ROOM_TOKENS, in_parts
-from co_tui.context.count import FALLBACK_WINDOW_TOKENS, estimate_text
-from co_tui.context.overflow import Overflow
-from co_tui.context.summary_checks import objection
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.agent.wire.overflow import Overflow
+from co_tui.agent.wire.request_failures import Asked
+from co_tui.context.compact import user_messages
+from co_tui.context.compact.summary_checks import objection
+from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events.triggers import Trigger
-from co_tui.session.classify import classify
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back, lines_beside
-from co_tui.session.history.limits import Limits
+from co_tui.session.history.learned_limits import Limits
+from co_tui.session.turns.classify_failure import classify
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 0.5
@@ -100,7 +100,7 @@ class _Attempts:
 
     def __post_init__(self) -> None:
         request = self.request
-        self.earlier = user_words.earlier_summary(request.messages, user_words=request.user_words)
+        self.earlier = user_messages.earlier_summary(request.messages, user_words=request.user_words)
         self.budget = min(request.budget_tokens, int(self.window_tokens * LARGEST_SHARE))
         self.room = self._room()
 

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 
-from co_tui.context import user_words
-from co_tui.context.count import estimate_text
-from co_tui.context.decide import is_enough
-from co_tui.context.recollection import stand_in_texts
+from co_tui.context.compact import user_messages
+from co_tui.context.compact.decide import is_enough
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.recollection import stand_in_texts
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
+from co_tui.session.approvals.questions import CompactionQuestion, Questions, SummaryQuestion
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job
 from co_tui.session.compaction.summaries import Summary, request_for
-from co_tui.session.history.said_before import originals
-from co_tui.session.questions import CompactionQuestion, Questions, SummaryQuestion
+from co_tui.session.history.whole_transcript import originals
+from co_tui.session.run_to_completion import to_the_end
 from co_tui.session.state.carried_on import carried_on
-from co_tui.session.to_the_end import to_the_end
 
 BACKGROUND_CHARS = 2_000
 """How much of its system prompt the summariser is told."""
@@ -63,7 +63,7 @@ async def _reserve_room(job: Job) -> None:
     if not job.trigger.must_free:
         return
     governor = job.on.history.governor
-    beside = user_words.written(user_words.UserWords(), await carried_on_by(job))
+    beside = user_messages.written(user_messages.UserWords(), await carried_on_by(job))
     room = job.plan.room_tokens - governor.meter.ratio * estimate_text(beside)
     if not is_enough(room, governor.meter.ratio, governor.window.tokens):
         raise Stopped("too little would be freed")

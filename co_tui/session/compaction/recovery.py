@@ -7,19 +7,19 @@ from typing import Any
 
 from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
 
-from co_tui.context.count import Window
-from co_tui.context.offline_summary import summarise_offline
-from co_tui.context.overflow import Overflow
-from co_tui.context.request import Measured
-from co_tui.context.tool_outputs import ends_of
+from co_tui.agent.wire.overflow import Overflow
+from co_tui.context.compact.offline_summary import summarise_offline
+from co_tui.context.measure.count import Window
+from co_tui.context.request.pipeline import Measured
+from co_tui.context.request.tool_outputs import ends_of
 from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
+from co_tui.session.compaction.compaction_files import Keeping
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
-from co_tui.session.compaction.keeping import Keeping
-from co_tui.session.history.limits import Limits
+from co_tui.session.history.learned_limits import Limits
 from co_tui.session.state.history_edits import has_system, system_only
 from co_tui.session.state.parsed_messages import message_json
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from co_tui.context import cuts
-from co_tui.context.cuts import Cut
-from co_tui.context.decide import frees_enough
-from co_tui.context.request import Governor, Measured
+from co_tui.context.compact import cuts
+from co_tui.context.compact.cuts import Cut
+from co_tui.context.compact.decide import frees_enough
+from co_tui.context.request.pipeline import Governor, Measured
 from co_tui.context.turns import latest_prompt, turn_starts
 from co_tui.events import Ref
 from co_tui.events.triggers import Trigger

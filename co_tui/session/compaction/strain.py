@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from co_tui.context.decide import WELL_BELOW
+from co_tui.context.compact.decide import WELL_BELOW
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, ModelChange, PolicyChange, Rewind
 from co_tui.session.state.session_state import SessionState
 

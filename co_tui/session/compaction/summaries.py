@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.summariser import Written
-from co_tui.context import user_words
-from co_tui.context.count import estimate_message, estimate_text
-from co_tui.context.excerpts import NO_EXCERPTS, Excerpts, Sources, choose_excerpts
-from co_tui.context.offline_summary import carried_in, summarise_offline
+from co_tui.context.compact import user_messages
+from co_tui.context.compact.offline_summary import carried_in, summarise_offline
+from co_tui.context.compact.replacement import Digest
+from co_tui.context.measure.count import estimate_message, estimate_text
+from co_tui.context.memory.excerpts import NO_EXCERPTS, Excerpts, Sources, choose_excerpts
 from co_tui.context.policy import SummaryFallback
-from co_tui.context.replacement import Digest
-from co_tui.context.request import Governor
+from co_tui.context.request.pipeline import Governor
 from co_tui.events.triggers import Trigger
 
 OFFLINE = "offline"
@@ -39,7 +39,7 @@ class Summary:
     """Why the model's summary was not used."""
     edited: bool = False
     excerpts: Excerpts = NO_EXCERPTS
-    words: user_words.UserWords | None = None
+    words: user_messages.UserWords | None = None
 
     @property
     def digest(self) -> Digest:
@@ -90,7 +90,7 @@ def request_for(
     """What the policy leaves for a summary of these messages, beside the user's own words; `most_tokens` for both."""
     messages = messages[-governor.policy.considered_messages :]
     words = governor.words_of(messages, governor.form_of(trigger), most_tokens)
-    taken = governor.meter.ratio * user_words.words_tokens(words) if words else 0
+    taken = governor.meter.ratio * user_messages.words_tokens(words) if words else 0
     least = governor.summary_tokens * (ADDED if standing else 1)
     held = sum(map(governor.meter.tokens, messages))
     room = max(least, governor.room_beside(kept_tokens)) - taken
@@ -104,7 +104,7 @@ def request_for(
         user_words=words is None,
         fallback=governor.policy.fallback,
         sources=sources,
-        standing="\n".join(filter(None, (standing, user_words.written(words) if words else ""))),
+        standing="\n".join(filter(None, (standing, user_messages.written(words) if words else ""))),
         room_tokens=room if has_lines else 0,
         most_tokens=most_tokens - taken,
     )

@@ -8,19 +8,19 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.agent.failures import Asked
-from co_tui.agent.messages import read_messages
-from co_tui.agent.prices import price_of, saved_by_cache
+from co_tui.agent.model_messages import read_messages
+from co_tui.agent.models.prices import price_of, saved_by_cache
+from co_tui.agent.wire.request_failures import Asked
 from co_tui.append_only import AppendOnly
-from co_tui.context.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
-from co_tui.context.excerpts import Sources
+from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
+from co_tui.context.memory.excerpts import Sources
+from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER
 from co_tui.context.policy import Policy
-from co_tui.context.recollection import RECOLLECTED_FROM_EARLIER
-from co_tui.context.request import Governor, Measured, Prepared
-from co_tui.context.stages import Note
-from co_tui.context.truncate import Held
+from co_tui.context.request.pipeline import Governor, Measured, Prepared
+from co_tui.context.request.stages import Note
+from co_tui.context.request.truncate import Held
 from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
-from co_tui.events.messages import pieces
+from co_tui.events.stored_messages import pieces
 from co_tui.session.history.next_request import (
     NextRequest,
     RequestSource,
@@ -32,7 +32,7 @@ from co_tui.session.history.next_request import (
     ref_of,
     request_source,
 )
-from co_tui.session.history.said_before import SaidBefore
+from co_tui.session.history.whole_transcript import SaidBefore
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
 from co_tui.session.state.session_state import Delegation, Entry, SessionState, characters_in

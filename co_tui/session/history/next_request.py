@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
 from co_tui.append_only import AppendOnly, Joined
-from co_tui.context.count import Reading, Scaffold
-from co_tui.context.decide import Plan
-from co_tui.context.request import Governor, Measured, Prepared
-from co_tui.context.stages import Note
-from co_tui.context.truncate import NOTHING_HELD, Held
+from co_tui.context.compact.decide import Plan
+from co_tui.context.measure.count import Reading, Scaffold
+from co_tui.context.request.pipeline import Governor, Measured, Prepared
+from co_tui.context.request.stages import Note
+from co_tui.context.request.truncate import NOTHING_HELD, Held
 from co_tui.events import Recollection, Ref
 from co_tui.session.state.session_state import Delegation, Entry, SessionState
 

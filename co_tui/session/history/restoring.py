@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from co_tui.context import user_words
+from co_tui.context.compact import user_messages
 from co_tui.context.policy import Policy
 from co_tui.context.turns import EARLIER
 from co_tui.events import Clear, Json
-from co_tui.events.messages import COMMAND, EXCERPTS, RULES, SAID, STANDS_FOR, SUMMARY, UNSAID, pieces, prompt_of
-from co_tui.session.history.said_before import originals
+from co_tui.events.stored_messages import COMMAND, EXCERPTS, RULES, SAID, STANDS_FOR, SUMMARY, UNSAID, pieces, prompt_of
+from co_tui.session.history.whole_transcript import originals
 from co_tui.session.state.history_edits import has_system, only_speaks, pair_around
 from co_tui.session.state.session_state import Entry, SessionState
 
@@ -78,15 +78,15 @@ def _rules(state: SessionState, kept: Iterable[Json]) -> tuple[str, ...]:
     """The standing rules of the user that are not among the messages kept."""
     said = (entry.message for entry in originals(state, state.history) if _is_prompt(entry.message))
     carried = (rule for entry in state.history for rule in _metadata(entry.message).get(RULES, ()))
-    found = dict.fromkeys((*carried, *user_words.rules_in(prompt_of(message) or "" for message in said)))
+    found = dict.fromkeys((*carried, *user_messages.rules_in(prompt_of(message) or "" for message in said)))
     present = "\n".join(" ".join(text.split()) for message in kept for _, text, _ in pieces(message))
     missing = tuple(rule for rule in found if rule.rstrip("…") not in present)
-    return user_words.within(user_words.UserWords(missing), RULES_ROOM_TOKENS).rules
+    return user_messages.within(user_messages.UserWords(missing), RULES_ROOM_TOKENS).rules
 
 
 def _rules_message(rules: tuple[str, ...], like: Json) -> Json:
-    words = user_words.UserWords(rules)
-    return _message(user_words.written(words), like, {STANDS_FOR: 0, RULES: list(rules)})
+    words = user_messages.UserWords(rules)
+    return _message(user_messages.written(words), like, {STANDS_FOR: 0, RULES: list(rules)})
 
 
 def _summary_left_behind(history: Sequence[Json], kept: Iterable[int]) -> int | None:

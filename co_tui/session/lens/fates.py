@@ -6,16 +6,16 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
-from co_tui.context import cuts
-from co_tui.context.decide import next_cut
+from co_tui.context.compact import cuts
+from co_tui.context.compact.decide import next_cut
+from co_tui.context.compact.replacement import difference
 from co_tui.context.policy import CompactionRule
-from co_tui.context.replacement import difference
-from co_tui.context.request import Governor
+from co_tui.context.request.pipeline import Governor
 from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around
 from co_tui.events.content import content_text
-from co_tui.events.messages import STANDS_FOR
+from co_tui.events.stored_messages import STANDS_FOR
 from co_tui.session.history.next_request import NextRequest
-from co_tui.session.lens.messages import Fate, Judgement
+from co_tui.session.lens.request_rows import Fate, Judgement
 
 _STAYS: Final = {
     CompactionRule.NONE: "This policy summarises nothing by itself.",

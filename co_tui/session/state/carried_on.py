@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from co_tui.events import Json, Ref
-from co_tui.events.messages import pieces
+from co_tui.events.stored_messages import pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry, SessionState
 

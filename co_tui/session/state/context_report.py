@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from co_tui.agent.catalogue import EMBEDDED
+from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import Json
-from co_tui.events.messages import pieces
+from co_tui.events.stored_messages import pieces
 from co_tui.session.state.session_state import Entry, SessionState
 
 _REQUEST_ROLES: Final = ("command", "user", "tool_result", "system")

@@ -42,7 +42,7 @@ from co_tui.events import (
     Unknown,
     UsageInfo,
 )
-from co_tui.events.messages import prompt_of, title_of
+from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.session.state.released import released
 from co_tui.session.state.session_state import (
     NOTHING_HELD_OUT,

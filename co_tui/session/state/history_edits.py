@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
-from co_tui.events.messages import EXCERPTS, STANDS_FOR, SUMMARY, pieces
+from co_tui.events.stored_messages import EXCERPTS, STANDS_FOR, SUMMARY, pieces
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, woven
 
 

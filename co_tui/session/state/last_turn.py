@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from co_tui.events.messages import STANDS_FOR, command_in, pieces
+from co_tui.events.stored_messages import STANDS_FOR, command_in, pieces
 from co_tui.session.state.session_state import Entry, SessionState
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.messages import message_json, read_messages
+from co_tui.agent.model_messages import message_json, read_messages
 from co_tui.append_only import AppendOnly
 from co_tui.events import Ref
 from co_tui.session.state.released import opened

@@ -17,7 +17,7 @@ from co_tui.events import (
     Ref,
     UsageInfo,
 )
-from co_tui.events.messages import pieces
+from co_tui.events.stored_messages import pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 from co_tui.settings.permission_rules import Rule

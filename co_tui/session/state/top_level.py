@@ -5,7 +5,7 @@ from typing import Final
 
 from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.events import Json
-from co_tui.events.messages import pieces
+from co_tui.events.stored_messages import pieces
 from co_tui.session.state.session_state import Entry
 
 _SAID: Final = frozenset({"system", "user", "assistant"})

@@ -7,9 +7,9 @@ from pydantic_ai.messages import ToolReturnPart
 
 from co_tui.events import ArtifactStored
 from co_tui.events.content import content_text
-from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 
 PAGE_CHARS = 4_000
 SHOWN_CHARS = 300

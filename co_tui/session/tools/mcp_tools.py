@@ -11,7 +11,7 @@ from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 from co_tui.agent.mcp.servers import McpServers, ServerReport
 from co_tui.agent.tool_names import mcp_server_and_tool
 from co_tui.events import SessionError
-from co_tui.events.messages import text_of
+from co_tui.events.stored_messages import text_of
 from co_tui.session.recorder import Recorder
 from co_tui.settings.mcp_servers import McpServer
 

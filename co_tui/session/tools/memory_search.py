@@ -8,8 +8,8 @@ from pydantic_ai.exceptions import ModelRetry
 
 from co_tui.inert import one_line
 from co_tui.session.tools.queries import excerpt, words_of
-from co_tui.store.daily_memory import DailyMemory, FoundEntries
-from co_tui.store.memory_text import MemoryEntry
+from co_tui.store.notes.daily_memory import DailyMemory, FoundEntries
+from co_tui.store.notes.memory_text import MemoryEntry
 
 HITS: Final = 6
 """Entries a page."""

@@ -3,7 +3,7 @@
 from pydantic_ai_harness.ask_user import AskUserAnswer, AskUserRequest, AskUserResponse
 
 from co_tui.inert import inert
-from co_tui.session.questions import ModelAnswer, ModelQuestion, Questions
+from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
 
 
 class ModelQuestions:

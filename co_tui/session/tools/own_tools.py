@@ -11,16 +11,16 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from co_tui.agent.tool_names import OWN_TOOLS
-from co_tui.context.count import Scaffold, estimate_tools
+from co_tui.context.measure.count import Scaffold, estimate_tools
 from co_tui.context.policy import CompactionRule, Policy
+from co_tui.session.compaction.compaction_files import Remembered
 from co_tui.session.compaction.compactor import Compactor
-from co_tui.session.compaction.keeping import Remembered
-from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.memory_search import MemorySearch
 from co_tui.session.tools.recall import Recall
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings import Settings
 
 SMALLEST_WINDOW_FOR_TOOLS: Final = 8_000

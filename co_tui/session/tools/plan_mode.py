@@ -9,8 +9,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_harness.planning import PlanItem
 
-from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.tools.session_plan import SessionPlan
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings.rules import PLAN, PRESENT_PLAN
 
 INSTRUCTIONS: Final = (

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from co_tui.store.words import place_of
+from co_tui.store.search.session_words import place_of
 
 EXCERPT_CHARS: Final = 600
 BEFORE_CHARS: Final = 200

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from pydantic_ai.exceptions import ModelRetry
 
 from co_tui.events import Event, Json, Message
-from co_tui.events.messages import Role, pieces
+from co_tui.events.stored_messages import Role, pieces
 from co_tui.inert import one_line
-from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.state.top_level import only_words
 from co_tui.session.tools.queries import excerpt, words_of
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.port import Store
-from co_tui.store.words import place_of
+from co_tui.store.search.session_words import place_of
 
 HITS = 8
 """Messages a page."""

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
-from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
-from co_tui.session.tools.folder_guard import CreatedProtected, FolderGuard
+from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000

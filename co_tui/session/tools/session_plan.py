@@ -6,8 +6,8 @@ from pydantic_ai_harness.planning import PlanItem, TaskStatus
 
 from co_tui.events import Json, PlanChanged
 from co_tui.events.storable import storable
-from co_tui.session.current_agent import CURRENT_AGENT
 from co_tui.session.recorder import Recorder
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 
 MOST_STEPS: Final = 200
 MOST_STEP_CHARS: Final = 500

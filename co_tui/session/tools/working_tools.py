@@ -12,22 +12,22 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai_harness.ask_user import AskUser
 from pydantic_ai_harness.planning import Planning
 
-from co_tui.agent.sandbox import Sandbox, sandbox_trouble
+from co_tui.agent.permissions.sandbox import Sandbox, sandbox_trouble
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
-from co_tui.session.questions import Questions
-from co_tui.session.tools.commands import LimitedShell
-from co_tui.session.tools.file_changes import FileChanges
-from co_tui.session.tools.folder_tools import FolderFiles
+from co_tui.session.approvals.questions import Questions
+from co_tui.session.tools.folder.file_changes import FileChanges
+from co_tui.session.tools.folder.folder_tools import FolderFiles
+from co_tui.session.tools.folder.project_texts import ProjectInstructions, ProjectSkills
+from co_tui.session.tools.folder.session_folder import SessionFolder
 from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
 from co_tui.session.tools.model_questions import ModelQuestions
 from co_tui.session.tools.plan_mode import PlanMode
-from co_tui.session.tools.project_texts import ProjectInstructions, ProjectSkills
 from co_tui.session.tools.running_commands import RunningCommands
-from co_tui.session.tools.session_folder import SessionFolder
 from co_tui.session.tools.session_plan import SessionPlan
+from co_tui.session.tools.shell_tools import LimitedShell
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from co_tui.store.checkpoints import Checkpoint, Checkpoints, file_name, heading
+from co_tui.store.notes.checkpoints import Checkpoint, Checkpoints, file_name, heading
 
 Shelf: TypeAlias = dict[Path, dict[str, Checkpoint]]
 """Of each session, by its folder, the checkpoints by file name; none of these is on disk."""

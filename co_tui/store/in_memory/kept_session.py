@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from co_tui.events import Event, Message
-from co_tui.store.counters import SessionCounters
-from co_tui.store.searchable import SearchableText, searchable
+from co_tui.store.search.searchable_text import SearchableText, searchable
+from co_tui.store.session_counts import SessionCounters
+from co_tui.store.stored_values import SessionRow
 from co_tui.store.timestamps import now
-from co_tui.store.values import SessionRow
 
 
 @dataclass(slots=True)

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 from co_tui.events import Event, UsageInfo
-from co_tui.store.folding import folded
 from co_tui.store.in_memory.kept_session import KeptSession
-from co_tui.store.message_search import Candidate, FoundCount, NextPage, Search, SearchPage, counted, told
-from co_tui.store.search_words import SearchWords
-from co_tui.store.searchable import SAID
-from co_tui.store.session_filter import filter_text, filter_words
-from co_tui.store.values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one, with_most_words
-from co_tui.store.words import holds
+from co_tui.store.search.case_folding import folded
+from co_tui.store.search.message_search import Candidate, FoundCount, NextPage, Search, SearchPage, counted, told
+from co_tui.store.search.search_words import SearchWords
+from co_tui.store.search.searchable_text import SAID
+from co_tui.store.search.session_filter import filter_text, filter_words
+from co_tui.store.search.session_words import holds
+from co_tui.store.stored_values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one, with_most_words
 
 
 class InMemoryReader:

@@ -3,10 +3,10 @@
 import threading
 from typing import Self
 
-from co_tui.store.errors import SessionBusy
 from co_tui.store.in_memory.kept_session import KeptSession
 from co_tui.store.in_memory.reader import InMemoryReader
 from co_tui.store.in_memory.writer import InMemoryWriter
+from co_tui.store.store_errors import SessionBusy
 
 
 class InMemoryStore:

@@ -6,12 +6,12 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from co_tui.events import Event, Fact, SessionFork, SessionTrashed, is_durable
-from co_tui.store.beginning import check_beginning
-from co_tui.store.errors import SessionNotFound, StoreError
+from co_tui.store.first_event import check_beginning
 from co_tui.store.half_reply import recovered
 from co_tui.store.in_memory.kept_session import KeptSession
+from co_tui.store.store_errors import SessionNotFound, StoreError
+from co_tui.store.stored_values import BroughtIn
 from co_tui.store.timestamps import now
-from co_tui.store.values import BroughtIn
 
 T = TypeVar("T")
 

@@ -4,10 +4,10 @@ import sqlite3
 from pathlib import Path
 
 from co_tui.paths import ensure_file
-from co_tui.store.errors import StoreError
 from co_tui.store.sqlite import reading_functions
-from co_tui.store.sqlite.failures import explained
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
+from co_tui.store.sqlite.sqlite_failures import explained
+from co_tui.store.store_errors import StoreError
 
 BUSY_TIMEOUT_S = 15.0
 CHANGE_TIMEOUT_S = 120.0

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import IO, Self
 
 from co_tui.paths import ensure_file
-from co_tui.store.errors import SessionBusy
 from co_tui.store.file_lock import lock
-from co_tui.store.sqlite.failures import explained
+from co_tui.store.sqlite.sqlite_failures import explained
+from co_tui.store.store_errors import SessionBusy
 
 LOOKED_AT_S = 1.0
 """So long is tried again to take a session that nobody has, but that others look at."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
 from co_tui.events.event import dump, payload_of, stored
 from co_tui.events.storable import storable_text
-from co_tui.store.beginning import check_beginning
-from co_tui.store.counters import SessionCounters
-from co_tui.store.errors import SessionNotFound
+from co_tui.store.first_event import check_beginning
 from co_tui.store.half_reply import recovered
-from co_tui.store.searchable import searchable
-from co_tui.store.session_filter import filter_text
+from co_tui.store.search.searchable_text import searchable
+from co_tui.store.search.session_filter import filter_text
+from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite.message_index import free_id, last_id
 from co_tui.store.sqlite.rows import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
+from co_tui.store.store_errors import SessionNotFound
+from co_tui.store.stored_values import BroughtIn
 from co_tui.store.timestamps import now
-from co_tui.store.values import BroughtIn
 
 _COLUMNS = tuple(SessionCounters.__dataclass_fields__)
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM sessions WHERE id = ?"

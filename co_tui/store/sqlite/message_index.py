@@ -7,8 +7,8 @@ also after an old session was imported. Indexes keep no texts of their own: what
 import sqlite3
 from datetime import UTC, datetime
 
-from co_tui.store.folding import folded
-from co_tui.store.search_words import short_words
+from co_tui.store.search.case_folding import folded
+from co_tui.store.search.search_words import short_words
 
 _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST = 1 << 40

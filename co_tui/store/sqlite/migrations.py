@@ -10,13 +10,13 @@ from sqlite_utils.db import Table
 
 from co_tui.events import BoardChanged, CompactionComplete, Message, SessionRename
 from co_tui.events.event import stored
-from co_tui.store.errors import StoreError
 from co_tui.store.file_lock import file_lock
-from co_tui.store.searchable import SAID, searchable
-from co_tui.store.session_filter import filter_text
+from co_tui.store.search.searchable_text import SAID, searchable
+from co_tui.store.search.session_filter import filter_text
 from co_tui.store.sqlite.lock import another_process
 from co_tui.store.sqlite.message_index import fill_indexes, seconds_of
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
+from co_tui.store.store_errors import StoreError
 
 steps = Migrations("co-tui")
 INCREMENTAL = 2

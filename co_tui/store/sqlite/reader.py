@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
-from co_tui.store.errors import StoreError
 from co_tui.store.sqlite import session_list
 from co_tui.store.sqlite.connect import connect_for_reading
-from co_tui.store.sqlite.failures import explained
 from co_tui.store.sqlite.rows import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
-from co_tui.store.values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one
+from co_tui.store.sqlite.sqlite_failures import explained
+from co_tui.store.store_errors import StoreError
+from co_tui.store.stored_values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one
 
 if TYPE_CHECKING:
-    from co_tui.store.message_search import FoundCount, NextPage, SearchPage
+    from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class Reader:
     def _sessions_with(
         self, there: sqlite3.Connection, search: str, limit: int, cwd: str, in_trash: bool
     ) -> list[SessionRow]:
-        from co_tui.store.sqlite.message_search import sessions_with
+        from co_tui.store.sqlite.sqlite_search import sessions_with
 
         return sessions_with(there, search, limit, cwd, in_trash=in_trash)
 
@@ -93,9 +93,9 @@ class Reader:
         in_trash: bool = False,
     ) -> "SearchPage":
         """Messages of all sessions that hold all words."""
-        from co_tui.store.message_search import Search, SearchPage
-        from co_tui.store.search_words import SearchWords
-        from co_tui.store.sqlite.message_search import search
+        from co_tui.store.search.message_search import Search, SearchPage
+        from co_tui.store.search.search_words import SearchWords
+        from co_tui.store.sqlite.sqlite_search import search
 
         asked = Search(SearchWords(typed), by_relevance, limit, page, once_a_session)
         return self._asked(lambda there: search(there, asked, session_id, in_trash), SearchPage())
@@ -103,9 +103,9 @@ class Reader:
     def count_found(
         self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False
     ) -> "FoundCount":
-        from co_tui.store.message_search import FoundCount, counted
-        from co_tui.store.search_words import SearchWords
-        from co_tui.store.sqlite.message_search import candidates
+        from co_tui.store.search.message_search import FoundCount, counted
+        from co_tui.store.search.search_words import SearchWords
+        from co_tui.store.sqlite.sqlite_search import candidates
 
         words = SearchWords(typed)
         return self._asked(

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TypeAlias
 
-from co_tui.store.words import holds
+from co_tui.store.search.session_words import holds
 
 SessionFilter: TypeAlias = Callable[[str], bool]
 

@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from co_tui.store.session_filter import filter_words
-from co_tui.store.values import SessionRow
+from co_tui.store.search.session_filter import filter_words
+from co_tui.store.stored_values import SessionRow
 
 COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
 NO_LIMIT = -1

@@ -8,9 +8,9 @@ import re
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from co_tui.store.folding import folded
-from co_tui.store.sqlite.message_search import grams_of
-from co_tui.store.values import FoundMessages, with_most_words
+from co_tui.store.search.case_folding import folded
+from co_tui.store.sqlite.sqlite_search import grams_of
+from co_tui.store.stored_values import FoundMessages, with_most_words
 
 _BY_INDEX = """
     SELECT m.seq FROM message_grams g CROSS JOIN message_texts m ON m.id = g.rowid

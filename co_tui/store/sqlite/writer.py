@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from co_tui.events import Event, Fact, SessionFork
-from co_tui.store.errors import StoreError
 from co_tui.store.sqlite import log
 from co_tui.store.sqlite.connect import connect_for_writing
-from co_tui.store.sqlite.failures import explained
-from co_tui.store.values import BroughtIn
+from co_tui.store.sqlite.sqlite_failures import explained
+from co_tui.store.store_errors import StoreError
+from co_tui.store.stored_values import BroughtIn
 
 T = TypeVar("T")
 MAX_BATCH = 256

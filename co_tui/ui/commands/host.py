@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.screen import Screen
 
 from co_tui.settings import Loaded, Settings
+from co_tui.ui.control.session_mode import Modes
+from co_tui.ui.control.stored_sessions import StoredSessions
 from co_tui.ui.keys.keys_in_force import KeyInForce
 from co_tui.ui.launch import Launch
-from co_tui.ui.modes import Modes
-from co_tui.ui.stored_sessions import StoredSessions
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport

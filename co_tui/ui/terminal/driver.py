@@ -19,6 +19,7 @@ from textual.events import Key
 from textual.keys import Keys
 from textual.message import Message
 
+from co_tui.ui.terminal.ascii_symbols import use_plain_signs
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
 from co_tui.ui.terminal.column_keeper import with_sure_columns
 from co_tui.ui.terminal.control_strings import (
@@ -31,7 +32,6 @@ from co_tui.ui.terminal.control_strings import (
 )
 from co_tui.ui.terminal.job_control import is_job
 from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
-from co_tui.ui.terminal.plain_signs import use_plain_signs
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
 """The background's colour, dark or light as the terminal now is, and what a terminal can do."""

@@ -1,0 +1,1 @@
+"""Models that run on this machine: the embedded one and files of weights."""

@@ -1,0 +1,117 @@
+"""Models that run on this machine in a process of our own: the embedded one, and any file of weights."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+from co_tui.agent.local.embedded import embedded_weights
+from co_tui.agent.local.gguf import gguf_weights
+from co_tui.agent.local.weights_server import Weights, WeightsServer
+from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.agent.models.connected_model import Connected, connect_compatible
+from co_tui.agent.models.model_handle import ModelConfig, request_settings
+from co_tui.agent.models.native_answers import ASK_SERVER_TIMEOUT_S
+from co_tui.agent.models.served_models import window_from_server
+from co_tui.agent.models.server_counting import TokenCounter
+from co_tui.agent.redact import without_secrets
+from co_tui.agent.wire.http import NoAnswer, ask
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.agent.wire.request_failures import Asked
+from co_tui.settings.rules import GGUF
+
+EMBEDDED_REPLY_TOKENS: Final = 512
+
+
+def open_embedded(config: ModelConfig) -> "LocalModel":
+    """The model that comes along: no key, no network. Whether it is installed shows when it is asked."""
+    # At temperature 0 so small a model repeats itself for ever; much above this it loses the thread.
+    settings = ModelSettings(
+        **request_settings(config, caches=False),
+        temperature=0.2,
+        top_p=0.9,
+        max_tokens=EMBEDDED_REPLY_TOKENS,
+        extra_body={"repeat_penalty": 1.1},
+    )
+    found = partial(embedded_weights, config.fetched_models, config.context_window)
+    return LocalModel(EMBEDDED, settings, found, WeightsServer(without_secrets(config.environ)))
+
+
+def open_gguf(name: str, config: ModelConfig) -> "LocalModel":
+    """Raises `ModelUnusable` for what cannot be a file of weights."""
+    weights = gguf_weights(name, config.fetched_models, config.context_window)
+    server = WeightsServer(without_secrets(config.environ))
+    return LocalModel(f"{GGUF}:{weights.file}", request_settings(config, caches=False), lambda: weights, server)
+
+
+@dataclass(slots=True)
+class LocalModel:
+    """One process for each: what one conversation leaves in its memory, no other can read."""
+
+    name: str
+    settings: ModelSettings
+    find_weights: Callable[[], Weights]
+    """Raises `ModelUnusable`."""
+    server: WeightsServer
+    takes_tools: bool = False
+    one_seat: bool = True
+    _connected: tuple[str, Connected] | None = None
+    _counter: TokenCounter | None = None
+    _looked_at: str = ""
+    """The process whose chat template is known."""
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.name, secrets=(self.server.key,))
+
+    async def model(self) -> Model:
+        address, alias = await self._started()
+        if self._connected is None or self._connected[0] != address:
+            await self._disconnect()
+            connected = connect_compatible(alias, f"{address}/v1", self.server.key, takes_images=False)
+            self._connected = (address, connected)
+        return self._connected[1].model
+
+    async def window_tokens(self) -> int | None:
+        address, alias = await self._started()
+        return await window_from_server(f"{address}/v1", alias, self.server.key)
+
+    async def count_tokens(self, text: str) -> int | None:
+        try:
+            address, alias = await self._started()
+        except (ModelUnusable, OSError):
+            return None
+        if self._counter is None or self._counter.base_url != address:
+            self._counter = TokenCounter(address, alias, self.server.key)
+        return await self._counter.count(text)
+
+    async def close(self) -> None:
+        await self._disconnect()
+        await self.server.close()
+
+    async def _started(self) -> tuple[str, str]:
+        """Where it is served, and as what."""
+        weights = self.find_weights()
+        address = await self.server.address(weights)
+        if self._looked_at != address:
+            self.takes_tools = self.name != EMBEDDED and await _template_has_tools(address, self.server.key)
+            self._looked_at = address
+        return address, weights.alias
+
+    async def _disconnect(self) -> None:
+        connected, self._connected = self._connected, None
+        if connected is not None:
+            await connected[1].close()
+
+
+async def _template_has_tools(address: str, key: str) -> bool:
+    """Whether the file's chat template has a place for tools and for calls, as the server found by trying it."""
+    try:
+        told: Any = await ask(f"{address}/props", key, timeout_s=ASK_SERVER_TIMEOUT_S)
+    except NoAnswer:
+        return False
+    has = told.get("chat_template_caps") if isinstance(told, dict) else None
+    return isinstance(has, dict) and has.get("supports_tools") is True and has.get("supports_tool_calls") is True

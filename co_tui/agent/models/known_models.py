@@ -1,0 +1,67 @@
+"""The models that the provider library and the price list know by name."""
+
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from pydantic_ai.models import KnownModelName
+
+from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
+from co_tui.record import Record
+from co_tui.settings.rules import GGUF
+
+
+class Recorded(Record):
+    """What the price list says about a model."""
+
+    window_tokens: int | None = None
+    input_price: float | None = None
+    """US dollars for a million tokens of prompt, at the base rate."""
+    output_price: float | None = None
+
+
+def known_names() -> list[str]:
+    """Every model string the provider library lists."""
+    return list(KnownModelName.__value__.__args__)
+
+
+def recorded_window(name: str) -> int | None:
+    """A model's window in tokens as the price list records it."""
+    return recorded(name).window_tokens
+
+
+@cache
+def recorded(name: str) -> Recorded:
+    """What is recorded about a model string; nothing for one that nobody recorded."""
+    from datetime import UTC, datetime
+
+    from genai_prices.data_snapshot import get_snapshot
+
+    prefix, _, model = name.partition(":")
+    try:
+        _, found = get_snapshot().find_provider_model(model, provider=None, provider_id=prefix, provider_api_url=None)
+    except LookupError:
+        return Recorded()
+    price = found.get_prices(datetime.now(UTC))
+    return Recorded(
+        window_tokens=found.context_window,
+        input_price=_base(price.input_mtok),
+        output_price=_base(price.output_mtok),
+    )
+
+
+def _base(price: Any) -> float | None:
+    """A price, or the first step of one that grows with the length."""
+    if price is None:
+        return None
+    return float(getattr(price, "base", price))
+
+
+def unknown_model(name: str) -> str:
+    """The sentence for a model string that means nothing."""
+    known = known_names()
+    close = get_close_matches(name, known, n=3) or [each for each in known if each.endswith(f":{name}")][:3]
+    prefixes = ", ".join(provider.prefix for provider in PROVIDERS)
+    if close:
+        return f"There is no model {name!r}. Did you mean {' or '.join(close)}?"
+    return f"There is no model {name!r}. Write PROVIDER:NAME with one of {prefixes}; {GGUF}:PATH; or {EMBEDDED}."

@@ -1,0 +1,1 @@
+"""HTTP with providers: requests, replies, and what their errors mean."""

@@ -1,0 +1,117 @@
+"""Servers that speak like OpenAI's, more or less: each piece of a reply is looked at before it is believed."""
+
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Any, Final
+
+import httpx2
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletionChunk
+from pydantic import BaseModel
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from co_tui.agent.wire.model_errors import ReplyUnreadable, kind_of
+from co_tui.agent.wire.openai_client import OpenAIClient
+from co_tui.events.storable import whole
+
+LATEST_S: Final = 250_000_000_000
+"""Seconds since 1970 that are still a date."""
+
+
+def compatible_model(
+    name: str, base_url: str, key: str, client: httpx2.AsyncClient, *, takes_images: bool = True
+) -> OpenAIChatModel:
+    """A model on any server that offers OpenAI's chat interface; whether it takes images, its profile tells."""
+    asking = OpenAIClient(base_url=base_url, api_key=key or "none", http_client=client)
+    profile: ModelProfile | None = None if takes_images else {"supports_image_input": False}
+    return _Model(name, provider=OpenAIProvider(openai_client=asking), profile=profile)
+
+
+class _Model(OpenAIChatModel):
+    @property
+    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
+        return _Stream
+
+
+class _Stream(OpenAIStreamedResponse):
+    @property
+    def _raw_text_content(self) -> str:
+        """A second copy of the whole text, made anew with each piece, for citations that these servers do not have."""
+        return ""
+
+    @_raw_text_content.setter
+    def _raw_text_content(self, text: str) -> None:
+        pass
+
+    def _validate_response(self) -> AsyncIterable[ChatCompletionChunk]:
+        return self._believable()
+
+    async def _believable(self) -> AsyncIterator[ChatCompletionChunk]:
+        async for chunk in self._response:
+            self._check(chunk)
+            yield chunk
+
+    def _check(self, chunk: Any) -> None:
+        """Raises for a piece that says nothing readable; what only goes along with the reply is left out when odd."""
+        _must_be(chunk, BaseModel, "a piece of it", "an object")
+        self._raise_error_in(chunk)
+        chunk.usage = _usage(chunk.usage)
+        chunk.created = whole(chunk.created, LATEST_S) or 0
+        chunk.id = chunk.id if isinstance(chunk.id, str) else ""
+        chunk.model = chunk.model if isinstance(chunk.model, str) else ""
+        if chunk.choices is None:
+            return
+        _must_be(chunk.choices, list, "`choices`", "a list")
+        for choice in chunk.choices:
+            _must_be(choice, BaseModel, "one of its `choices`", "an object")
+            if choice.finish_reason is not None and not isinstance(choice.finish_reason, str):
+                choice.finish_reason = str(choice.finish_reason)
+            if choice.delta is not None:
+                _check_delta(choice.delta)
+
+    def _raise_error_in(self, chunk: Any) -> None:
+        """Some servers end a stream with an error that is not under `error`, where the library looks for it."""
+        if "error" in (chunk.object, getattr(chunk, "type", "")):
+            told = getattr(chunk, "message", None)
+            raise ModelAPIError(self.model_name, told if isinstance(told, str) else "an error without a word")
+
+
+def _check_delta(delta: Any) -> None:
+    _must_be(delta, BaseModel, "`delta`", "an object")
+    for name in ("content", "refusal"):
+        if getattr(delta, name, None) is not None:
+            _must_be(getattr(delta, name), str, f"`{name}`", "a text")
+    if delta.tool_calls is not None:
+        _must_be(delta.tool_calls, list, "`tool_calls`", "a list")
+        for call in delta.tool_calls:
+            _must_be(call, BaseModel, "one of its `tool_calls`", "an object")
+            if call.function is not None:
+                _must_be(call.function, BaseModel, "`function`", "an object")
+                for value in (call.function.name, call.function.arguments, call.id):
+                    if value is not None:
+                        _must_be(value, str, "the name, id or `arguments` of a tool call", "a text")
+
+
+def _usage(told: Any) -> CompletionUsage | None:
+    """What the server counted; None when that cannot be true, for half a count is worse than none."""
+    if not isinstance(told, CompletionUsage):
+        return None
+    prompt, completion = whole(told.prompt_tokens), whole(told.completion_tokens)
+    if prompt is None or completion is None:
+        return None
+    details = getattr(told, "prompt_tokens_details", None)
+    cached = whole(getattr(details, "cached_tokens", None))
+    counted: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": completion}
+    if cached is not None:
+        counted["prompt_tokens_details"] = {"cached_tokens": min(cached, prompt)}
+    reasoning = whole(getattr(getattr(told, "completion_tokens_details", None), "reasoning_tokens", None))
+    if reasoning is not None:
+        counted["completion_tokens_details"] = {"reasoning_tokens": min(reasoning, completion)}
+    return CompletionUsage.model_validate({**counted, "total_tokens": prompt + completion})
+
+
+def _must_be(value: object, kind: type, what: str, wanted: str) -> None:
+    if not isinstance(value, kind):
+        raise ReplyUnreadable(f"{what} is {kind_of(value)}, not {wanted}.")

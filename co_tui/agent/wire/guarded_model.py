@@ -1,0 +1,224 @@
+"""The one door through which replies come in: bounded, readable, storable and whole, or an error that says why not."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any, Final
+
+import httpx2
+from pydantic_ai.exceptions import AgentRunError, UserError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import RunContext
+from pydantic_ai.usage import RequestUsage
+
+from co_tui.agent.model_messages import mended
+from co_tui.agent.wire.http import Exchange, exchange
+from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
+from co_tui.agent.wire.portable_history import portable
+from co_tui.agent.wire.refused_images import RefusedImages
+from co_tui.events.storable import whole
+
+MOST_REPLY_CHARS: Final = 4_000_000
+"""About a million tokens, many times what a model writes at once. The library copies the reply with each piece."""
+SILENCE_S: Final = 600.0
+"""How long the next piece of a reply is waited for, unless the request says so."""
+
+
+class GuardedModel(WrapperModel):
+    """A model whose replies can be trusted to be stored, read again and sent back, to whoever answers next."""
+
+    def __init__(self, wrapped: Model) -> None:
+        super().__init__(wrapped)
+        self._refused = RefusedImages()
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        with _readable():
+            asked = self._refused.left_out(portable(messages, self.wrapped))
+            try:
+                reply = await super().request(asked, model_settings, model_request_parameters)
+            except AgentRunError as error:
+                if (less := self._refused.after(error, asked)) is None:
+                    raise
+                reply = await super().request(less, model_settings, model_request_parameters)
+            return _storable(reply)
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        seen = Exchange()
+        told = (model_settings or {}).get("timeout")
+        silence_s = float(told) if isinstance(told, int | float) else SILENCE_S
+        asked = self._refused.left_out(portable(messages, self.wrapped))
+
+        async def begun(asked: list[ModelMessage]) -> StreamedResponse:
+            stream = self.wrapped.request_stream(asked, model_settings, model_request_parameters, run_context)
+            async with asyncio.timeout(silence_s):
+                return await opened.enter_async_context(stream)
+
+        async with AsyncExitStack() as opened:
+            outer = exchange.set(seen)
+            try:
+                with _readable():
+                    try:
+                        inner = await begun(asked)
+                    except AgentRunError as error:
+                        if (less := self._refused.after(error, asked)) is None:
+                            raise
+                        inner = await begun(less)
+            finally:
+                exchange.reset(outer)
+            yield _GuardedStream(model_request_parameters, inner, seen, silence_s)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What a provider's library trips over was in the reply: it is not made for every reply there can be."""
+    try:
+        yield
+    except (AgentRunError, UserError, BadReply, OSError, httpx2.HTTPError, httpx2.StreamError, UnicodeEncodeError):
+        raise  # understood already, or not about the reply
+    except RecursionError:
+        raise ReplyUnreadable("it is nested too deeply.") from None
+    except AttributeError as odd:
+        raise ReplyUnreadable(f"{kind_of(odd.obj)} stands where {odd.name!r} is expected.") from odd
+    except Exception as odd:
+        first = (str(odd).splitlines() or [""])[0]
+        raise ReplyUnreadable(f"its form is not the expected one ({type(odd).__name__}: {first}).") from odd
+
+
+@dataclass
+class _GuardedStream(StreamedResponse):
+    """A stream that ends well only when it came to its end; all else is asked of the one inside."""
+
+    inner: StreamedResponse
+    seen: Exchange
+    silence_s: float
+
+    def __aiter__(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        # The stream inside has marked the ends of parts and the final result already; that is not done twice.
+        if self._event_iterator is None:
+            self._event_iterator = self._get_event_iterator()
+        return self._event_iterator
+
+    async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        events = aiter(self.inner)
+        left = MOST_REPLY_CHARS
+        while (event := await self._next(events)) is not None:
+            left -= _chars(event)
+            if left < 0:
+                raise ReplyTooLong(f"{MOST_REPLY_CHARS:,} characters")
+            yield event
+        if not self.inner.cancelled:
+            if not _came_to_its_end(self.inner, self.seen):
+                raise ReplyCutOff("the stream ended without its end.")
+            self._finished = True
+
+    async def _next(self, events: AsyncIterator[ModelResponseStreamEvent]) -> ModelResponseStreamEvent | None:
+        with _readable():
+            async with asyncio.timeout(self.silence_s):
+                return await anext(events, None)
+
+    def get(self) -> ModelResponse:
+        response = self.inner.get()
+        # Only the end result: a snapshot of every piece would cost the whole reply each time.
+        return _storable(response) if self._finished else response
+
+    @property
+    def usage(self) -> RequestUsage:
+        return _counted(self.inner.usage)
+
+    async def cancel(self) -> None:
+        self._cancelled = True
+        await self.inner.cancel()
+
+    async def close_stream(self) -> None:
+        await self.inner.close_stream()
+
+    def get_stream_cancel_errors(self) -> tuple[type[BaseException], ...]:
+        return self.inner.get_stream_cancel_errors()
+
+    @property
+    def model_name(self) -> str:
+        return self.inner.model_name
+
+    @property
+    def provider_name(self) -> str | None:
+        return self.inner.provider_name
+
+    @property
+    def provider_url(self) -> str | None:
+        return self.inner.provider_url
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.inner.timestamp
+
+
+def _came_to_its_end(stream: StreamedResponse, seen: Exchange) -> bool:
+    """Whether the provider said that the reply is over: by a reason, or by the last line of the stream."""
+    if stream.provider_url is None or stream.state == "suspended" or seen.ended:
+        return True  # what comes from no server cannot be cut off on the way
+    if (stream.provider_details or {}).get("finish_reason") or stream.finish_reason == "content_filter":
+        return True
+    # For OpenAI's chat interface the library fills in a reason where none came, and notes that it did.
+    return stream.finish_reason is not None and getattr(stream, "_has_finish_reason", True)
+
+
+def _chars(event: ModelResponseStreamEvent) -> int:
+    match event:
+        case PartStartEvent(part=TextPart(content=str() as text) | ThinkingPart(content=str() as text)):
+            return len(text)
+        case PartStartEvent(part=ToolCallPart(args=str() as text)):
+            return len(text)
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=str() as text)):
+            return len(text)
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str() as text)):
+            return len(text)
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)):
+            return len(text)
+        case _:
+            return 0
+
+
+def _storable(response: ModelResponse) -> ModelResponse:
+    return mended(replace(response, usage=_counted(response.usage)))
+
+
+def _counted(usage: RequestUsage) -> RequestUsage:
+    """The usage with every count whole; one that cannot be true counts as not told."""
+    values = {each.name: getattr(usage, each.name) for each in fields(usage)}
+    counted: dict[str, Any] = {
+        name: whole(value) or 0 for name, value in values.items() if name.endswith(("_tokens", "_requests"))
+    }
+    told = values.get("details")
+    counted["details"] = (
+        {str(name): whole(value) or 0 for name, value in told.items()} if isinstance(told, dict) else {}
+    )
+    return replace(usage, **counted)

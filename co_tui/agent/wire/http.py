@@ -1,0 +1,172 @@
+"""HTTP with models' servers: bounded in size, depth and time, and a key goes to no other host than its own."""
+
+import asyncio
+import json
+import re
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import httpx2
+from pydantic_ai.models import create_async_httpx2_client
+
+from co_tui.agent.wire.model_errors import ReplyTooLong
+
+MOST_REPLY_BYTES: Final = 64 * 1024 * 1024
+"""Of a streamed reply, unpacked. Its text alone is bounded more tightly."""
+MOST_ERROR_BYTES: Final = 256 * 1024
+"""Of a failure's body; what is beyond is not read."""
+MOST_ANSWER_BYTES: Final = 2 * 1024 * 1024
+"""Of the answer to a question such as which models there are."""
+MOST_REDIRECTS: Final = 3
+
+_END: Final = re.compile(rb"(?:^|[\r\n])data:\s*\[DONE\]")
+_TAIL_BYTES: Final = 64
+
+
+class NoAnswer(Exception):
+    """A server was asked something and gave no usable answer; the text says why."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What the wire saw of one reply, beyond what the provider's library tells."""
+
+    ended: bool = False
+    """The stream said itself that it is over."""
+
+
+exchange: Final[ContextVar[Exchange | None]] = ContextVar("exchange", default=None)
+"""Set while a reply is being opened, by whoever wants to know."""
+
+
+def new_client(address: str = "", *, most_bytes: int | None = None) -> httpx2.AsyncClient:
+    """A client for a provider's library, for the server at an address or wherever the library goes by itself.
+
+    It follows no redirect: the next host may not be meant to have the key. Of a reply it reads `most_bytes`,
+    as many as a streamed one may have when nothing else is said.
+    """
+
+    async def bound(response: httpx2.Response) -> None:
+        """Let the body be read only so far; unpacked here, since a small body can unpack to any size."""
+        body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+        response.headers.pop("content-encoding", None)
+        response.stream = _Bounded(body, exchange.get(), most_bytes)
+
+    client = create_async_httpx2_client(transport=_direct() if _is_here(address) else None)
+    client.event_hooks = {**client.event_hooks, "response": [bound]}
+    return client
+
+
+def _is_here(address: str) -> bool:
+    """Whether it is on this machine: what is said there goes through nobody's proxy."""
+    try:
+        host = httpx2.URL(address).host
+    except (httpx2.InvalidURL, UnicodeError):
+        return False
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _direct() -> httpx2.AsyncHTTPTransport:
+    return httpx2.AsyncHTTPTransport(verify=_trusted())
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body up to a limit: beyond it a failure's body just ends, a reply is an error."""
+
+    def __init__(self, body: httpx2.Response, seen: Exchange | None, most_bytes: int | None) -> None:
+        self._body = body
+        self._most_bytes = most_bytes
+        self._seen = seen or Exchange()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        most = self._most_bytes if self._most_bytes is not None else MOST_REPLY_BYTES
+        left = most if self._body.is_success else MOST_ERROR_BYTES
+        tail = b""
+        async for chunk in self._unpacked():
+            tail = (tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+            self._seen.ended = self._seen.ended or _END.search(tail) is not None
+            yield chunk[:left]
+            left -= len(chunk)
+            if left < 0 and self._body.is_success:
+                raise ReplyTooLong(f"{most // 1024**2} MB")
+            if left < 0:
+                return
+
+    async def _unpacked(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._body.aiter_bytes():
+                yield chunk
+        except httpx2.DecodingError:
+            if self._body.is_success:
+                raise  # of a failure the status says enough
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+async def ask(
+    url: str,
+    key: str = "",
+    body: Mapping[str, Any] | None = None,
+    *,
+    timeout_s: float,
+    most: int = MOST_ANSWER_BYTES,
+) -> Any:
+    """A server's JSON answer to one question; with a body it is posted. Raises `NoAnswer`, whatever the server does."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with asyncio.timeout(timeout_s), _asking(url, timeout_s, headers) as client:
+            return json.loads(await _read(client, httpx2.URL(url), body, most))
+    except NoAnswer:
+        raise
+    except TimeoutError:
+        raise NoAnswer(f"it took longer than {timeout_s:g} s") from None
+    except RecursionError:
+        raise NoAnswer("its answer is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise NoAnswer("the key or the address holds characters that cannot be sent") from None
+    except ValueError:  # also what is no UTF-8
+        raise NoAnswer("its answer is no JSON") from None
+    except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise NoAnswer(str(error) or type(error).__name__) from None
+
+
+def _asking(url: str, timeout_s: float, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_trusted(), trust_env=not _is_here(url))
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whose certificates count; reading them takes longer than a question."""
+    return httpx2.create_ssl_context()
+
+
+async def _read(client: httpx2.AsyncClient, url: httpx2.URL, body: Mapping[str, Any] | None, most: int) -> bytes:
+    method = "GET" if body is None else "POST"
+    for _ in range(MOST_REDIRECTS + 1):
+        async with client.stream(method, url, json=body) as response:
+            if response.has_redirect_location:
+                url = _followed(url, response)
+                continue
+            if not response.is_success:
+                raise NoAnswer(f"HTTP {response.status_code}")
+            read = bytearray()
+            async for chunk in response.aiter_bytes():
+                read += chunk
+                if len(read) > most:
+                    raise NoAnswer(f"its answer is larger than {most // 1024**2} MB")
+            return bytes(read)
+    raise NoAnswer("it redirects in a circle")
+
+
+def _followed(url: httpx2.URL, response: httpx2.Response) -> httpx2.URL:
+    """Where a redirect leads, when that is the same server; a key is not for another."""
+    there = url.join(response.headers["location"])
+    secured = url.scheme == "http" and there.scheme == "https" and url.port is None and there.port is None
+    if there.host != url.host or not (secured or (there.scheme, there.port) == (url.scheme, url.port)):
+        raise NoAnswer(f"it redirects to another server, {there.scheme}://{there.netloc.decode(errors='replace')}")
+    return there

@@ -1,0 +1,179 @@
+"""What a failed request means: a sentence for people, and whether asking again makes sense."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from pydantic_ai import exceptions as errors
+
+from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of, served
+from co_tui.agent.redact import redact
+from co_tui.agent.wire.model_errors import ReplyCutOff, ReplyTooLong, ReplyUnreadable
+from co_tui.events.storable import storable_text
+
+MAX_DETAIL_CHARS = 390
+MOST_UNREADABLE_SHARE = 0.3
+"""Of a body's characters: with more that cannot be shown, it is no text."""
+DEEPEST_BODY = 8
+"""Levels at which the words of an error are looked for."""
+
+
+_ANOTHER = "choose another model with /model or --model"
+_ADVICE = {
+    "authentication": f"Set the right key and start co-tui again, or {_ANOTHER}.",
+    "not_found": "/model lists the models there are.",
+    "quota": f"Add credit there, or {_ANOTHER}.",
+    "context_limit": "/compact makes it smaller, /new begins a new one.",
+    "rejected": f"If it stays so, {_ANOTHER}.",
+}
+"""What can be done where asking again does not help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failed attempt, ready to be told and logged; holds no key and no token."""
+
+    kind: str
+    sentence: str
+    retryable: bool
+    status: int | None = None
+    retry_after_s: float | None = None
+    detail: str = ""
+    """The provider's own words, shortened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom we asked, for the sentence."""
+
+    model: str
+    address: str = ""
+    secrets: tuple[str, ...] = ()
+
+
+def read_failure(error: Exception, asked: Asked) -> Failure:
+    """Classify what a model run raised."""
+    kind, sentence, retryable = _classify(error, asked)
+    if advice := _ADVICE.get(kind, ""):
+        sentence = f"{sentence}{'' if sentence.endswith(('.', '!', '?', '…')) else '.'} {advice}"
+    return Failure(
+        kind=kind,
+        sentence=redact(sentence, asked.secrets),
+        retryable=retryable,
+        status=getattr(error, "status_code", None),
+        retry_after_s=getattr(error, "retry_after", None),
+        detail=_detail(error, asked.secrets),
+    )
+
+
+def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
+    name, where = asked.model, f" at {asked.address}" if asked.address else ""
+    detail = _detail(error, asked.secrets)
+    match error:
+        case ReplyCutOff():
+            return "cut_off", f"{name}{where} broke off in the middle of its reply: {detail}", True
+        case ReplyTooLong():
+            return "too_long", f"The reply of {name} was stopped: {detail} What came is kept.", False
+        case ReplyUnreadable():
+            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
+        case errors.ModelContextWindowExceededError():
+            return "context_limit", f"The conversation no longer fits the window of {name}: {detail}", False
+        case errors.ModelAuthenticationError():
+            return "authentication", f"{name} refused the key{_variable(name)}: {detail}", False
+        case errors.ModelNotFoundError():
+            return "not_found", f"The provider does not know the model {name}{where}: {detail}", False
+        case errors.ModelQuotaExceededError():
+            return "quota", f"The account behind {name} is out of credit: {detail}", False
+        case errors.ModelRateLimitError():
+            return "rate_limit", f"{name} asks to slow down: {detail}", True
+        case errors.ModelTimeoutError() | errors.ModelRequestTimeout() | TimeoutError():
+            return "timeout", f"{name}{where} did not answer in time.", True
+        case errors.ModelConnectionError():
+            if error.phase == "connect":
+                return "unreachable", f"{name} cannot be reached{where}: {detail} {_hint(name)}".rstrip(), True
+            return "connection", f"The connection to {name}{where} broke: {detail}", True
+        case errors.ModelOverloadedError() | errors.ModelUnavailableError() | errors.ModelServerError():
+            return "server", f"{name} failed on its side: {detail}", True
+        case errors.ModelRequestRejectedError():
+            return "rejected", f"{name} rejected the request: {detail}", False
+        case errors.UnexpectedModelBehavior() if "token limit" in detail:
+            return "length", f"{name} reached its output limit before it wrote an answer.", False
+        case errors.UnexpectedModelBehavior() if "without content" in detail or "output retries" in detail:
+            return "malformed", f"{name} sent an empty reply, or one that is no stream of events.", True
+        case errors.UnexpectedModelBehavior() | json.JSONDecodeError():
+            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
+        case errors.ModelHTTPError():
+            status = f"HTTP {error.status_code}"
+            said = detail if detail.startswith(status) else f"{status}: {detail}"
+            return "http", f"{name} answered with {said}", error.status_code >= 500
+        case errors.ModelAPIError() if 300 <= getattr(error.__cause__, "status_code", 0) < 400:
+            return "redirect", f"{name}{where} redirects to another place, where nothing is sent: {_hint(name)}", False
+        case errors.ModelAPIError() if "as JSON" in detail:
+            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
+        case errors.ModelAPIError():
+            return "provider", f"{name} failed: {detail}", True
+        case OSError() | httpx2.HTTPError() | httpx2.StreamError():
+            return "connection", f"The connection to {name}{where} broke: {detail}", True
+        case UnicodeEncodeError():
+            return "unsendable", f"What goes to {name} holds characters that cannot be sent{_variable(name)}.", False
+        case _:
+            return "unexpected", f"The turn failed unexpectedly: {type(error).__name__}: {detail}", False
+
+
+def _detail(error: Exception, secrets: Iterable[str]) -> str:
+    """The provider's own words, out of whatever it wrapped them in; never empty."""
+    body = getattr(error, "body", None)
+    if isinstance(error, errors.ModelHTTPError) and not error.hint and not _is_readable(body):
+        return f"HTTP {error.status_code}, and the body of its reply is empty or could not be read."
+    text = _shown(_message_in(body)) or _shown(str(error)) or type(error).__name__
+    text = redact(text, secrets)  # before it is cut: half a key no longer looks like one
+    return text if len(text) <= MAX_DETAIL_CHARS else text[: MAX_DETAIL_CHARS - 1] + "…"
+
+
+def _shown(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in storable_text(text)).split())
+
+
+def _is_readable(body: object) -> bool:
+    """Whether a failure's body says anything: it may be empty, packed, binary or blank."""
+    text = _message_in(body) or body
+    if isinstance(text, dict):
+        return bool(text) and text.get("message") != ""
+    if not isinstance(text, str):
+        return text is not None
+    strange = sum(not (c.isprintable() or c.isspace()) or c == "\ufffd" for c in text)
+    return bool(_shown(text)) and strange <= MOST_UNREADABLE_SHARE * len(text)
+
+
+def _message_in(body: Any, depth: int = 0) -> str:
+    if depth > DEEPEST_BODY:
+        return ""
+    if isinstance(body, str):
+        try:
+            return _message_in(json.loads(body), depth + 1) or body
+        except (ValueError, RecursionError):
+            return body
+    if isinstance(body, dict):
+        for key in ("message", "error", "detail", "msg"):
+            if found := _message_in(body.get(key), depth + 1):
+                return found
+    return ""
+
+
+def _variable(model: str) -> str:
+    provider = provider_of(model)
+    return f" in {' or '.join(provider.key_variables)}" if provider and provider.key_variables else ""
+
+
+def _hint(model: str) -> str:
+    provider = provider_of(model)
+    if model == EMBEDDED or provider is None:
+        return ""
+    if (at := served(model)) is not None and at.address:
+        return "Is the server running there?"
+    if not provider.address_variable:
+        return "Is there a network?"
+    setting = "base_url or " if provider.address_variable == BASE_URL_VARIABLE else ""
+    return f"Is the server running, and is {setting}{provider.address_variable} right?"

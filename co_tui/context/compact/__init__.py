@@ -1,0 +1,1 @@
+"""When to compact, what to replace, and with what. Pure."""

@@ -1,0 +1,152 @@
+"""The user's own words that a compaction carries on: standing rules, and what was asked, each clipped (C5, C16).
+
+Kept as data beside the text of the message that stands for the replaced ones, so that the next compaction
+takes them over as they are instead of summarising them again.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.turns import EARLIER, is_prompt
+from co_tui.events.content import typed_text
+from co_tui.events.stored_messages import RULES, SAID, SUMMARY, UNSAID
+
+QUOTE_CHARS: Final = 600
+"""How much of each message of the user is quoted."""
+RULES_A_MESSAGE: Final = 6
+RULES_SHARE: Final = 0.4
+"""Of the room for the user's words: as much as this for standing rules, the rest for quotes."""
+LINE_CHARS: Final = 220
+_RULE: Final = re.compile(
+    r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
+)
+_STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
+
+
+class UserWords(NamedTuple):
+    """What the user said, oldest first."""
+
+    rules: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    unsaid: int = 0
+    """Messages of the user that are not quoted; the transcript has them."""
+
+    def as_metadata(self) -> dict[str, Any]:
+        return {RULES: list(self.rules), SAID: list(self.said), UNSAID: self.unsaid}
+
+
+def user_words_in(replaced: Iterable[ModelMessage]) -> UserWords:
+    """All the user's words among the messages, earlier compactions' included."""
+    rules: dict[str, None] = {}
+    said: list[str] = []
+    unsaid = 0
+    for message in replaced:
+        if not isinstance(message, ModelRequest):
+            continue
+        earlier = message.metadata or {}
+        rules.update(dict.fromkeys(earlier.get(RULES, ())))
+        said.extend(earlier.get(SAID, ()))
+        unsaid += earlier.get(UNSAID, 0)
+        if is_prompt(message):
+            text = "\n".join(_texts(message))
+            rules.update(dict.fromkeys(_rules_in(text)))
+            said.append(clipped(text))
+    return UserWords(tuple(rules), tuple(said), unsaid)
+
+
+def rules_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """The standing rules in what the user said, each once."""
+    return tuple(dict.fromkeys(rule for text in texts for rule in _rules_in(text)))
+
+
+def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = False) -> str:
+    """The summaries among the messages, oldest first: to be updated, not summarised again.
+
+    With `user_words` also what was carried beside them, for a form that has no place of its own for it.
+    """
+    found = []
+    for message in messages:
+        if isinstance(message, ModelRequest) and message.metadata and (summary := message.metadata.get(SUMMARY)):
+            found.append(summary)
+            if user_words:
+                words = UserWords(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(SAID, ())))
+                found += [told for told in [written(words)] if told and told not in summary]
+    return "\n\n".join(found)
+
+
+def within(words: UserWords, room_tokens: float) -> UserWords:
+    """As many of the words as there is room for: rules first, then the newest quotes and the very first one."""
+    rules_room = RULES_SHARE * room_tokens
+    strong = [rule for rule in reversed(words.rules) if _STRONG.search(rule)]
+    weak = [rule for rule in reversed(words.rules) if not _STRONG.search(rule)]
+    chosen, _ = _fitting([*strong, *weak], rules_room)
+    rules = tuple(rule for rule in words.rules if rule in chosen)
+    room = room_tokens - sum(map(_cost, rules))
+    said, _ = _fitting([*words.said[:1], *reversed(words.said[1:])], room)
+    quoted = tuple(dict.fromkeys(text for text in words.said if text in said))
+    return UserWords(rules, quoted, words.unsaid + len(words.said) - len(quoted))
+
+
+def written(words: UserWords, extras: Mapping[str, str] | None = None) -> str:
+    """The words as sections of the message that stands for the replaced ones."""
+    blocks = []
+    if words.rules:
+        blocks.append("## Standing rules of the user\n" + "\n".join(f"- {rule}" for rule in words.rules))
+    if words.said or words.unsaid:
+        lines = [f"- {text}" for text in words.said]
+        if words.unsaid:
+            lines.append(f"({words.unsaid} more messages of the user are not quoted here)")
+        blocks.append("## What the user said\n" + "\n".join(lines))
+    blocks += [f"## {title}\n{text.strip()}" for title, text in (extras or {}).items() if text.strip()]
+    return "\n\n".join(blocks)
+
+
+def words_tokens(words: UserWords) -> int:
+    return sum(map(_cost, (*words.rules, *words.said)))
+
+
+def clipped(text: str) -> str:
+    """One message of the user on one line; what is left out is counted."""
+    flat = " ".join(text.split())
+    if len(flat) <= QUOTE_CHARS:
+        return flat
+    return f"{flat[:QUOTE_CHARS]} […{len(flat) - QUOTE_CHARS:,} more characters]"
+
+
+def _rules_in(text: str) -> list[str]:
+    """What the user lays down in one message; of a pasted document full of "must" not more than anything else."""
+    found = [line for line in _sentences(text) if _RULE.search(line)]
+    found.sort(key=lambda line: not _STRONG.search(line))
+    return found[:RULES_A_MESSAGE]
+
+
+def _sentences(text: str) -> list[str]:
+    """The text in lines and sentences, each on one line and of bounded length."""
+    return [_line(piece) for piece in re.split(r"(?<=[.!?。！？])\s+|\n+", text[:20_000]) if piece.strip()]
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text[: LINE_CHARS * 4].split())
+    return flat if len(flat) <= LINE_CHARS else flat[: LINE_CHARS - 1] + "…"
+
+
+def _texts(message: ModelRequest) -> list[str]:
+    texts = (typed_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
+    return [text for text in texts if not text.startswith(EARLIER)]
+
+
+def _fitting(lines: Sequence[str], room: float) -> tuple[set[str], float]:
+    chosen: set[str] = set()
+    for line in lines:
+        if (cost := _cost(line)) <= room:
+            chosen.add(line)
+            room -= cost
+    return chosen, room
+
+
+def _cost(line: str) -> int:
+    return estimate_text(line) + 3

@@ -1,0 +1,103 @@
+"""A conversation as text, for whoever summarises it or writes it into a memory file (T5)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic_ai.messages import (
+    FilePart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.request.tool_outputs import ends_of
+from co_tui.events.content import content_text, prompt_text
+from co_tui.events.stored_messages import STANDS_FOR, SUMMARY
+
+CLIPS: Final = ((12_000, 20_000), (4_000, 8_000), (1_200, 3_000), (400, 1_200))
+"""Characters left of each tool result and of each text, step by step, until the whole fits."""
+MOST_PARTS: Final = 8
+LEAST_ROOM_TOKENS: Final = 100
+
+
+def in_parts(messages: Sequence[ModelMessage], room_tokens: float) -> list[str]:
+    """The conversation in as few texts as possible that each fit the room, in order.
+
+    Long messages are clipped rather than split; of what needs more parts than `MOST_PARTS` even so, the middle goes.
+    """
+    room = max(LEAST_ROOM_TOKENS, room_tokens)
+    texts: list[str] = []
+    for result_chars, text_chars in CLIPS:
+        texts = messages_as_text(messages, result_chars=result_chars, text_chars=text_chars)
+        if sum(map(estimate_text, texts)) <= room:
+            return ["\n\n".join(texts)] if texts else []
+    parts = _packed(texts, room)
+    if len(parts) > MOST_PARTS:
+        parts = [*parts[: MOST_PARTS // 2], *parts[-(MOST_PARTS // 2) :]]
+    return parts
+
+
+def _packed(texts: Sequence[str], room: float) -> list[str]:
+    parts: list[list[str]] = [[]]
+    used = 0.0
+    for text in texts:
+        while (size := estimate_text(text)) > room:
+            text = text[: int(len(text) * room / size * 0.9)]
+        if used + size > room and parts[-1]:
+            parts.append([])
+            used = 0.0
+        parts[-1].append(text)
+        used += size
+    return ["\n\n".join(part) for part in parts if part]
+
+
+def messages_as_text(messages: Sequence[ModelMessage], *, result_chars: int, text_chars: int) -> list[str]:
+    """Each message as one text, none longer than its limits allow; system parts and summaries are left out."""
+    inputs: dict[str, str] = {}
+    texts = []
+    for message in messages:
+        blocks = _response(message, inputs) if isinstance(message, ModelResponse) else _request(message, inputs)
+        clipped = [_clip(block, result_chars if block.startswith("## Tool: ") else text_chars) for block in blocks]
+        if clipped:
+            texts.append("\n\n".join(clipped))
+    return texts
+
+
+def _response(message: ModelResponse, inputs: dict[str, str]) -> list[str]:
+    blocks = []
+    for part in message.parts:
+        if isinstance(part, TextPart) and part.content.strip():
+            blocks.append(f"## Assistant\n{part.content.strip()}")
+        elif isinstance(part, FilePart):
+            blocks.append(f"## Assistant\n{content_text(part.content)}")
+        elif isinstance(part, ToolCallPart):
+            inputs[part.tool_call_id] = content_text(part.args) if part.args else ""
+    return blocks
+
+
+def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
+    if STANDS_FOR in (message.metadata or {}) and SUMMARY in (message.metadata or {}):
+        return []  # handed over apart, to be brought up to date
+    blocks = []
+    for part in message.parts:
+        if isinstance(part, UserPromptPart):
+            blocks.append(f"## User\n{prompt_text(part.content).strip()}")
+        elif isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_name:
+            given = inputs.pop(part.tool_call_id, "")
+            blocks.append(tool_result(part.tool_name, given, content_text(part.content)))
+    return blocks
+
+
+def tool_result(name: str, given: str, returned: str) -> str:
+    """A tool's work under its heading, with what went in and what came out."""
+    return f"## Tool: {name}\n**Input:**\n{given}\n**Output:**\n{returned}"
+
+
+def _clip(text: str, limit_chars: int) -> str:
+    return ends_of(text, limit_chars) or text

@@ -1,0 +1,1 @@
+"""Count tokens, corrected by what providers report."""

@@ -1,0 +1,186 @@
+"""Counting a growing conversation: each message once, corrected by what its provider reports."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.context.measure.calibration import LEARNT_MARGIN, SOUND_SPAN_TOKENS, UNLEARNT_MARGIN, Calibration
+from co_tui.context.measure.count import Reading, Scaffold, Window, estimate_message, system_tokens
+from co_tui.context.measure.meter_state import Level, MeterState, Report
+
+
+class Meter:
+    """Measures requests. `ratio` is how many of the model's tokens one of our estimated ones is, as far as known.
+    `provider` is whose rules say what a file costs; without one, the most expensive do. `margin` is how many times
+    the likely figure it may be until something was reported; 1 where our estimate is all there is to go by.
+
+    Any thread may use it: what it knows is one immutable value, which each change replaces as a whole.
+    """
+
+    def __init__(self, ratio: float | None = None, provider: str = "", *, margin: float | None = None) -> None:
+        known = ratio is not None
+        margin = margin or (LEARNT_MARGIN if known else UNLEARNT_MARGIN)
+        calibration = Calibration(ratio or 1.0, known, margin=margin)
+        self.provider = provider
+        self._state = MeterState(calibration, calibration.line())
+        self._replacing = threading.Lock()
+        self._estimates: dict[int, tuple[ModelMessage, Level]] = {}
+        """A cache, by the message's identity: an estimate follows from its message alone, so no entry ever changes."""
+
+    def _change(self, step: Callable[[MeterState], MeterState]) -> MeterState:
+        """Replace the state by what `step` makes of it; again when another thread replaced it in the meantime."""
+        while True:
+            before = self._state
+            after = step(before)
+            with self._replacing:
+                if self._state is before:
+                    self._state = after
+                    return after
+
+    # What is known of the model
+
+    @property
+    def ratio(self) -> float:
+        return self._state.line.ratio
+
+    @property
+    def overhead(self) -> float:
+        """What the provider counts with every request beside all we know of; below 0 when it counts less."""
+        return self._state.line.overhead
+
+    @property
+    def learnt_ratio(self) -> float | None:
+        """The ratio when it is worth keeping: reported over some length, and not by one reply alone."""
+        state = self._state
+        return state.line.slope if state.calibration.way_tokens >= SOUND_SPAN_TOKENS else None
+
+    def as_json(self) -> dict[str, Any]:
+        """What another process needs to go on counting from here."""
+        state = self._state
+        learnt: dict[str, Any] = dict(state.calibration.as_json())
+        if learnt and state.last is not None:
+            sent = state.sent.scaffold
+            learnt |= {"report": list(state.last), "missed": list(state.missed), "tools": sent.tools_tokens}
+            learnt |= {"tool_names": [*sent.tool_names], "instructions": sent.instructions_tokens}
+        return learnt
+
+    def restore(self, learnt: Mapping[str, Any]) -> Scaffold:
+        """Go on from what `as_json` once gave; returns what is known of the requests it was about."""
+        report, missed = _numbers(learnt.get("report"), 3), _numbers(learnt.get("missed"), 2)
+
+        def restored(state: MeterState) -> MeterState:
+            state = state.with_calibration(state.calibration.restored(learnt))
+            state = state.with_report(Report(*report)) if report else state
+            return state._replace(missed=(missed[0], missed[1])) if missed else state
+
+        self._change(restored)
+        (tools,), (instructions,) = (_numbers([learnt.get(key)], 1) or [0] for key in ("tools", "instructions"))
+        names = learnt.get("tool_names")
+        known = [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
+        return Scaffold(
+            tools_estimate=max(0, tools),
+            names=known,
+            instructions_estimate=max(0, instructions),
+            was_sent="tool_names" in learnt,
+        )
+
+    def copied(self) -> "Meter":
+        """Another one that knows the same; what is measured with it changes nothing here."""
+        other = Meter(provider=self.provider)
+        other._state = self._state
+        other._estimates = self._estimates.copy()
+        return other
+
+    def release(self, messages: Sequence[ModelMessage]) -> None:
+        """Let go of the counts of messages that are not among these; what was measured last is measured anew."""
+        state = self._change(lambda state: state.released(messages))
+        live = {id(message) for message in (*messages, *state.sent.messages)}
+        estimates = self._estimates.copy()  # another thread may add to it
+        self._estimates = {key: estimated for key, estimated in estimates.items() if key in live}
+
+    # What single messages take
+
+    def tokens(self, message: ModelMessage) -> float:
+        """One message, system parts included, in the model's tokens."""
+        state = self._state
+        return state.scaled(state.count_of(message, self._estimate))
+
+    def know(self, message: ModelMessage, tokens: int) -> None:
+        """An exact count of a whole message, system parts included, takes the place of our estimate."""
+        self._change(lambda state: state.with_exact(message, tokens, self._estimate))
+
+    def _estimate(self, message: ModelMessage) -> Level:
+        """One message on its own; worked out once."""
+        found = self._estimates.get(id(message))
+        if found is None or found[0] is not message:
+            system = system_tokens(message)
+            estimate = estimate_message(message, self.provider) + system
+            found = (message, Level(estimate, 0, system, estimate))
+            self._estimates[id(message)] = found
+        return found[1]
+
+    # What providers say
+
+    def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold, *, same: int = 0) -> None:
+        """Remember what was sent, so that the report on it can be understood; `same` as in `read`."""
+        self._change(lambda state: state.after_sending(messages, scaffold, same, self._estimate))
+
+    def is_known(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether these are what was sent last, or that and its reply: then nothing has to be measured anew."""
+        return self._state.is_known(messages)
+
+    def reported(self, response: ModelResponse) -> bool:
+        """Learn from what the provider counted for the request sent last, and return whether the count is credible.
+        A reply cut short has no count to trust."""
+        credible = False
+
+        def learned(state: MeterState) -> MeterState:
+            nonlocal credible
+            after = state.after_reply(response)
+            credible = after.last is not state.last
+            return after
+
+        self._change(learned)
+        return credible
+
+    def refused(self, tokens: int) -> None:
+        """The provider would not take the request sent last, and says how long that was."""
+        self._change(lambda state: state.after_refusal(tokens))
+
+    # Measuring
+
+    def is_measured_last(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether nothing else was measured since this very list."""
+        return self._state.read_last is messages
+
+    def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
+        """The context right after a reply to the request sent last, in its provider's own words."""
+
+        def with_reply(state: MeterState) -> MeterState:
+            messages = [*state.sent.messages, response]
+            state = state._replace(marks=state.sent.marks, read_last=messages)
+            return state.measured(messages, len(messages) - 1, self._estimate)
+
+        state = self._change(with_reply)
+        return state.reading(state.read_last, scaffold, window, True, self._estimate)
+
+    def read(
+        self,
+        messages: Sequence[ModelMessage],
+        scaffold: Scaffold,
+        window: Window,
+        *,
+        same: int = 0,
+        as_reported: bool = False,
+    ) -> Reading:
+        """The one measurement of a request. Its first `same` messages are those of the list measured last."""
+        state = self._change(lambda state: state.measured(messages, same, self._estimate)._replace(read_last=messages))
+        return state.reading(messages, scaffold, window, as_reported, self._estimate)
+
+
+def _numbers(stored: object, count: int) -> list[int]:
+    """So many whole numbers, or none."""
+    found = [each for each in stored if type(each) is int] if isinstance(stored, list | tuple) else []
+    return found if len(found) == count else []

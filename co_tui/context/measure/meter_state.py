@@ -1,0 +1,301 @@
+"""What a meter knows, as one immutable value: each step takes one and returns another."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import is_
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.context.measure.calibration import UNEVEN, Calibration, Line, Point
+from co_tui.context.measure.count import Reading, Scaffold, Window
+
+FORGETTING: Final = 0.7
+"""How much of what was missed before still counts, with each report."""
+WHOLE_NUMBERS: Final = 4
+"""Differences of this many tokens are rounding."""
+_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+class Level(NamedTuple):
+    """How full: tokens that we estimated, tokens that were counted, our estimate of the system parts in both, and
+    our estimate of everything, which is the same whoever counted."""
+
+    estimate: int = 0
+    exact: int = 0
+    system: int = 0
+    whole: int = 0
+
+    def plus(self, other: "Level") -> "Level":
+        return Level(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def minus(self, other: "Level") -> "Level":
+        return Level(*(a - b for a, b in zip(self, other, strict=True)))
+
+
+Estimate = Callable[[ModelMessage], Level]
+"""Our estimate of one message."""
+
+
+class Report(NamedTuple):
+    """What a provider said about one request, known by our estimate of all that was in it."""
+
+    whole: int
+    input_tokens: int
+    output_tokens: int
+
+
+class Mark(NamedTuple):
+    """One message of a measured list."""
+
+    message: ModelMessage
+    level: Level
+    """Of the list up to this message."""
+    newest_report: int
+    """Index of the newest reply with a report up to this message; -1 when there is none."""
+
+
+class Growth(NamedTuple):
+    """A list of messages as one that was reported on, the reply to that, and what came after."""
+
+    report: Report
+    reply: Level
+    added: Level
+    is_reply: bool
+    """Whether the reply is all that came."""
+
+
+class Sent(NamedTuple):
+    """The request sent last."""
+
+    messages: Sequence[ModelMessage] = ()
+    marks: tuple[Mark, ...] = ()
+    unanswered: Level | None = None
+    """All of it, with what goes along, until its reply has come."""
+    fixed: int = 0
+    growth: Growth | None = None
+    scaffold: Scaffold = Scaffold()
+
+
+class MeterState(NamedTuple):
+    """Everything learned from providers, and what was measured last. Never changed, only replaced."""
+
+    calibration: Calibration
+    line: Line
+    known: Mapping[int, tuple[ModelMessage, Level]] = _NOTHING
+    """Exact counts, by the message's identity."""
+    marks: tuple[Mark, ...] = ()
+    """Of the list measured last: a longer one costs only what was added."""
+    read_last: Sequence[ModelMessage] = ()
+    sent: Sent = Sent()
+    reports: Mapping[tuple[int, int], Report] = _NOTHING
+    """By the request's own estimate and its reported length: a report is of its own request and no other."""
+    last: Report | None = None
+    missed: tuple[int, int] = (0, 0)
+    """How far replies came back from what their provider, and what we, had counted for them."""
+
+    # What providers say
+
+    def with_calibration(self, calibration: Calibration) -> "MeterState":
+        return self._replace(calibration=calibration, line=calibration.line())
+
+    def with_report(self, report: Report) -> "MeterState":
+        reports = MappingProxyType({**self.reports, (report.whole, report.input_tokens): report})
+        return self._replace(reports=reports, last=report)
+
+    def after_sending(
+        self, messages: Sequence[ModelMessage], scaffold: Scaffold, same: int, estimate: Estimate
+    ) -> "MeterState":
+        fixed = fixed_level(scaffold)
+        state = self.measured(messages, same, estimate)
+        growth = state.growth(messages, fixed, estimate)
+        whole = state.level.plus(fixed)
+        return state._replace(sent=Sent(messages, state.marks, whole, fixed.estimate, growth, scaffold))
+
+    def answered(self) -> "MeterState":
+        return self._replace(sent=self.sent._replace(unanswered=None))
+
+    def after_reply(self, response: ModelResponse) -> "MeterState":
+        """With what the provider counted for the request sent last; a reply cut short has no count to trust."""
+        sent, usage, state = self.sent, response.usage, self.answered()
+        if sent.unanswered is None or not usage.input_tokens or response.state == "interrupted":
+            return state
+        point = Point(sent.unanswered.estimate, usage.input_tokens - sent.unanswered.exact)
+        if not self.calibration.believes(point, sent.unanswered.exact):
+            return state
+        slope = self.line.slope if self.calibration.span_tokens else None
+        continues = sent.growth is not None
+        state = state.with_calibration(self.calibration.heard(point, sent.fixed, continues=continues))
+        if sent.growth is not None:
+            missed = self._missed(sent.growth, usage.input_tokens, slope or state.line.slope)
+            state = state._replace(missed=missed)
+        return state.with_report(Report(sent.unanswered.whole, usage.input_tokens, usage.output_tokens))
+
+    def after_refusal(self, tokens: int) -> "MeterState":
+        """With the length the provider gave for the request sent last, which it refused."""
+        sent, state = self.sent, self.answered()
+        if sent.unanswered is None:
+            return state
+        point = Point(sent.unanswered.estimate, tokens - sent.unanswered.exact)
+        if not self.calibration.believes(point, sent.unanswered.exact):
+            return state
+        return state.with_calibration(self.calibration.refused(point, sent.fixed))
+
+    def _missed(self, growth: Growth, input_tokens: int, slope: float) -> tuple[int, int]:
+        """Whether replies come back as long as their provider said they were: hidden thoughts, say, do not."""
+        report, reply, added = growth.report, growth.reply, growth.added
+        back = input_tokens - report.input_tokens - slope * added.estimate - added.exact
+        missed = (abs(back - report.output_tokens), abs(back - slope * reply.estimate - reply.exact))
+        # Whole numbers, as they are stored: a resumed session then judges as this one does.
+        return round(FORGETTING * self.missed[0] + missed[0]), round(FORGETTING * self.missed[1] + missed[1])
+
+    # Single messages
+
+    def count_of(self, message: ModelMessage, estimate: Estimate) -> Level:
+        """One message on its own: its exact count, else our estimate."""
+        found = self.known.get(id(message))
+        return found[1] if found is not None and found[0] is message else estimate(message)
+
+    def scaled(self, level: Level) -> float:
+        return self.line.ratio * level.estimate + level.exact
+
+    def with_exact(self, message: ModelMessage, tokens: int, estimate: Estimate) -> "MeterState":
+        """An exact count of a whole message, system parts included, replaces our estimate."""
+        before = self.count_of(message, estimate)
+        after = before._replace(estimate=0, exact=tokens)
+        known = MappingProxyType({**self.known, id(message): (message, after)})
+        marks = _corrected(self.marks, message, after.minus(before))
+        sent = self.sent._replace(marks=_corrected(self.sent.marks, message, after.minus(before)))
+        return self._replace(known=known, marks=marks, sent=sent)
+
+    def released(self, messages: Collection[ModelMessage]) -> "MeterState":
+        """Without what is known of other messages; what was measured last is measured anew."""
+        sent = self.sent._replace(marks=())
+        if sent.unanswered is None:
+            sent = sent._replace(messages=())
+        live = {id(message) for message in (*messages, *sent.messages)}
+        known = MappingProxyType({key: counted for key, counted in self.known.items() if key in live})
+        return self._replace(known=known, marks=(), read_last=(), sent=sent)
+
+    # Measuring
+
+    def measured(self, messages: Sequence[ModelMessage], same: int, estimate: Estimate) -> "MeterState":
+        """With all our counts added up. The first `same` messages are those measured last, as far as that is so; the
+        rest is counted from the first difference on."""
+        marks = self.marks
+        same = min(same, len(marks), len(messages))
+        if same and marks[same - 1].message is not messages[same - 1]:
+            same = 0  # something else was measured in the meantime
+        while same < min(len(messages), len(marks)) and messages[same] is marks[same].message:
+            same += 1
+        level, newest = (marks[same - 1].level, marks[same - 1].newest_report) if same else (Level(), -1)
+        added = []
+        for index in range(same, len(messages)):
+            message = messages[index]
+            level = level.plus(self.count_of(message, estimate))
+            newest = index if _has_report(message) else newest
+            added.append(Mark(message, level, newest))
+        return self._replace(marks=marks[:same] + tuple(added))
+
+    @property
+    def level(self) -> Level:
+        """Of all that was measured last."""
+        return self.marks[-1].level if self.marks else Level()
+
+    def growth(self, messages: Sequence[ModelMessage], fixed: Level, estimate: Estimate) -> Growth | None:
+        """What was measured last, seen from the newest reply in it; None when that was a reply to another request."""
+        index = self.marks[-1].newest_report if messages else -1
+        reply = messages[index] if index > 0 else None
+        if not isinstance(reply, ModelResponse):
+            return None
+        whole = self.marks[index - 1].level.whole + fixed.whole
+        report = self.reports.get((whole, reply.usage.input_tokens))
+        if report is None:
+            return None
+        added = self.level.minus(self.marks[index].level)
+        return Growth(report, self.count_of(reply, estimate), added, index == len(messages) - 1)
+
+    def reading(
+        self,
+        messages: Sequence[ModelMessage],
+        scaffold: Scaffold,
+        window: Window,
+        as_reported: bool,
+        estimate: Estimate,
+    ) -> Reading:
+        """The one measurement of a request, which was measured last."""
+        line, level, fixed = self.line, self.level, fixed_level(scaffold)
+        growth = self.growth(messages, fixed, estimate)
+        system, tools = self._fixed_tokens(level.system + fixed.system, fixed.estimate - fixed.system)
+        if growth is None:
+            whole = level.plus(fixed)
+            least = system + tools if not messages else 0.0
+            total = max(least, self.scaled(whole) + line.overhead)
+            doubt = (line.slope_at_most - line.slope) * whole.estimate
+            by_provider = False
+        else:
+            by_provider = as_reported or self._outputs_hold
+            total = self._grown(growth, by_provider)
+            doubt = UNEVEN * total + (line.slope_at_most - line.slope) * growth.added.estimate
+        system, tools = _within(total, system, tools)
+        rounded = round(total), round(system), round(tools)
+        return Reading(
+            system_tokens=rounded[1],
+            conversation_tokens=max(0, rounded[0] - rounded[1] - rounded[2]) if messages else 0,
+            tool_definition_tokens=rounded[2],
+            messages_count=len(messages),
+            window=window,
+            measured="provider" if growth is not None and growth.is_reply and by_provider else "estimate",
+            most_tokens=round(total + doubt),
+        )
+
+    @property
+    def _outputs_hold(self) -> bool:
+        return self.missed[0] <= self.missed[1] + WHOLE_NUMBERS
+
+    def _grown(self, growth: Growth, by_provider: bool) -> float:
+        """The reported level plus what came after it, the reply as its provider counted it or as we do."""
+        slope, reply, added = self.line.slope, growth.reply, growth.added
+        back = growth.report.output_tokens if by_provider else slope * reply.estimate + reply.exact
+        return growth.report.input_tokens + back + slope * added.estimate + added.exact
+
+    def _fixed_tokens(self, system_estimate: int, tools_estimate: int) -> tuple[float, float]:
+        """System parts and tools. What is hidden is a system prompt to us; what we estimate too high, is so in both."""
+        ratio, overhead = self.line.ratio, self.line.overhead
+        system, tools = ratio * system_estimate, ratio * tools_estimate
+        if overhead >= 0:
+            return system + overhead, tools
+        share = max(0.0, 1 + overhead / max(1.0, system + tools))
+        return share * system, share * tools
+
+    def is_known(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether these are what was sent last, or that and its reply: then nothing has to be measured anew."""
+        sent = self.sent.messages
+        answered = len(messages) == len(sent) + 1 and isinstance(messages[-1], ModelResponse)
+        return (answered or len(messages) == len(sent)) and all(map(is_, messages, sent))
+
+
+def fixed_level(scaffold: Scaffold) -> Level:
+    """Instructions and tool definitions."""
+    system = scaffold.instructions_tokens
+    estimate = system + scaffold.tools_tokens
+    return Level(estimate, 0, system, estimate)
+
+
+def _corrected(marks: tuple[Mark, ...], message: ModelMessage, change: Level) -> tuple[Mark, ...]:
+    """From the message on; searched from the end, as what is counted is mostly new."""
+    for place in range(len(marks) - 1, -1, -1):
+        if marks[place].message is message:
+            later = (mark._replace(level=mark.level.plus(change)) for mark in marks[place:])
+            return (*marks[:place], *later)
+    return marks
+
+
+def _has_report(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and bool(message.usage.input_tokens) and message.state != "interrupted"
+
+
+def _within(total: float, system: float, tools: float) -> tuple[float, float]:
+    """Our own figures for the fixed parts may not outgrow the whole, which may be the provider's."""
+    fixed = system + tools
+    return (system, tools) if fixed <= total else (system * total / fixed, tools * total / fixed)

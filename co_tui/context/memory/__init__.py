@@ -1,0 +1,1 @@
+"""What a conversation has named, and which lines to bring back."""

@@ -1,0 +1,213 @@
+"""Original lines that stand for what left the context: those whose names would be missed most, for their length (C14).
+
+Chosen greedily; a name that is there already counts little. Lines chosen once are chosen from again, as they are.
+"""
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain, groupby, repeat
+from typing import Any, Final, NamedTuple
+
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.ledger import TELLING, Ledger
+from co_tui.context.memory.names import names_in, names_in_line
+from co_tui.context.memory.transcript_lines import MODEL, SUMMARY_SAID, Excerpt, bare_line, bare_lines
+
+AGAIN: Final = (1.0, 0.1, 0.03)
+"""What a name counts that is not there yet, once, or more often."""
+NAMES_SHARE: Final = 0.1
+"""Of the budget: names without their line."""
+NAMES_A_TOKEN: Final = 1.5
+LEAST_NAMES, MOST_NAMES = 200, 3_000
+"""So many of the weightiest names are looked at, the more the larger the budget."""
+SPENT: Final = 0.02
+"""Of the budget: with less than this left, no further line is looked for."""
+LINE_COST: Final = 1
+NOTABLE: Final = 1.3
+NOTABLE_ALONE: Final = 1.0
+WRITTEN_ALONE: Final = 200.0
+"""Of a line that somebody wrote as a summary: it goes before all else."""
+
+
+class Sources(NamedTuple):
+    """What lines can be taken from: the ledger of all that was said under a history, and which of it is not in it."""
+
+    ledger: Ledger
+    gone: frozenset[int]
+    """The numbers of the messages that left the context."""
+
+
+class Excerpts(NamedTuple):
+    """What was chosen, in the order in which it was said."""
+
+    lines: tuple[Excerpt, ...] = ()
+    names: tuple[str, ...] = ()
+    """Named before, without a line."""
+
+    @property
+    def text(self) -> str:
+        blocks = [
+            f"[{by}]\n" + "\n".join(excerpt.shown for excerpt in said)
+            for by, said in groupby(self.lines, key=lambda excerpt: excerpt.by)
+        ]
+        if self.names:
+            blocks.append("[also named]\n" + ", ".join(self.names))
+        return "\n".join(blocks)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"lines": [excerpt.as_json() for excerpt in self.lines], "names": list(self.names)}
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Excerpts":
+        """What can be read of it."""
+        if not isinstance(value, Mapping):
+            return cls()
+        lines, names = value.get("lines"), value.get("names")
+        read = map(Excerpt.from_json, lines if isinstance(lines, list) else ())
+        return cls(
+            tuple(excerpt for excerpt in read if excerpt is not None),
+            tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else (),
+        )
+
+
+NO_EXCERPTS: Final = Excerpts()
+
+
+class Line(NamedTuple):
+    """A line that can be chosen."""
+
+    excerpt: Excerpt
+    names: tuple[str, ...]
+    cost: int
+    bonus: float
+    """What its worth is multiplied by: more for a line that tells of a decision, an error or what is open."""
+    alone: float
+    """What it is worth whatever it names."""
+
+
+@dataclass(slots=True)
+class Chooser:
+    """Chooses lines by the weight of the names they bring."""
+
+    weights: Mapping[str, float]
+    there: dict[str, int] = field(default_factory=dict)
+    """How often each name is there already."""
+    chosen: list[Excerpt] = field(default_factory=list)
+    _left: dict[str, float] = field(default_factory=dict)
+    """What one more line with a name is worth for it."""
+    _places: dict[int, set[str]] = field(default_factory=dict)
+    """Of which messages lines are chosen, and under whose heading."""
+
+    def choose(self, lines: Sequence[Line], budget: float) -> None:
+        """Take lines until nothing fits or is worth it."""
+        self._left = {name: weight * _again(self.there.get(name, 0)) for name, weight in self.weights.items()}
+        queue = [(-self._worth(line), number) for number, line in enumerate(lines)]
+        heapq.heapify(queue)
+        texts = {bare_line(excerpt.text) for excerpt in self.chosen}
+        spent = SPENT * budget
+        while queue and budget > spent:
+            worth, number = heapq.heappop(queue)
+            line = lines[number]
+            text = bare_line(line.excerpt.text)
+            if line.cost > budget or worth >= 0 or text in texts:
+                continue
+            now = -self._worth(line)
+            if queue and now > queue[0][0]:
+                heapq.heappush(queue, (now, number))
+                continue
+            heading = self._heading_cost(line.excerpt)
+            if line.cost + heading > budget:
+                continue
+            budget -= line.cost + heading
+            self._places.setdefault(line.excerpt.place.message, set()).add(line.excerpt.by)
+            self.chosen.append(line.excerpt)
+            texts.add(text)
+            self._note(line.names)
+
+    def _note(self, names: Iterable[str]) -> None:
+        for name in names:
+            times = self.there[name] = self.there.get(name, 0) + 1
+            if name in self._left:
+                self._left[name] = self.weights[name] * _again(times)
+
+    def _heading_cost(self, excerpt: Excerpt) -> int:
+        """What its heading takes; one that its message has already stands for the further lines."""
+        known = self._places.get(excerpt.place.message, ())
+        return 0 if excerpt.by in known else estimate_text(f"[{excerpt.by}]") + LINE_COST
+
+    def _worth(self, line: Line) -> float:
+        return (sum(map(self._left.get, line.names, repeat(0.0))) + line.alone) * line.bonus / line.cost
+
+
+def _again(times: int) -> float:
+    """What is left of a name that is there so often."""
+    return AGAIN[times] if times < len(AGAIN) else AGAIN[-1]
+
+
+def choose_excerpts(
+    sources: Sources, budget_tokens: float, *, carried: Iterable[Excerpt] = (), standing: str = ""
+) -> Excerpts:
+    """The lines of what is gone that matter most, within the budget; `standing` is what stands beside them."""
+    with sources.ledger.lock:
+        return _chosen(sources, budget_tokens, carried, standing)
+
+
+def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], standing: str) -> Excerpts:
+    ledger, gone = sources
+    weights = _weightiest(ledger, min(MOST_NAMES, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens)))
+    there = names_there(ledger, gone)
+    for name in names_in(standing):
+        there[name] = there.get(name, 0) + 1
+    told_of = (excerpt for excerpt in ledger.telling if excerpt.place.message in gone)
+    known = {(each.place, each.by, each.text): each for each in (*lines_with(sources, weights), *told_of, *carried)}
+    shown = bare_lines(standing)
+    lines = [weighed_line(excerpt) for excerpt in known.values() if bare_line(excerpt.text) not in shown]
+    chooser = Chooser(weights, there)
+    chooser.choose(lines, budget_tokens * (1 - NAMES_SHARE))
+    names = _bare_names(weights, there, budget_tokens * NAMES_SHARE)
+    return Excerpts(tuple(sorted(chooser.chosen)), names)
+
+
+def _weightiest(ledger: Ledger, most: int) -> dict[str, float]:
+    weighed = ((detail.weight(ledger.tokens), name) for name, detail in ledger.details.items())
+    return {name: weight for weight, name in heapq.nlargest(most, weighed)}
+
+
+def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
+    """The names that messages still in the context hold."""
+    kept = (names for number, names in enumerate(ledger.names) if number not in gone)
+    return dict.fromkeys(chain.from_iterable(kept), 1)
+
+
+def lines_with(sources: Sources, names: Iterable[str]) -> list[Excerpt]:
+    """The lines of what is gone in which these names were said last."""
+    details = sources.ledger.details
+    said = {excerpt.place: excerpt for name in names for excerpt in details[name].latest}
+    return [excerpt for place, excerpt in said.items() if place.message in sources.gone]
+
+
+@lru_cache(maxsize=32_768)
+def weighed_line(excerpt: Excerpt) -> Line:
+    """What a line names and takes, and whether it tells of a decision, an error or what is open."""
+    is_notable = excerpt.place.line == 0 or bool(TELLING.search(excerpt.text))
+    return Line(
+        excerpt,
+        tuple(names_in_line(excerpt.text)),
+        estimate_text(excerpt.text) + LINE_COST,
+        NOTABLE if is_notable else 1.0,
+        WRITTEN_ALONE if excerpt.by == SUMMARY_SAID else NOTABLE_ALONE if is_notable and excerpt.by == MODEL else 0.0,
+    )
+
+
+def _bare_names(weights: Mapping[str, float], there: Mapping[str, int], budget: float) -> tuple[str, ...]:
+    names: list[str] = []
+    for name in weights:  # weightiest first
+        if name in there:
+            continue
+        if (cost := estimate_text(name) + 1) > budget:
+            break
+        budget -= cost
+        names.append(name)
+    return tuple(names)

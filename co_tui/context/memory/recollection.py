@@ -1,0 +1,73 @@
+"""What comes back when a request is rewritten: lines that left the context and bear on the newest step (G10)."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, UserPromptPart
+
+from co_tui.context.compact.offline_summary import carried_in
+from co_tui.context.memory.excerpts import Chooser, Excerpts, Sources, lines_with, names_there, weighed_line
+from co_tui.context.memory.ledger import Ledger
+from co_tui.context.memory.names import names_in, parts_of
+from co_tui.context.memory.transcript_lines import bare_line, bare_lines
+from co_tui.context.turns import stands_in
+from co_tui.events.content import prompt_text
+
+COMMON: Final = 100
+"""A word that is in more names than this tells nothing."""
+MOST_NAMES: Final = 150
+NAMES_A_MESSAGE: Final = 200
+RECOLLECTED_FROM_EARLIER: Final = (
+    "[Recollected: said earlier in this conversation, word for word, and bearing on what is at hand]"
+)
+
+
+def newest_messages(live: Sequence[ModelMessage]) -> int:
+    """How many are the newest step: the last reply and what came after it."""
+    for back, message in enumerate(reversed(live), 1):
+        if isinstance(message, ModelResponse):
+            return back
+    return len(live)
+
+
+def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
+    """The lines of what is gone that share words of their names with the newest step."""
+    with sources.ledger.lock:
+        return _recollected(sources, live, budget_tokens)
+
+
+def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
+    ledger, gone = sources.ledger, sources.gone
+    weights = _relevant(ledger, newest_messages(live))
+    taken = {excerpt.place for excerpt in carried_in(live)}
+    shown = {line for text in stand_in_texts(live) for line in bare_lines(text)}
+    found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.place not in taken]
+    lines = [weighed_line(excerpt) for excerpt in found if bare_line(excerpt.text) not in shown]
+    there = names_there(ledger, gone)
+    for text in stand_in_texts(live):
+        there.update(dict.fromkeys(names_in(text), 1))
+    chooser = Chooser(weights, there)
+    chooser.choose(lines, budget_tokens)
+    return Excerpts(tuple(sorted(chooser.chosen)))
+
+
+def stand_in_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
+    """What stands for messages that are gone."""
+    for message in live:
+        if stands_in(message):
+            yield from (prompt_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
+
+
+def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
+    """Names that share words with those of the newest messages; the rarer the word, the more it tells."""
+    named = [name for names in ledger.names[-newest:] for name in names[:NAMES_A_MESSAGE]]
+    found: dict[str, float] = {}
+    for word in {word for name in named for word in parts_of(name)}:
+        names = ledger.by_part.get(word, ())
+        if not 0 < len(names) <= COMMON:
+            continue
+        for name in names:
+            found[name] = found.get(name, 0.0) + len(names) ** -0.5
+    weighed = {name: tells * ledger.weight(name) for name, tells in found.items()}
+    return {name: weighed[name] for name in heapq.nlargest(MOST_NAMES, weighed, key=weighed.__getitem__)}

@@ -1,0 +1,1 @@
+"""The steps from a history to one request that fits."""

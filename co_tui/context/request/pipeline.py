@@ -1,0 +1,318 @@
+"""Governs one conversation's context under a policy: what is measured, what is due, what is sent."""
+
+import math
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from operator import is_
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context.compact import cuts, replacement, user_messages
+from co_tui.context.compact.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut, is_stuck
+from co_tui.context.compact.replacement import Digest, Replacement
+from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window
+from co_tui.context.measure.meter import Meter
+from co_tui.context.memory.excerpts import Excerpts, Sources
+from co_tui.context.memory.recollection import recollect
+from co_tui.context.policy import Policy, SummaryForm
+from co_tui.context.request.stages import Keep, Note, Stages
+from co_tui.context.request.tool_outputs import Memo
+from co_tui.context.request.truncate import NOTHING_HELD, Held, held_in, hold, truncate
+from co_tui.events.triggers import Trigger
+from co_tui.settings.by_window import ByWindow, in_window
+
+LARGEST_SUMMARY_TOKENS = 20_000
+MOST_LEFT_SHARE = 0.5
+"""Of the window: a compaction leaves no more behind."""
+LEAST_NOTE_TOKENS = 80
+"""With less room than this, nothing is recollected."""
+FIXED_PART_SHARE = 0.85
+"""Of the window: when what no compaction can touch takes this much, compacting does not help."""
+USER_WORDS_SHARE = 0.4
+"""Of what a compaction may leave behind: as much as this for the user's own words."""
+
+_ALWAYS = range(sys.maxsize)
+"""Of whatever length the history is."""
+
+
+class Measured(NamedTuple):
+    """A history after repair and tool outputs, with its measurement. A value: later requests do not change it."""
+
+    live: Sequence[ModelMessage]
+    origins: Sequence[int | None]
+    """Which message of the history each one is; None for those that repair added."""
+    request: Sequence[ModelMessage]
+    reading: Reading
+    pinned: Collection[int] = ()
+    """Indexes in `live` of what every stage keeps."""
+
+
+class TruncationFigures(NamedTuple):
+    """What was left out of one request."""
+
+    pre_tokens: int
+    post_tokens: int
+    pre_messages: int
+    post_messages: int
+
+
+class Prepared(NamedTuple):
+    """A request as it will be sent, and its measurement."""
+
+    messages: list[ModelMessage]
+    reading: Reading
+    truncation: TruncationFigures | None = None
+    overshoot_tokens: int = 0
+    """By how much even the smallest request is too long; 0 when it fits."""
+    held: Held = NOTHING_HELD
+    """What is left out of it, as indexes of the request that was measured."""
+
+
+class Governor:
+    """One for each conversation, model and policy. Counts and remembers; changes nothing of what it is given."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        window: Window,
+        *,
+        keep: Keep | None = None,
+        meter: Meter | None = None,
+        resisting: range = range(0),
+    ) -> None:
+        self.policy = policy
+        self.meter = meter or Meter()
+        self._window = window
+        self._stages = Stages(policy, keep)
+        self._clipped: dict[int, Memo] = {}
+        self._words: tuple[Sequence[ModelMessage], user_messages.UserWords] = ((), user_messages.user_words_in(()))
+        """Of the messages that were looked through last: a compaction asks before and after its summary."""
+        self.resisting = resisting
+        """No automatic compaction while the history is so long: the last one was not worth it, or not wanted."""
+
+    @property
+    def window(self) -> Window:
+        return self._window
+
+    def use_window(self, window: Window) -> None:
+        """Take another window from the next measurement on."""
+        self._window = window
+
+    @property
+    def estimated_window_tokens(self) -> int:
+        """The window in tokens as we estimate them: what decides which tools there is room for."""
+        return estimated_window(self._window.tokens, self.meter.ratio)
+
+    @property
+    def prompt_limit(self) -> int:
+        """The longest request that may be sent."""
+        return min(self.policy.max_prompt_tokens or self._window.tokens, self._window.tokens)
+
+    # Before a request
+
+    def measure(
+        self,
+        history: Sequence[ModelMessage],
+        scaffold: Scaffold,
+        lineage: object = None,
+        pinned: Collection[int] = (),
+        note: Note | None = None,
+    ) -> Measured:
+        """Repair the history, make its tool outputs smaller, and measure the request that gives.
+
+        Histories of the same `lineage` only ever grow at their end: then this costs what was added since
+        the last request, not what the whole is long.
+        """
+        staged = self._stages.run(history, lineage, pinned, note)
+        reading = self.meter.read(staged.request, scaffold, self._window, same=staged.unchanged)
+        return Measured(staged.live, staged.origins, staged.request, reading, staged.pinned)
+
+    def fit(self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD) -> Prepared:
+        """The last guard: what does not fit is left out of this request, and what is held out of it stays out."""
+        prepared = self.fitted(measured, scaffold, held)
+        is_known = prepared.truncation is None and self.meter.is_measured_last(measured.request)
+        self.meter.sent(prepared.messages, scaffold, same=len(prepared.messages) if is_known else 0)
+        return prepared
+
+    def fitted(
+        self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD, *, shortens: bool = True
+    ) -> Prepared:
+        """The same for a request that nobody sends; without `shortens`, no more is left out than was before."""
+        limit = self._truncated_to(measured) if shortens and self.policy.truncates else self.prompt_limit
+        request = untouched = list(measured.request)
+        reading = measured.reading
+        if held and self.policy.truncates:
+            request = hold(request, held, self._clipped, measured.pinned)
+            reading = self.meter.read(request, scaffold, self._window)
+        if shortens and self.policy.truncates and reading.most_tokens > limit:
+            request, held = self._shorter(request, reading, measured, held, limit)
+            reading = self.meter.read(request, scaffold, self._window)
+        truncation = None
+        is_touched = bool(held) or request is not untouched
+        if is_touched and not _is_same(request, measured.request):
+            before, after = measured.reading.current_tokens, reading.current_tokens
+            truncation = TruncationFigures(before, after, len(measured.request), len(request))
+            self._stages.forget()
+        overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
+        return Prepared(request, reading, truncation, overshoot_tokens, held)
+
+    def _truncated_to(self, measured: Measured) -> float:
+        """Where no compaction helps, what leaves room for a reply is left out at the mark where requests would wait."""
+        if not self._window.known or not self.is_stuck(measured):
+            return self.prompt_limit
+        waiting_share = self.situation(measured).marks.waiting_share or 1.0
+        return min(self.prompt_limit, waiting_share * self._window.tokens)
+
+    def _shorter(
+        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Held, limit: float
+    ) -> tuple[list[ModelMessage], Held]:
+        # By so much the messages have to become smaller, whatever goes with them; the doubt shrinks with them.
+        excess = reading.most_tokens - limit * (1 - self.policy.truncation_headroom)
+        room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / reading.most_tokens
+        fixed = {id(measured.request[index]) for index in measured.pinned}
+        pinned = [index for index, message in enumerate(request) if id(message) in fixed]
+        done = truncate(request, int(room), self.meter.tokens, self._clipped, pinned)
+        chars = min(filter(None, (done.held.clipped_chars, held.clipped_chars)), default=0)
+        now = held_in(measured.request, done.messages, chars, self._clipped)
+        # What is clipped no further is clipped up to where it was.
+        return done.messages, now if done.held.clipped_chars else now._replace(clipped_upto=held.clipped_upto)
+
+    def places(self, request: Sequence[ModelMessage], measured: Measured) -> list[int | None]:
+        """Which message of what was measured each one of a request is; None for one that was added."""
+        known = {id(message): place for place, message in enumerate(measured.request)}
+        for chars in sorted(self._clipped, reverse=True):
+            for message, shorter in self._clipped[chars].values():
+                if id(message) in known:
+                    known.setdefault(id(shorter), known[id(message)])
+        return [known.get(id(message)) for message in request]
+
+    def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
+        """The stages that made a message of the history smaller."""
+        return self._stages.shortened_by(message)
+
+    # Whether and what to compact
+
+    def decide(self, measured: Measured) -> Plan | None:
+        """What the policy wants summarised now."""
+        return decide(self.situation(measured)) if len(measured.live) not in self.resisting else None
+
+    def situation(self, measured: Measured) -> Situation:
+        return Situation(
+            measured.live,
+            measured.reading,
+            self.policy,
+            self.meter.tokens,
+            measured.pinned,
+            self.meter.ratio,
+            measured.request,
+        )
+
+    def is_stuck(self, measured: Measured) -> bool:
+        """Whether a request that is as long as it may be goes out without a compaction, since none could end well."""
+        situation = self.situation(measured)
+        return is_stuck(situation) or (self.is_stopped and situation.is_past_waiting_mark)
+
+    def is_fixed(self, measured: Measured) -> bool:
+        """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
+        reading = measured.reading
+        pinned = sum(self.meter.tokens(measured.live[index]) for index in measured.pinned)
+        return reading.fixed_tokens + pinned >= FIXED_PART_SHARE * reading.window.tokens
+
+    def resist(self, messages: int) -> None:
+        """Leave a conversation of that length alone until something was added to it, or it was cut."""
+        self.resisting = range(messages, messages + self.policy.min_compaction_messages + 1)
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.resisting == _ALWAYS
+
+    def stop(self) -> None:
+        """No automatic compaction, however long the conversation gets."""
+        self.resisting = _ALWAYS
+
+    # What comes back
+
+    def recollect(self, measured: Measured, reading: Reading, sources: Sources) -> Excerpts:
+        """The lines no longer in a request of that reading that bear on its newest step, if there is room for any."""
+        room = self.prompt_limit * (1 - self.policy.truncation_headroom) - reading.most_tokens
+        budget = min(self._share(self.policy.recollection_share), room)
+        if budget < LEAST_NOTE_TOKENS:
+            return Excerpts()
+        return recollect(sources, measured.live, budget / self.meter.ratio)
+
+    # What a compaction leaves
+
+    @property
+    def summary_tokens(self) -> int:
+        """How much a compaction may leave behind."""
+        return int(min(self._share(self.policy.summary_share), LARGEST_SUMMARY_TOKENS))
+
+    def _share(self, share: float | ByWindow) -> float:
+        """So many tokens of the window."""
+        return in_window(share, self._window.tokens) * self._window.tokens
+
+    def room_beside(self, kept_tokens: float) -> float:
+        """What a compaction may leave behind when so much stays, so that the window is as full as it may be."""
+        room = self._share(self.policy.compacted_share) - kept_tokens
+        return min(room, MOST_LEFT_SHARE * self._window.tokens, LARGEST_SUMMARY_TOKENS)
+
+    def form_of(self, trigger: Trigger) -> SummaryForm:
+        """What stands where messages stood, for a compaction of that trigger."""
+        return self.policy.form_for(on_demand=trigger is Trigger.MANUAL)
+
+    def words_of(
+        self, messages: Sequence[ModelMessage], form: SummaryForm, room_tokens: float = math.inf
+    ) -> user_messages.UserWords | None:
+        """What of the user's words goes on beside the summary, when the form has a place for them; `room_tokens` is for
+        both."""
+        if form is not SummaryForm.FULL:
+            return None
+        known, words = self._words
+        if len(known) != len(messages) or not all(map(is_, known, messages)):
+            words = user_messages.user_words_in(messages)
+            self._words = (list(messages), words)
+        room = USER_WORDS_SHARE * min(self.summary_tokens, room_tokens)
+        return user_messages.within(words, room / self.meter.ratio)
+
+    def fallback_plan(self, measured: Measured, plan: Plan) -> Plan | None:
+        """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
+        cut = fallback_cut(self.situation(measured), plan.cut)
+        return plan._replace(cut=cut) if cut else None
+
+    def replace(
+        self, measured: Measured, plan: Plan, digest: Digest | None, *, extras: Mapping[str, str] | None = None
+    ) -> Replacement:
+        """What stands in place of what is due, with that told of it."""
+        live = measured.live
+        if plan.texts_only:
+            return replacement.difference(live, cuts.first_and_last_texts(live))
+        form = self.form_of(plan.cut.trigger)
+        words = self.words_of([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
+        return replacement.build(form, live, plan.cut, digest, words=words, extras=extras, pinned=measured.pinned)
+
+    def frees_enough(self, measured: Measured, done: Replacement) -> bool:
+        """A compaction that frees less than a tenth is not worth its loss."""
+        return self.freed(measured, done) >= LEAST_FREED * max(1, measured.reading.conversation_tokens)
+
+    def freed(self, measured: Measured, done: Replacement) -> float:
+        """By how many tokens a rewrite makes the history smaller."""
+        held = sum(self.meter.tokens(measured.live[index]) for index in done.replaced)
+        return held - sum(self.meter.tokens(message) for message in done.messages)
+
+    def release(self, messages: Sequence[ModelMessage]) -> None:
+        """Let go of all that is remembered of messages that are not among these."""
+        self._stages.release(messages)
+        self.meter.release(messages)
+        self._clipped.clear()
+        self._words = ((), user_messages.user_words_in(()))
+
+
+def replaced_in_history(measured: Measured, done: Replacement) -> tuple[int, ...]:
+    """The replaced messages as indexes of the history that was measured."""
+    gone = (measured.origins[index] for index in done.replaced)
+    return tuple(index for index in gone if index is not None)
+
+
+def _is_same(one: Sequence[ModelMessage], other: Sequence[ModelMessage]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,190 @@
+"""Repair and tool outputs over a history that grows, at the cost of what was added since the request before."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeVar
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
+
+from co_tui.append_only import AppendOnly, Joined
+from co_tui.context.policy import Policy
+from co_tui.context.request.repair import Repaired, repair_traced
+from co_tui.context.request.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_ends, trim
+from co_tui.context.turns import latest_prompt
+from co_tui.events.stored_messages import RECOLLECTED
+
+T = TypeVar("T")
+Keep = Callable[[ToolReturnPart, str], str]
+"""Stores a tool result and gives the reference that stands for it."""
+
+
+class Note(NamedTuple):
+    """A text that stands beside a message of the history."""
+
+    place: int
+    """The index of the message."""
+    text: str
+
+
+class Staged(NamedTuple):
+    """A history after the stages that need no count."""
+
+    live: Sequence[ModelMessage]
+    """The history, repaired."""
+    origins: Sequence[int | None]
+    """Which message of the history each one is; None for those that repair added."""
+    request: Sequence[ModelMessage]
+    """The same with its tool outputs made smaller."""
+    pinned: Collection[int]
+    """Indexes in `live` of what every stage keeps."""
+    unchanged: int
+    """So many messages at the beginning of the request are those of the request before."""
+
+
+class _Settled(NamedTuple):
+    """What the request before leaves for the next one: what no stage will change any more."""
+
+    lineage: object = None
+    live: AppendOnly[ModelMessage] = AppendOnly()
+    """Up to the last reply."""
+    origins: AppendOnly[int | None] = AppendOnly()
+    last_reply: int = 0
+    """Its index in the history; what stands before it is `live`."""
+    request: AppendOnly[ModelMessage] = AppendOnly()
+
+
+class Stages:
+    """Runs them under a policy; remembers what each message became."""
+
+    def __init__(self, policy: Policy, keep: Keep | None = None) -> None:
+        self._policy = policy
+        self._keep = keep or _reference
+        self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}}
+        self._settled = _Settled()
+        self._pinned: list[ModelMessage] = []
+        self._note: Note | None = None
+        self._noted: tuple[ModelMessage, str, ModelMessage] | None = None
+
+    def run(
+        self,
+        history: Sequence[ModelMessage],
+        lineage: object = None,
+        pinned: Collection[int] = (),
+        note: Note | None = None,
+    ) -> Staged:
+        """Histories of the same `lineage` only ever grow at their end."""
+        if note != self._note:
+            self.forget()
+            self._note = note
+        settled = self._settled if lineage is not None and self._settled.lineage is lineage else _Settled()
+        tail = repair_traced(history[settled.last_reply :] if settled.last_reply else history)
+        origins = [None if origin is None else origin + settled.last_reply for origin in tail.origins]
+        live, all_origins = _joined(settled.live, tail.messages), _joined(settled.origins, origins)
+        kept = self._pin(live, all_origins, pinned)
+        if kept is None:
+            settled = settled._replace(request=AppendOnly())
+            kept = {n for n, origin in enumerate(all_origins) if origin in pinned}
+        unchanged = len(settled.request)
+        rest = self._tool_outputs(live[unchanged:])
+        if note is not None:
+            self._add_note(note, rest, unchanged, all_origins)
+        request = _joined(settled.request, rest)
+        self._settled = _after(settled, history, Repaired(tail.messages, origins), rest, lineage)
+        return Staged(live, all_origins, request, kept, unchanged)
+
+    def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
+        """The stages that made a message of the history smaller: `archive`, `trim`, `ends`."""
+        found = []
+        for stage in ("archive", "trim", "ends"):
+            known = self._memos[stage].get(id(message))
+            if known is not None and known[0] is message and known[1] is not message:
+                found.append(stage)
+                message = known[1]
+        return tuple(found)
+
+    def forget(self) -> None:
+        """What was made last is not what the next request begins with."""
+        self._settled = _Settled()
+
+    def release(self, messages: Sequence[ModelMessage]) -> None:
+        """Let go of what is remembered of messages that are not among these."""
+        live = {id(message) for message in messages}
+        for memo in self._memos.values():
+            for key in [key for key in memo if key not in live]:
+                del memo[key]
+        self.forget()
+
+    def _pin(
+        self, live: Sequence[ModelMessage], origins: Sequence[int | None], pinned: Collection[int]
+    ) -> Collection[int] | None:
+        """Where the pinned messages stand, known to all stages; None when that changed what was known before."""
+        if not pinned and not self._pinned:
+            return ()
+        kept = {n for n, origin in enumerate(origins) if origin in pinned}
+        messages = [live[n] for n in sorted(kept)]
+        if len(messages) == len(self._pinned) and all(a is b for a, b in zip(messages, self._pinned, strict=True)):
+            return kept
+        for memo in self._memos.values():
+            for message in self._pinned:
+                memo.pop(id(message), None)
+            memo.update({id(message): (message, message) for message in messages})  # no stage makes it shorter
+        self._pinned = messages
+        return None
+
+    def _add_note(self, note: Note, rest: list[ModelMessage], start: int, origins: Sequence[int | None]) -> None:
+        """Beside its message, where that is among those that follow `start`."""
+        place = next((n for n in range(len(origins) - 1, start - 1, -1) if origins[n] == note.place), None)
+        if place is None:
+            return
+        message = rest[place - start]
+        if self._noted is None or self._noted[0] is not message or self._noted[1] != note.text:
+            self._noted = (message, note.text, with_note(message, note.text))
+        rest[place - start] = self._noted[2]
+
+    def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        policy, upto = self._policy, latest_prompt(messages) or 0
+        # First of all, since a reference names the result as it is in the log.
+        rest = archive(messages, policy.archive_over_chars, self._keep, upto, self._memos["archive"])
+        rest = trim(rest, policy.tool_output_trim_chars, self._memos["trim"])
+        return keep_ends(rest, policy.head_tail_chars, self._memos["ends"])
+
+
+def _joined(beginning: AppendOnly[T], end: list[T]) -> Sequence[T]:
+    """As one; an end alone is looked up quicker as what it is."""
+    return Joined(beginning, end) if beginning else end
+
+
+def _after(
+    settled: _Settled, history: Sequence[ModelMessage], tail: Repaired, rest: list[ModelMessage], lineage: object
+) -> _Settled:
+    """Only what follows the last reply can change with the next request, and what no longer counts as recent."""
+    last = next((n for n in range(len(history) - 1, -1, -1) if isinstance(history[n], ModelResponse)), None)
+    if last is None or lineage is None:
+        return _Settled()
+    place = next(n for n in range(len(tail.origins) - 1, -1, -1) if tail.origins[n] == last)
+    live = settled.live.extend(tail.messages[:place])
+    before, whole = len(settled.live), Joined(settled.live, tail.messages)
+    final = min(before + place, latest_prompt(whole) or 0, max(0, len(whole) - RECENT_MESSAGES))
+    request = settled.request.extend(rest[: max(0, final - len(settled.request))])
+    return _Settled(lineage, live, settled.origins.extend(tail.origins[:place]), last, request)
+
+
+def with_note(message: ModelMessage, text: str) -> ModelMessage:
+    """The message with a note after all that was said in it."""
+    if not isinstance(message, ModelRequest):
+        return message
+    note = UserPromptPart(text, timestamp=message.timestamp or datetime(1970, 1, 1, tzinfo=UTC))
+    return replace(message, parts=[*message.parts, note], metadata={**(message.metadata or {}), RECOLLECTED: text})
+
+
+def parted(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
+    """A message that a note was added to, as it was, and the note alone."""
+    metadata = {key: value for key, value in (message.metadata or {}).items() if key != RECOLLECTED}
+    before = replace(message, parts=message.parts[:-1], metadata=metadata or None)
+    return before, replace(message, parts=message.parts[-1:], metadata=None)
+
+
+def _reference(part: ToolReturnPart, text: str) -> str:
+    """Without a store: the beginning, and that there was more."""
+    return f"[{part.tool_name}: {len(text)} chars archived]\n{text[:400]}"

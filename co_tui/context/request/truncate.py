@@ -1,0 +1,160 @@
+"""The last guard before sending (G4): leaves out of one request what does not fit. The log keeps everything."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.context.request.repair import repair
+from co_tui.context.request.tool_outputs import Memo, Shorten, ends_of, shortened
+from co_tui.context.turns import kept_by_rule, latest_prompt, stands_in, steps, turn_starts
+
+CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
+"""How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""
+
+
+class Held(NamedTuple):
+    """What was left out of a request, and stays out of the next ones, so that these begin as it did."""
+
+    left_out: frozenset[int] = frozenset()
+    """Indexes of messages."""
+    clipped_chars: int = 0
+    """Results of messages up to `clipped_upto` are clipped to this; 0 when none is."""
+    clipped_upto: int = -1
+
+    def __bool__(self) -> bool:
+        return bool(self.left_out or self.clipped_chars)
+
+
+NOTHING_HELD = Held()
+
+
+class Truncated(NamedTuple):
+    """A request that fits, or the smallest there is."""
+
+    messages: list[ModelMessage]
+    removed: int
+    fits: bool
+    held: Held = NOTHING_HELD
+    """What of the messages it was made from is out."""
+
+
+def hold(
+    messages: Sequence[ModelMessage], held: Held, memos: dict[int, Memo], pinned: Collection[int] = ()
+) -> list[ModelMessage]:
+    """The messages without what is held out of them."""
+    upto = held.clipped_upto + 1
+    clipped = list(messages)
+    if held.clipped_chars:
+        fixed = {id(messages[index]) for index in pinned}
+        for chars in CLIPPED_RESULT_CHARS:
+            if chars >= held.clipped_chars:  # step by step, as it was done first: the words are to be the same
+                clipped[:upto] = _clipped(clipped[:upto], chars, memos, fixed)
+    return repair([message for index, message in enumerate(clipped) if index not in held.left_out])
+
+
+def truncate(
+    messages: Sequence[ModelMessage],
+    room_tokens: int,
+    tokens: Callable[[ModelMessage], float],
+    memos: dict[int, Memo] | None = None,
+    pinned: Collection[int] = (),
+) -> Truncated:
+    """Within `room_tokens`: first older replies with their results go, then older prompts, oldest first.
+
+    System messages, the latest prompt and what is pinned always stay. When all that is older is gone, the
+    results of the current turn are clipped, then its oldest steps go.
+    """
+    sizes = [tokens(message) for message in messages]
+    total = sum(sizes)
+    if total <= room_tokens:
+        return Truncated(list(messages), 0, True)
+    kept = kept_by_rule(messages, pinned)
+    prompt = latest_prompt(messages)
+    border = prompt if prompt is not None else len(messages)
+    gone: set[int] = set()
+
+    def leave_out(indexes: Sequence[int]) -> None:
+        nonlocal total
+        for index in indexes:
+            if index not in kept and index not in gone:
+                gone.add(index)
+                total -= sizes[index]
+
+    for start, stop in steps(messages, 0, border):
+        if total <= room_tokens:
+            break
+        leave_out(range(start, stop))
+    starts = [start for start in turn_starts(messages) if start < border]
+    for start, stop in zip(starts, [*starts[1:], border], strict=False):
+        if total <= room_tokens:
+            break
+        leave_out(range(start, stop))
+    if total > room_tokens:
+        leave_out([index for index in range(border) if not isinstance(messages[index], ModelResponse)])
+    left = repair([message for index, message in enumerate(messages) if index not in gone])
+    fixed = {id(messages[index]) for index in pinned}
+    memos = {} if memos is None else memos
+    done = _current_turn(left, room_tokens, tokens, len(messages), memos, fixed)
+    return done._replace(held=held_in(messages, done.messages, done.held.clipped_chars, memos))
+
+
+def _current_turn(
+    messages: list[ModelMessage],
+    room_tokens: int,
+    tokens: Callable[[ModelMessage], float],
+    before: int,
+    memos: dict[int, Memo],
+    fixed: Collection[int],
+) -> Truncated:
+    """Make the turn under way fit, when it alone is too long."""
+    clipped_chars = 0
+    for limit_chars in CLIPPED_RESULT_CHARS:
+        if _fits(messages, room_tokens, tokens):
+            break
+        clipped_chars = limit_chars
+        messages = _clipped(messages, limit_chars, memos, fixed)
+    prompt = latest_prompt(messages)
+    begin = prompt + 1 if prompt is not None else 0
+    turn = steps(messages, begin, len(messages))
+    # What stands for earlier steps of the turn goes last of all.
+    turn += [(n, n + 1) for n in range(begin, len(messages)) if stands_in(messages[n])]
+    gone: set[int] = set()
+    total = sum(tokens(message) for message in messages)
+    for start, stop in turn:
+        if total <= room_tokens:
+            break
+        if any(id(messages[index]) in fixed for index in range(start, stop)):
+            continue
+        for index in range(start, stop):
+            gone.add(index)
+            total -= tokens(messages[index])
+    left = repair([message for index, message in enumerate(messages) if index not in gone])
+    return Truncated(left, before - len(left), _fits(left, room_tokens, tokens), Held(clipped_chars=clipped_chars))
+
+
+def _clipped(
+    messages: Sequence[ModelMessage], limit_chars: int, memos: dict[int, Memo], fixed: Collection[int]
+) -> list[ModelMessage]:
+    memo = memos.setdefault(limit_chars, {})
+    memo.update({id(message): (message, message) for message in messages if id(message) in fixed})
+    return shortened(messages, len(messages), _clip_to(limit_chars), memo)
+
+
+def held_in(
+    messages: Sequence[ModelMessage], request: Sequence[ModelMessage], clipped_chars: int, memos: dict[int, Memo]
+) -> Held:
+    """What is out of a request that was made of these messages; a clipped one is still in it."""
+    kept = {id(message) for message in request}
+    for chars in sorted(memos):
+        kept |= {key for key, (_, shorter) in memos[chars].items() if id(shorter) in kept}
+    out = frozenset(index for index, message in enumerate(messages) if id(message) not in kept)
+    return Held(out, clipped_chars, len(messages) - 1 if clipped_chars else -1)
+
+
+def _clip_to(limit_chars: int) -> Shorten:
+    return lambda _, text: ends_of(text, limit_chars)
+
+
+def _fits(messages: Sequence[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float]) -> bool:
+    return sum(tokens(message) for message in messages) <= room_tokens

@@ -1,0 +1,94 @@
+"""Contents that are a text or a list of blocks, as most programs write them."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pydantic_ai.messages import BinaryContent
+
+from co_tui.events.event import dump
+from co_tui.events.storable import MOST_TOKENS, whole
+from co_tui.exchange.image_blocks import address_of, image_of, images_in
+from co_tui.exchange.importers.foreign_files import Record
+
+
+class Content(NamedTuple):
+    """What a content says, and the images that stand in it with their bytes."""
+
+    text: str
+    images: tuple[BinaryContent, ...] = ()
+
+
+def objects(value: Any) -> Iterator[Record]:
+    """The objects of a list; nothing when it is none."""
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, dict):
+            yield each
+
+
+def blocks_of(content: Any) -> Iterator[Record]:
+    """The blocks of a content; a plain text is one block of text."""
+    for each in content if isinstance(content, list) else [content]:
+        if isinstance(each, str):
+            yield {"type": "text", "text": each}
+        elif isinstance(each, dict):
+            yield each
+
+
+def said_in(content: Any) -> Content:
+    """Of a prompt."""
+    blocks = list(blocks_of(content))
+    images = images_in(blocks)
+    return Content(text_of_blocks([each for each in blocks if image_of(each) is None] if images else blocks), images)
+
+
+def returned_in(value: Any) -> Content:
+    """Of a result."""
+    images = images_in(objects(value))
+    rest = [each for each in value if image_of(each) is None] if images else value
+    return Content(readable(rest), images)
+
+
+def text_of_blocks(content: Any) -> str:
+    """All text of a content; what is no text stands there by its kind."""
+    return "\n".join(filter(None, (_block_text(block) for block in blocks_of(content))))
+
+
+def _block_text(block: Record) -> str:
+    for key in ("text", "refusal"):
+        if isinstance(block.get(key), str):
+            return str(block[key])
+    kind = text(block.get("type"))
+    if kind in ("", "text", "encrypted_content"):
+        return ""
+    if address := address_of(block):
+        return f"[image: {address}]"
+    source = block.get("source")
+    media = text(source.get("media_type")) if isinstance(source, dict) else ""
+    name = media or text(block.get("mimeType") or block.get("mime") or block.get("filename"))
+    return f"[{kind}{f': {name}' if name else ''}]"
+
+
+def text(value: Any) -> str:
+    """The value if it is a text, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def readable(value: Any) -> str:
+    """A result as text: itself, the text of its blocks, or JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, list) and all(isinstance(each, str) or _is_block(each) for each in value):
+        return text_of_blocks(value)
+    return text_of_blocks(value) if _is_block(value) else dump(value)
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def count(record: Any, *keys: str) -> int:
+    """The first of these keys that holds a count; 0 when none does."""
+    for key in keys:
+        if isinstance(record, dict) and (found := whole(record.get(key), MOST_TOKENS)):
+            return found
+    return 0

@@ -1,0 +1,35 @@
+"""`co-tui compact`: make a stored session's context smaller, without a screen."""
+
+from collections.abc import Sequence
+
+from co_tui.events import Event
+from co_tui.headless.open_session import SessionOpening, in_session
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, say
+from co_tui.headless.printing import PrintedPiece, as_json
+from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.event_wording import told_compaction
+from co_tui.session.session import Session
+
+
+def compact(opening: SessionOpening, *, focus: str, json: bool) -> int:
+    """Returns the exit code; what happened is told in a sentence, or as events."""
+
+    async def work(session: Session) -> int:
+        try:
+            done = await session.compact(focus)
+        except CompactionRefused as refused:
+            say(str(refused))
+            return FAILED
+        if not json or not done.success:
+            where = f" Checkpoint {done.checkpoint_number}: {done.checkpoint_path}" if done.checkpoint_path else ""
+            say(told_compaction(done) + where)
+        if done.cancelled:
+            return INTERRUPTED
+        return DONE if done.success else FAILED
+
+    return in_session(opening, work, as_json if json else _silent, "compact")
+
+
+def _silent(_: Event) -> Sequence[PrintedPiece]:
+    """For people the result is one sentence, at the end."""
+    return ()

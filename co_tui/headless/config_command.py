@@ -1,0 +1,42 @@
+"""`co-tui config`: what is set, by whom, and setting it."""
+
+from co_tui import settings
+from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, say, table
+from co_tui.settings import Loaded, SettingsError
+
+
+def config(context: CommandContext, key: str | None, value: str | None) -> int:
+    """Without a key, all settings; with one, its value; with a value, write the user's file."""
+    origins = context.loaded.origins
+    if key is not None and settings.setting_of(key) not in origins:
+        say(settings.unknown_key(key))
+        return WRONG_USAGE
+    if key is None or value is None:
+        names = origins if key is None else [settings.setting_of(key)]
+        for sentence in (*context.loaded.warnings, *context.loaded.problems):
+            say(sentence)
+        put(table(("SETTING", "VALUE", "FROM"), (_row(name, context.loaded) for name in names)))
+        return DONE
+    try:
+        kept = settings.write(key, value, context.paths, context.loaded.settings)
+    except SettingsError as error:
+        say(str(error))
+        return WRONG_USAGE
+    caveat = settings.caveat(key, context.loaded, context.paths)
+    if key == "context_window":
+        from co_tui.session.history.learned_limits import forget_limits
+
+        caveat += forget_limits(context.paths.state)
+    say(f"{key} = {settings.told(kept)} written to {context.paths.config_file}.{caveat}")
+    return DONE
+
+
+def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
+    origin, wish = loaded.origins[key], loaded.withheld
+    withheld = (
+        f"; {wish.file} wants {settings.wished(key, wish.wanted[key])}, not trusted"
+        if wish and key in wish.wanted
+        else ""
+    )
+    idle = settings.unused(loaded.settings).get(key)
+    return key, settings.told(origin.value), origin.source + withheld + (f"; {idle}" if idle else "")

@@ -1,0 +1,61 @@
+"""`co-tui context`: what the next request takes, by kind, and the limit. The log mostly knows; no model is loaded."""
+
+from typing import Any
+
+from co_tui.context.policy import policy_of
+from co_tui.headless.output import DONE, CommandContext, put, put_json, table
+from co_tui.headless.show_command import load_state
+from co_tui.session.event_wording import told_cost
+from co_tui.session.state.context_report import context_report
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings
+
+
+def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
+    """Tokens by kind and the limit, as last measured."""
+    state = load_state(context, name)
+    figures = context_report(_measured(context, state))
+    if as_json:
+        put_json({"session_id": state.session_id, **figures})
+    else:
+        _print(figures)
+    return DONE
+
+
+def _measured(context: CommandContext, state: SessionState) -> SessionState:
+    """What came since the last measurement, as in an imported or killed session, is measured as a request would be; so
+    is what has another window by now, or will be restored only in part when the session is opened again."""
+    if imposed := context.loaded.imposed_model:
+        state = state.but(model=imposed)
+    if not state.history or _holds(state, context.loaded.settings):
+        return state
+    from co_tui.headless.lens_command import stored_source_of
+    from co_tui.session.lens.snapshot import look
+
+    source = stored_source_of(context, state)
+    reading = look(source).reading
+    return source.state.but(usage=reading.as_fact(is_initial=state.usage is None, model=state.model))
+
+
+def _holds(state: SessionState, settings: Settings) -> bool:
+    """Whether the last measurement is that of the next request."""
+    usage = state.usage
+    if usage is None or not state.usage_holds or usage.model != state.model:
+        return False
+    is_same_window = settings.context_window in (0, usage.token_limit)
+    return is_same_window and not policy_of(settings).restores_texts_only
+
+
+def _print(figures: dict[str, Any]) -> None:
+    limit = f"{figures['token_limit']:,}{'' if figures['limit_known'] else ' (assumed)'}"
+    mark = "" if figures["measured"] == "provider" else "~"
+    rows = (
+        ("system", f"{figures['system_tokens']:,}"),
+        ("tools", f"{figures['tool_definition_tokens']:,}"),
+        ("conversation", f"{figures['conversation_tokens']:,}"),
+        ("all", f"{mark}{figures['current_tokens']:,} of {limit} ({figures['share']:.0%})"),
+    )
+    put(table(("KIND", "TOKENS"), rows))
+    roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
+    put(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
+    put(f"cost {told_cost(figures['cost'], figures['summary_cost'], model=figures['model'])}")

@@ -1,0 +1,32 @@
+"""`co-tui export`: a stored session as a text for others."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from co_tui.exchange.exporters import exported, form_of
+from co_tui.exchange.exporters.hiding import keys_in
+from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
+from co_tui.headless.show_command import load_state
+from co_tui.paths import path_text, write_atomically
+
+NAMES: Final = {"markdown": "Markdown", "jsonl": "JSONL", "html": "HTML"}
+
+
+def export(
+    context: CommandContext, name: str, *, form: str | None, file: Path | None, environ: Mapping[str, str]
+) -> int:
+    """Write it to a file, or to standard output; the file's name tells the format when nothing else does."""
+    session_id = load_state(context, name).session_id
+    form = form or (form_of(file.name) if file is not None else "markdown")
+    with context.store.reading() as reading:
+        text = "".join(exported(reading.events(session_id), form, keys_in(environ)))
+    if file is None:
+        put(text.removesuffix("\n"))
+        return DONE
+    if file.is_dir():
+        say(f"{path_text(file)} is a folder: name a file in it.")
+        return FAILED
+    write_atomically(file, text)
+    say(f"{session_id} was written to {path_text(file)}, as {NAMES[form]}.")
+    return DONE

@@ -1,0 +1,174 @@
+"""`co-tui lab`: what each policy would have done to recorded conversations."""
+
+import asyncio
+import json
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+from co_tui.agent.model_messages import read_messages
+from co_tui.agent.models.open_model import ModelConfig
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.context.policy import policy_of
+from co_tui.exchange.openai_format import BadInput, Conversation, load, to_chat
+from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
+from co_tui.headless.show_command import load_state
+from co_tui.lab.replayed_conversation import ReplayedRequest, Tally, replay
+from co_tui.paths import ensure_dir
+from co_tui.session.compaction.job import SummaryWriter
+from co_tui.session.history.learned_ratios import Ratios
+from co_tui.settings import Loaded
+
+PROGRESS_EVERY_S = 1.0
+RATIOS_FILE = "token-ratios.json"
+
+
+def recorded(file: Path | None, session: str | None, context: CommandContext) -> Iterator[Conversation]:
+    """The conversations of a file, or one stored session. Raises `BadInput` or `StoreError` when read."""
+    if file is not None:
+        yield from load(file)
+    elif session is not None:
+        state = load_state(context, session)
+        messages = read_messages([entry.message for entry in state.transcript])
+        yield Conversation(state.session_id, messages)
+
+
+def window_of(tokens: int | None, model: str | None) -> Window:
+    """The window that was asked for, else the named model's, else the usual assumption."""
+    if tokens:
+        return Window(tokens=tokens, known=True)
+    if model:
+        from co_tui.agent.models.open_model import recorded_window
+
+        if (found := recorded_window(model)) is not None:
+            return Window(tokens=found, known=True)
+        say(f"Nobody recorded the window of {model}; {FALLBACK_WINDOW_TOKENS:,} tokens are assumed.")
+    return Window(tokens=FALLBACK_WINDOW_TOKENS, known=False)
+
+
+def ratio_of(model: str | None, context: CommandContext) -> float:
+    """What was learnt about the named model's tokens; 1 for one that nobody has talked with yet."""
+    return (Ratios(context.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
+
+
+def lab(
+    conversations: Iterable[Conversation],
+    policies: list[tuple[str, Loaded]],
+    window: Window,
+    *,
+    ratio: float = 1.0,
+    model: str = "",
+    config: ModelConfig | None = None,
+    dump: Path | None,
+    as_json: bool,
+) -> int:
+    """Replay every conversation under every policy, and tell what came of it; `model` writes the summaries, if any."""
+    try:
+        recordings = list(conversations)
+        if not recordings:
+            say("There is no conversation in the input.")
+            return FAILED
+        replays = _Replays(recordings, window, ratio, dump)
+        tallies = asyncio.run(_tallies(replays, policies, model, config))
+    except (BadInput, ModelUnusable) as error:
+        say(str(error))
+        return FAILED
+    except OSError as error:
+        say(f"{dump} cannot be written: {error.strerror or error}.")
+        return FAILED
+    if as_json:
+        for tally in tallies:
+            put_json({**asdict(tally), **tally.shares(), "window": window.tokens})
+    else:
+        put(table(_HEADER, map(_row, tallies)))
+    return DONE
+
+
+class _Replays(NamedTuple):
+    """What is replayed, and as if by which model."""
+
+    recordings: list[Conversation]
+    window: Window
+    ratio: float
+    dump: Path | None
+
+
+async def _tallies(
+    replays: _Replays, policies: list[tuple[str, Loaded]], model: str, config: ModelConfig | None
+) -> list[Tally]:
+    if not model or config is None:
+        return [await _run(name, loaded, replays) for name, loaded in policies]
+    from co_tui.headless.lab_model import CountedSummaries
+
+    summaries = await CountedSummaries.open(model, config, policies[0][1].settings.compaction_timeout_s)
+    try:
+        return [await _run(name, loaded, replays, summaries) for name, loaded in policies]
+    finally:
+        say(summaries.in_words())
+        await summaries.close()
+
+
+_HEADER = (
+    "POLICY", "REQUESTS", "PEAK", "MEAN", "COMPACTIONS", "TRUNCATIONS", "WAITS", "LONG", "DETAILS KEPT", "IN CONTEXT",
+    "UNCACHED", "REUSED", "REWRITES", "BREACHES", "SUMMARY TOKENS", "PRICE",
+)  # fmt: skip
+
+
+def _row(tally: Tally) -> tuple[str, ...]:
+    shares = tally.shares()
+    return (
+        tally.policy,
+        f"{tally.requests:,}",
+        f"{tally.peak_tokens:,}",
+        f"{shares['mean_tokens']:,}",
+        f"{tally.compactions:,}",
+        f"{tally.truncations:,}",
+        f"{tally.waits:,}",
+        f"{tally.long_requests:,}",
+        f"{shares['details_kept_share']:.1%}",
+        f"{shares['details_in_context_share']:.1%}",
+        f"{tally.uncached_tokens:,}",
+        f"{shares['prefix_reused_share']:.1%}",
+        f"{shares['rewrites_per_hundred']:g} %",
+        f"{tally.breaches:,}",
+        f"{tally.summary_input_tokens + tally.summary_output_tokens:,}",
+        f"${tally.summary_cost:.2f}",
+    )
+
+
+async def _run(name: str, loaded: Loaded, replays: _Replays, summaries: SummaryWriter | None = None) -> Tally:
+    tally, policy = Tally(name), policy_of(loaded.settings)
+    recordings, window = replays.recordings, replays.window
+    told = time.monotonic()
+    for number, conversation in enumerate(recordings, 1):
+        tally.conversations += 1
+        async for request in replay(conversation, policy, window, ratio=replays.ratio, summaries=summaries):
+            tally.add(request)
+            if replays.dump is not None:
+                _write(replays.dump, name, number, conversation.id, request, window)
+        if sys.stderr.isatty() and time.monotonic() - told > PROGRESS_EVERY_S:
+            told = time.monotonic()
+            say(f"{name}: {number} of {len(recordings)} conversations, {tally.requests:,} requests")
+    return tally
+
+
+def _write(folder: Path, policy: str, number: int, name: str, request: ReplayedRequest, window: Window) -> None:
+    safe = re.sub(r"[^\w.-]+", "_", name)[:80]
+    target = ensure_dir(folder / policy / f"{number}-{safe}") / f"{request.number:05}.json"
+    record = {
+        "id": name,
+        "policy": policy,
+        "request": request.number,
+        "input_messages": request.input_messages,
+        "limit_tokens": window.tokens,
+        "tokens": request.prepared.reading.current_tokens,
+        "compactions": request.compactions,
+        "truncated": request.prepared.truncation is not None,
+        "messages": to_chat(request.prepared.messages),
+    }
+    target.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8", errors="replace")

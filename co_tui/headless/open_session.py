@@ -1,0 +1,181 @@
+"""A session without a screen: opened, worked with, printed, stopped by signals, closed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from co_tui.agent.mcp.servers import McpServers
+from co_tui.agent.models.catalogue import choose
+from co_tui.agent.models.open_model import ModelHandle, config_for, open_model
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
+from co_tui.headless.printing import Show, print_events
+from co_tui.headless.stopping import reacting
+from co_tui.session.approvals.questions import Questions, Unattended
+from co_tui.session.compaction import telemetry
+from co_tui.session.environment import Environment
+from co_tui.session.recorder import Listener
+from co_tui.session.session import Session
+from co_tui.store.store_errors import StoreError
+
+GRACE_S = 1.0
+"""So long, after being asked to stop, the model may still take to open and the reader to take what was printed."""
+
+
+class SessionOpening(NamedTuple):
+    """Where a command's session comes from."""
+
+    context: CommandContext
+    environ: Mapping[str, str]
+    cwd: Path
+    session_id: str
+    """Go on with this one; empty starts a new session."""
+    model: str
+    questions: Questions = Unattended()
+    """Who answers what the session asks."""
+    works_in_folder: bool = False
+    """Whether the model gets the tools of the working directory."""
+    read_only: bool = False
+
+
+Work = Callable[[Session], Awaitable[int]]
+"""What a command does with its session; returns the exit code."""
+
+
+def in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
+    """Open a session, do the work while its events are printed, and close it. Returns the exit code.
+
+    A signal stops it in order whenever it comes: what came is kept, the end is in the log, the code says interrupted.
+    """
+    try:
+        return asyncio.run(_in_session(opening, work, show, reason))
+    except (StoreError, ModelUnusable) as error:
+        say(str(error))
+        return FAILED
+
+
+async def _in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
+    stop = _Stop()
+    with reacting(stop.signalled):
+        try:
+            async with _opened(opening, stop) as (session, listener):
+                return await _worked(session, listener, work, show, reason, stop)
+        except asyncio.CancelledError:
+            if not stop.asked:
+                raise
+            say("Interrupted.")
+            return INTERRUPTED
+
+
+async def _worked(session: Session, listener: Listener, work: Work, show: Show, reason: str, stop: "_Stop") -> int:
+    stop.session = session
+    printing = asyncio.create_task(print_events(listener, show, session.stop))
+    code = DONE
+    try:
+        if not stop.asked:
+            code = await work(session)
+    finally:
+        await session.close("interrupted" if stop.asked else reason)
+        read = await stop.spares(printing)
+    if stop.asked:
+        given_up = "" if read else " Nobody read the output; the rest of it was given up."
+        kept = f"what came is kept in session {session.id}" if session.is_kept else "the session was private"
+        say(f"Interrupted; {kept}.{given_up}")
+        return INTERRUPTED
+    if (lost := printing.result()) is not None:
+        raise lost
+    return code
+
+
+class _Stop:
+    """The wish to stop, first politely: the session ends in order. The second time, what runs is cut off."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._wish = asyncio.Event()
+        self._times = 0
+
+    @property
+    def asked(self) -> bool:
+        return self._wish.is_set()
+
+    async def spares(self, task: "asyncio.Task[Any]") -> bool:
+        """Wait for a task. When we are asked to stop it has a moment to finish, and is given up then: False."""
+        stopped = asyncio.create_task(self._wish.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait({task}, timeout=GRACE_S)
+        finally:
+            stopped.cancel()
+            finished = task.done()
+            task.cancel()
+        return finished
+
+    def signalled(self) -> None:
+        self._times += 1
+        if self._times > 2:
+            raise KeyboardInterrupt
+        self._loop.call_soon_threadsafe(self._end if self._times == 1 else self._cut_off)
+
+    def _end(self) -> None:
+        self._wish.set()
+        if self.session is not None:
+            self.session.stop()
+
+    def _cut_off(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _usual_model(opening: SessionOpening) -> str:
+    """Who answers in a session that names nobody, as an imported one."""
+    loaded = opening.context.loaded
+    settings = loaded.settings
+    return choose(settings.model, loaded.origins["model"].source, opening.environ, settings.base_url).model
+
+
+@asynccontextmanager
+async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
+    """Closing the session is the caller's."""
+    context = opening.context
+    settings = context.loaded.settings
+    config = config_for(settings, opening.environ, context.paths.models)
+    if trouble := telemetry.configure(settings.telemetry):
+        say(trouble)
+
+    async def open_(name: str) -> ModelHandle:
+        return await open_model(name or _usual_model(opening), config)
+
+    store, servers = context.store, McpServers(waits_for_start=True)
+    try:
+        store.writing()  # what cannot be written is said before a model is opened
+        environment = Environment(
+            paths=context.paths,
+            settings=settings,
+            store=store,
+            open_model=open_,
+            cwd=opening.cwd,
+            environ=opening.environ,
+            private=context.private,
+            questions=opening.questions,
+            works_in_folder=opening.works_in_folder,
+            read_only=opening.read_only,
+            mcp_servers=servers,
+        )
+        listener = Listener()
+        if opening.session_id:
+            begun = Session.resume(environment, opening.session_id, opening.model, listener)
+        else:
+            begun = Session.start(environment, opening.model, listener)
+        # One that is nearly there when we are asked to stop still opens, so that it can end in order.
+        session = asyncio.create_task(begun)
+        await stop.spares(session)
+        yield await session, listener
+    finally:
+        await servers.close()
+        await asyncio.to_thread(store.close)

@@ -1,0 +1,33 @@
+"""Switch what runs without a question (T3b)."""
+
+from typing import Final
+
+from co_tui.agent.permissions.sandbox import sandbox_failure
+from co_tui.events import ModeChange
+from co_tui.session.recorder import Recorder
+from co_tui.settings.rules import ASK, AUTO, SANDBOX
+
+NO_SANDBOX: Final = "Mode auto runs commands in a sandbox, and none can be started here: {}."
+
+
+class ModeRefused(Exception):
+    """Why a mode cannot be used here: a sentence."""
+
+
+async def switch_mode(recorder: Recorder, mode: str) -> None:
+    """Change the mode from the next call on. Raises `ModeRefused`."""
+    if mode == recorder.state.mode:
+        return
+    if mode == AUTO and (failure := await sandbox_failure(SANDBOX)):
+        raise ModeRefused(NO_SANDBOX.format(failure))
+    await recorder.record(ModeChange(from_=recorder.state.mode, to=mode))
+
+
+async def begin_in_mode(recorder: Recorder, mode: str) -> str:
+    """Start or resume in a mode. Returns why it is `ask` instead, or an empty text."""
+    try:
+        await switch_mode(recorder, mode)
+    except ModeRefused as refused:
+        await switch_mode(recorder, ASK)
+        return str(refused)
+    return ""

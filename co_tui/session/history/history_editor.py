@@ -1,0 +1,81 @@
+"""What people change in the history: clearing, undoing, going back, pinning, editing a summary."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Pin, Ref, Rewind
+from co_tui.events.stored_messages import prompt_of
+from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.restoring import restoring
+from co_tui.session.state import history_edits
+from co_tui.session.state.session_state import SessionState
+
+Settled = Callable[[str], AbstractAsyncContextManager[None]]
+"""Stops whatever works on the history, for a reason that is told: nothing is under way while it is rewritten. Without
+a reason, it goes on: nothing else is changed by hand meanwhile."""
+StateAt = Callable[[int], Awaitable[SessionState]]
+"""The state of the session at a seq."""
+
+
+class HistoryEditor:
+    """Each change is one event: the transcript keeps everything."""
+
+    def __init__(
+        self, history: Callable[[], GovernedHistory], keeping: Keeping, settled: Settled, state_at: StateAt
+    ) -> None:
+        """`history` is the conversation as its model gets it at that moment."""
+        self._history = history
+        self._keeping = keeping
+        self._settled = settled
+        self._state_at = state_at
+
+    @property
+    def _state(self) -> SessionState:
+        return self._history().state
+
+    async def restore(self) -> None:
+        """Begin with as much as the policy restores."""
+        if (fact := restoring(self._state, self._history().policy)) is not None:
+            await self._record(fact)
+
+    async def clear(self) -> None:
+        async with self._settled("the context was cleared"):
+            await self._record(history_edits.cleared(self._state))
+
+    async def undo(self, seq: int | None) -> Event:
+        """Returns the event that was undone. Raises `NothingToUndo`."""
+        history_edits.undoable(self._state, seq)
+        async with self._settled("an earlier change was undone"):
+            last = history_edits.undoable(self._state, seq)
+            await self._record(history_edits.undone(self._state, last))
+            await self._keeping.align()
+            self._history().governor.resist(len(self._state.history))  # it is not to be compacted again at once
+        return last.event
+
+    async def rewind(self, turn: int) -> str:
+        """Returns the turn's prompt. Raises `NothingToUndo` when there is no such turn."""
+        first = history_edits.beginning_of(self._state, turn)
+        async with self._settled("the conversation was rewound"):
+            then = await self._state_at(first.seq - 1)
+            refs = tuple(entry.ref for entry in then.history)
+            await self._record(Rewind(to_seq=first.seq - 1, history=refs))
+            await self._keeping.align()
+        return prompt_of(first.message) or ""
+
+    async def pin(self, refs: Sequence[Ref], pinned: bool) -> None:
+        """One that is in the history already disturbs nothing."""
+        comes_back = bool(history_edits.pinned(self._state, refs, pinned).history)
+        async with self._settled("a message was brought back" if comes_back else ""):
+            await self._record(history_edits.pinned(self._state, refs, pinned))
+
+    async def edit_summary(self, seq: int, text: str) -> None:
+        """Raises `NothingToUndo`."""
+        history_edits.edited(self._state, seq, text)
+        async with self._settled("a summary was edited"):
+            await self._record(await self._history().with_figures(history_edits.edited(self._state, seq, text)))
+
+    async def _record(self, fact: CompactionComplete | CompactionUndone | Rewind | Clear | Pin) -> None:
+        history = self._history()
+        await history.recorder.record(fact)
+        await history.report_now()

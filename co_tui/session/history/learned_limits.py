@@ -1,0 +1,199 @@
+"""What is known of each model's window from its provider's refusals and answers, kept by model and endpoint."""
+
+import contextlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from co_tui.inert import one_line
+from co_tui.paths import read_small_text, write_atomically
+
+if TYPE_CHECKING:
+    from co_tui.agent.wire.request_failures import Asked
+
+LIMITS_FILE = "learnt-limits.json"
+FILE_BYTES = 1_000_000
+MOST_MODELS = 200
+REPLY_CHARS = 200
+SMALLEST_TOKENS = 256
+"""No window is smaller: a lower limit is not kept."""
+LARGEST_TOKENS = 1_000_000_000
+CLOSE = 0.9
+"""When this share of a refused size was answered, nothing longer than what was answered is tried."""
+NOTICEABLE = 1.02
+"""Growth of the longest answered request that is worth a write."""
+REFUSED_FOR_S = 7 * 24 * 3600.0
+"""How long a refused size is remembered: it may have been refused for another reason than its length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one model's provider has shown. Sizes in tokens; 0 when unknown."""
+
+    limit_tokens: int = 0
+    """Named in a refusal."""
+    reply: str = ""
+    """The beginning of that refusal, without keys."""
+    refused_tokens: int = 0
+    """The shortest request that was refused without a named limit."""
+    refused_at: float = 0.0
+    answered_tokens: int = 0
+    """The longest request that was answered, as its provider counted it."""
+    estimated_tokens: int = 0
+    """The same by our own estimate, for requests whose provider gave no credible count. Refused sizes are estimates,
+    too, so it bounds them; it is too inexact to contradict a limit that a refusal named."""
+
+    @property
+    def longest_tokens(self) -> int:
+        """The longest request that was answered, counted or estimated."""
+        return max(self.answered_tokens, self.estimated_tokens)
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The longest request to try after a refusal that named no limit: halfway to the refused size."""
+        if not self.refused_tokens:
+            return None
+        longest = self.longest_tokens
+        is_close = longest >= CLOSE * self.refused_tokens
+        return max(SMALLEST_TOKENS, longest if is_close else (longest + self.refused_tokens) // 2)
+
+
+UNKNOWN = Learned()
+
+
+class Limits:
+    """Reads the file each time, since other processes learn, too. What cannot be written is kept in the process."""
+
+    def __init__(self, file: Path, *, writes: bool = True) -> None:
+        self._file = file
+        self._writes = writes
+        self._unwritten: dict[str, Learned] = {}
+        self._unconfirmed: dict[str, int] = {}
+        """Sizes that were refused, until a shorter request is answered: then it was the length."""
+
+    def known(self, asked: "Asked") -> Learned:
+        return self._of(_name(asked))
+
+    def longest_to_send(self, asked: "Asked") -> int | None:
+        """The longest request that refusals leave room for, those of this turn included; None without any."""
+        name, known = _name(asked), self.known(asked)
+        refused = min(filter(None, (known.refused_tokens, self._unconfirmed.get(name))), default=0)
+        bounds = (known.limit_tokens, replace(known, refused_tokens=refused).most_tokens)
+        return min(filter(None, bounds), default=None)
+
+    def all(self) -> dict[str, Learned]:
+        """By model and endpoint."""
+        found = {name: _learned(entry) for name, entry in self._read().items()}
+        return {name: each for name, each in (found | self._unwritten).items() if each != UNKNOWN}
+
+    def learn(self, asked: "Asked", tokens: int, reply: str = "") -> bool:
+        """Keep a limit that a refusal named, unless the model has answered longer requests; whether it holds now."""
+        name, known = _name(asked), self.known(asked)
+        if not max(SMALLEST_TOKENS, known.answered_tokens) <= tokens <= LARGEST_TOKENS:
+            return False
+        if not known.limit_tokens or tokens < known.limit_tokens:
+            self._put(name, replace(known, limit_tokens=tokens, reply=one_line(reply, REPLY_CHARS)))
+        return True
+
+    def refused(self, asked: "Asked", tokens: int) -> int | None:
+        """A request was refused without a named limit. Returns the longest to try next; None when longer ones were
+        answered, so that the refusal says nothing about the window. Kept once a shorter request is answered."""
+        name, known = _name(asked), self.known(asked)
+        if tokens <= max(SMALLEST_TOKENS, known.longest_tokens):
+            return None
+        shortest = min(filter(None, (tokens, known.refused_tokens, self._unconfirmed.get(name))))
+        self._unconfirmed[name] = shortest
+        return replace(known, refused_tokens=shortest).most_tokens
+
+    def answered(self, asked: "Asked", tokens: int, *, counted: bool = True) -> None:
+        """A request of this length was answered: refused sizes up to it are lifted, and named limits below it when
+        its provider `counted` it."""
+        name, known = _name(asked), self.known(asked)
+        now, tokens = known, min(tokens, LARGEST_TOKENS)
+        if counted and tokens > known.limit_tokens:
+            now = replace(now, limit_tokens=0, reply="")
+        if tokens >= known.refused_tokens:
+            now = replace(now, refused_tokens=0, refused_at=0.0)
+        if (refused := self._unconfirmed.pop(name, 0)) > tokens:
+            now = replace(now, refused_tokens=refused, refused_at=time.time())
+        before = known.answered_tokens if counted else known.estimated_tokens
+        if now != known or tokens > before * NOTICEABLE:
+            longest = max(before, tokens)
+            now = replace(now, answered_tokens=longest) if counted else replace(now, estimated_tokens=longest)
+            self._put(name, now)
+
+    def forget(self) -> None:
+        """Forget all that was learned. Raises OSError when the file cannot be removed."""
+        self.forget_unwritten()
+        self._file.unlink(missing_ok=True)
+
+    def forget_unwritten(self) -> None:
+        """Forget what is kept in the process only."""
+        self._unwritten.clear()
+        self._unconfirmed.clear()
+
+    def _of(self, name: str) -> Learned:
+        return self._unwritten.get(name) or _learned(self._read().get(name))
+
+    def _put(self, name: str, learned: Learned) -> None:
+        if self._writes:
+            # Another process may write at the same moment; what is lost is learned again.
+            with contextlib.suppress(OSError):
+                others = {key: entry for key, entry in self._read().items() if key != name}
+                kept = dict([*others.items(), (name, asdict(learned))][-MOST_MODELS:])
+                write_atomically(self._file, json.dumps(kept, indent=1))
+                self._unwritten.pop(name, None)
+                return
+        self._unwritten[name] = learned
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            known = json.loads(read_small_text(self._file, FILE_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+
+def forget_limits(state: Path) -> str:
+    """Forget what was learned of all models' windows; returns what to add to a report about it."""
+    limits = Limits(state / LIMITS_FILE)
+    if not limits.all():
+        return ""
+    try:
+        limits.forget()
+    except OSError as error:
+        return f" Learned limits cannot be removed from {error.filename} ({error.strerror})."
+    return " Learned limits were removed."
+
+
+def _learned(entry: object) -> Learned:
+    """An entry of the file. Plain numbers, from before replies were kept with them, are not trusted."""
+    if not isinstance(entry, Mapping):
+        return UNKNOWN
+    values: dict[str, Any] = {}
+    for field in fields(Learned):
+        value, default = entry.get(field.name), getattr(UNKNOWN, field.name)
+        is_sound = isinstance(value, str) if default == "" else _is_count(value)
+        values[field.name] = type(default)(value) if is_sound else default
+    learned = Learned(**values)
+    if learned.limit_tokens < max(SMALLEST_TOKENS, learned.answered_tokens):
+        learned = replace(learned, limit_tokens=0, reply="")
+    if learned.refused_tokens <= learned.longest_tokens or _is_past(learned.refused_at):
+        learned = replace(learned, refused_tokens=0, refused_at=0.0)
+    return learned
+
+
+def _is_count(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= 1e11  # type: ignore[operator]
+
+
+def _is_past(refused_at: float) -> bool:
+    return not 0 <= time.time() - refused_at <= REFUSED_FOR_S
+
+
+def _name(asked: "Asked") -> str:
+    return f"{asked.model} at {asked.address}" if asked.address else asked.model

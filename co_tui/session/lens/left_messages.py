@@ -1,0 +1,90 @@
+"""What was in the context and is no longer sent: rewritten, left out because it does not fit, or made smaller."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
+
+from co_tui.agent.model_messages import read_messages
+from co_tui.context.measure.count import estimate_message, system_tokens
+from co_tui.context.measure.meter import Meter
+from co_tui.events import Clear, CompactionComplete, Json
+from co_tui.session.history.next_request import NextRequest
+from co_tui.session.lens.last_viewed import LastLook
+from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, LeftMessage, LensMessage
+from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.state.released import opened
+from co_tui.session.state.session_state import Rewritten, SessionState
+from co_tui.session.tools.archive import reference_of
+
+_Tokens = Callable[[Json], int]
+
+
+def left_messages(
+    state: SessionState,
+    following: NextRequest,
+    rows: Sequence[LensMessage],
+    since: LastLook,
+    parsed: ParsedMessages,
+    meter: Meter,
+) -> list[LeftMessage]:
+    """What left since a look, in the order in which it was said, with where it is now."""
+
+    def tokens(message: Json) -> int:
+        (read,) = read_messages([opened(message)])
+        return round(meter.ratio * (estimate_message(read, meter.provider) + system_tokens(read)))
+
+    found = {each.ref: each for rewrite in state.rewrites if rewrite.seq > since.seq for each in _rewritten(rewrite)}
+    present = {entry.ref for entry in state.history}
+    gone = [each._replace(tokens=tokens(each.message)) for ref, each in found.items() if ref not in present]
+    others = (*_left_out(state, following, tokens), *_made_smaller(state, rows, parsed, meter))
+    return sorted([*gone, *(each for each in others if each.ref not in since.smaller)], key=lambda each: each.ref)
+
+
+def _rewritten(rewrite: Rewritten) -> Iterator[LeftMessage]:
+    after, why, kept_in = {entry.ref for entry in rewrite.after}, _why(rewrite), _checkpoint(rewrite)
+    for entry in rewrite.before:
+        if entry.ref not in after:
+            yield LeftMessage(entry.ref, entry.turn, why, entry.message, f"{kept_in}event {entry.seq}")
+
+
+def _why(rewrite: Rewritten) -> str:
+    fact = rewrite.event.fact
+    if isinstance(fact, CompactionComplete):
+        return "summarised" if fact.summary else "left out"
+    return "cleared" if isinstance(fact, Clear) else "rewound"
+
+
+def _checkpoint(rewrite: Rewritten) -> str:
+    fact = rewrite.event.fact
+    is_kept = isinstance(fact, CompactionComplete) and fact.checkpoint_number
+    return f"checkpoint {fact.checkpoint_number}, " if is_kept and isinstance(fact, CompactionComplete) else ""
+
+
+def _left_out(state: SessionState, following: NextRequest, tokens: _Tokens) -> Iterator[LeftMessage]:
+    for place in sorted(following.prepared.held.left_out):
+        origin = following.measured.origins[place]
+        if origin is not None and origin < len(state.history):
+            entry = state.history[origin]
+            own = tokens(entry.message)
+            yield LeftMessage(entry.ref, entry.turn, DOES_NOT_FIT, entry.message, f"event {entry.seq}", own)
+
+
+def _made_smaller(
+    state: SessionState, rows: Sequence[LensMessage], parsed: ParsedMessages, meter: Meter
+) -> Iterator[LeftMessage]:
+    """Results of which a part is not sent."""
+    smaller = {row.ref: row for row in rows if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
+    if not smaller:
+        return
+    for entry, live in zip(state.history, parsed.messages(state.history), strict=True):
+        row = smaller.get(entry.ref)
+        if row is not None and row.message is not None:
+            less = max(0, round(meter.tokens(live) - meter.tokens(row.message)))
+            where = _artifact(live, parsed) if row.judgement.fate is Fate.ARCHIVED else ""
+            why, where = str(row.judgement.fate), where or f"event {entry.seq}"
+            yield LeftMessage(entry.ref, entry.turn, why, entry.message, where, less)
+
+
+def _artifact(message: ModelMessage, parsed: ParsedMessages) -> str:
+    results = (part for part in message.parts if isinstance(part, ToolReturnPart))
+    return next(filter(None, (reference_of(parsed, part) for part in results)), "")

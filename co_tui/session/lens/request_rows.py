@@ -1,0 +1,237 @@
+"""The messages of a request as the lens shows them: who speaks, of what kind, how long, and what becomes of it."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from co_tui.agent.model_messages import message_json
+from co_tui.agent.tool_names import DELEGATE_TOOL
+from co_tui.context.measure.count import Reading
+from co_tui.context.turns import answers_calls, holds_system, is_prompt, stands_in
+from co_tui.events import Json, Ref
+from co_tui.events.stored_messages import COMMAND, STANDS_FOR, pieces
+from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLook
+
+DOES_NOT_FIT: Final = "does not fit"
+
+
+class Kind(StrEnum):
+    """What a message is."""
+
+    SYSTEM = "system"
+    BOARD = "board"
+    TOOLS = "tools"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL_CALL = "tool call"
+    TOOL_RESULT = "tool result"
+    DELEGATION = "delegation"
+    SUMMARY = "summary"
+    UNDER_WAY = "under way"
+    COMMAND = "command"
+    RECOLLECTED = "recollected"
+
+
+class Fate(StrEnum):
+    """What the policy does to a message."""
+
+    KEPT = "kept"
+    TRIMMED = "trimmed"
+    ARCHIVED = "archived"
+    TO_BE_SUMMARISED = "to be summarised"
+    RECOLLECTED = "recollected"
+    PINNED = "pinned"
+
+
+class Judgement(NamedTuple):
+    """The fate of a message, and a sentence of why."""
+
+    fate: Fate = Fate.KEPT
+    why: str = ""
+    goes_next: bool = False
+    """Whether the next compaction summarises it, whatever else is done to it now."""
+
+
+class LensMessage(NamedTuple):
+    """One message of the next request; its text is made when somebody reads it."""
+
+    kind: Kind
+    tokens: int
+    judgement: Judgement
+    message: ModelMessage | None = None
+    """None for what goes with every request: instructions and tools."""
+    given: str = ""
+    """The text of that."""
+    ref: Ref | None = None
+    """Its identity in the log; None for what is not of the log."""
+    turn: int = 0
+    system_tokens: int = 0
+    """How many of its tokens are of system parts."""
+    stored: Json | None = None
+    """As the log has it, when it is sent so."""
+
+    @property
+    def role(self) -> str:
+        """As a provider has it: `system`, `user`, `assistant` or `tool`."""
+        if isinstance(self.message, ModelResponse):
+            return "assistant"
+        if self.message is None or self.kind is Kind.SYSTEM:
+            return "system"
+        return "tool" if self.kind in (Kind.TOOL_RESULT, Kind.DELEGATION) else "user"
+
+    @property
+    def text(self) -> str:
+        return self.given if self.message is None else text_of(self._as_json(self.message))
+
+    @property
+    def beginning(self) -> str:
+        """The same with the name of its tool before it, for a line of a list."""
+        return self.given if self.message is None else _named_text(self._as_json(self.message))
+
+    def _as_json(self, message: ModelMessage) -> Json:
+        return self.stored if self.stored is not None else message_json(message)
+
+    @property
+    def is_pinned(self) -> bool:
+        return self.judgement.fate is Fate.PINNED
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "role": self.role,
+            "kind": self.kind,
+            "tokens": self.tokens,
+            "fate": self.judgement.fate,
+            "why": self.judgement.why,
+            "summarised_next": self.judgement.goes_next,
+            "text": self.text,
+            "seq": self.ref[0] if self.ref else None,
+            "turn": self.turn,
+        }
+
+
+class LeftMessage(NamedTuple):
+    """A message that was in the context, and is not in the next request, or only in part."""
+
+    ref: Ref
+    turn: int
+    why: str
+    message: Json
+    where: str = ""
+    """Where all of it is now."""
+    tokens: int = 0
+    """What is no longer sent."""
+
+    @property
+    def text(self) -> str:
+        return _named_text(self.message)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "seq": self.ref[0],
+            "turn": self.turn,
+            "why": self.why,
+            "where": self.where,
+            "tokens": self.tokens,
+            "text": text_of(self.message),
+        }
+
+
+class Lens(NamedTuple):
+    """The next request under a policy."""
+
+    policy: str
+    model: str
+    reading: Reading
+    messages: Sequence[LensMessage]
+    """All that takes room in it, in order; their tokens add up to the reading's."""
+    left: Sequence[LeftMessage] = ()
+    """What is gone since somebody looked last."""
+    left_since: LastLook = NEVER_LOOKED
+    seq: int = 0
+    """How far the log had come."""
+    due: str = ""
+    """What comes before it is sent, in a sentence; empty when it goes out as it is."""
+    is_compacted_first: bool = False
+    """Whether a compaction is due."""
+
+    def as_looked_at(self, at: str) -> LastLook:
+        """What has left so far, for the next look."""
+        smaller = {row.ref for row in self.messages if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
+        out = {each.ref for each in self.left if each.why == DOES_NOT_FIT}
+        return LastLook(self.seq, at, self.left_since.smaller | smaller | out)
+
+    @property
+    def tokens_by_kind(self) -> Mapping[Kind, int]:
+        """System and tools as the gauge has them; what is left is the conversation."""
+        found = dict.fromkeys(Kind, 0)
+        for each in self.messages:
+            found[Kind.SYSTEM] += each.system_tokens
+            found[each.kind] += each.tokens - each.system_tokens
+        return {kind: tokens for kind, tokens in found.items() if tokens}
+
+    def total_json(self) -> dict[str, Any]:
+        """What the messages add up to, in the figures of `session.usage_info`."""
+        reading = self.reading
+        return {
+            "total_tokens": reading.current_tokens,
+            "limit_tokens": reading.window.tokens,
+            "limit_known": reading.window.known,
+            "measured": reading.measured,
+            "system_tokens": reading.system_tokens,
+            "tool_definition_tokens": reading.tool_definition_tokens,
+            "conversation_tokens": reading.conversation_tokens,
+            "tokens_by_kind": dict(self.tokens_by_kind),
+            "messages": sum(each.message is not None and each.kind is not Kind.RECOLLECTED for each in self.messages),
+            "policy": self.policy,
+            "model": self.model,
+            "due": self.due,
+            "left_since": self.left_since.seq,
+            "left_tokens": sum(each.tokens for each in self.left),
+            "left": [each.as_json() for each in self.left],
+        }
+
+
+def kind_of(message: ModelMessage) -> Kind:
+    if isinstance(message, ModelResponse):
+        calls = {call.tool_name for call in message.tool_calls}
+        return Kind.DELEGATION if DELEGATE_TOOL in calls else Kind.TOOL_CALL if calls else Kind.ASSISTANT
+    metadata = message.metadata or {}
+    if stands_in(message):
+        return Kind.SUMMARY if metadata[STANDS_FOR] else Kind.UNDER_WAY
+    if COMMAND in metadata:
+        return Kind.COMMAND
+    if is_prompt(message):
+        return Kind.USER
+    if answers_calls(message):
+        delegated = any(getattr(part, "tool_name", "") == DELEGATE_TOOL for part in message.parts)
+        return Kind.DELEGATION if delegated else Kind.TOOL_RESULT
+    return Kind.SYSTEM if holds_system(message) else Kind.TOOL_RESULT
+
+
+def text_of(message: Json) -> str:
+    """Everything readable in a message; of a call, its tool and its arguments."""
+    return "\n\n".join(_named(text, part) if role == "tool_call" else text for role, text, part in pieces(message))
+
+
+def _named_text(message: Json) -> str:
+    """What was thought comes after what was said or called."""
+    found = sorted(pieces(message), key=lambda piece: piece[0] == "thinking")
+    return "\n\n".join(_named(text, part) for _, text, part in found)
+
+
+def _named(text: str, part: Json) -> str:
+    name = part.get("tool_name")
+    return f"{name} {text}" if name else text
+
+
+def shared_out(total: int, weights: Sequence[float]) -> list[int]:
+    """The total in whole numbers, in proportion to the weights; they add up to it exactly."""
+    whole = sum(weights)
+    if whole <= 0:
+        return [total, *[0] * (len(weights) - 1)] if weights else []
+    borders = [round(total * (part / whole)) for part in accumulate(weights)]
+    borders[-1] = total
+    return [border - before for border, before in zip(borders, [0, *borders], strict=False)]

@@ -1,0 +1,239 @@
+"""Looking at the next request: what it is made from, and the lens that shows it. Pure: nobody is asked, nothing is
+written, and the conversation goes on undisturbed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelRequest
+from pydantic_core import to_json
+
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Reading, Scaffold, Window, system_tokens
+from co_tui.context.measure.meter import Meter
+from co_tui.context.policy import Policy, policy_of
+from co_tui.context.request.pipeline import Governor
+from co_tui.context.request.stages import parted
+from co_tui.events import UsageInfo
+from co_tui.events.stored_messages import RECOLLECTED
+from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.next_request import NextRequest, next_request, note_in, request_source
+from co_tui.session.lens.fates import Fates
+from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLook
+from co_tui.session.lens.left_messages import left_messages
+from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, kind_of, shared_out
+from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.archive import archived
+from co_tui.settings import Settings
+
+
+class LensSource(NamedTuple):
+    """All that the next request of a session is made from, apart from the session itself."""
+
+    state: SessionState
+    policy: Policy
+    policy_name: str
+    window: Window
+    meter: Meter
+    parsed: ParsedMessages
+    scaffold: Scaffold
+    awaits_prompt: bool = True
+    """Whether somebody has to say something before it; otherwise a turn is under way."""
+    is_own: bool = True
+    """Whether the policy is the one that governs the session."""
+    resisting: range = range(0)
+    """Histories so long are not compacted by themselves: that was not worth it, or not wanted."""
+
+
+def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = True) -> LensSource:
+    """Of a session that is open here; what is looked at is a copy, and may be looked at beside it."""
+    return LensSource(
+        history.state,
+        policy_of(settings),
+        settings.policy,
+        history.governor.window,
+        history.governor.meter.copied(),
+        history.parsed.copied(),
+        history.foreseen(policy_of(settings)),
+        history.awaits_prompt,
+        is_own,
+        history.governor.resisting if is_own else range(0),
+    )
+
+
+def stored_source(
+    state: SessionState,
+    settings: Settings,
+    *,
+    ratio: float | None = None,
+    recorded_window: Callable[[str], int | None] = lambda _: None,
+    is_own: bool = True,
+    in_turn: bool = False,
+) -> LensSource:
+    """Of a stored session, by what its log tells. `ratio` is what was learnt of its model's tokens elsewhere."""
+    meter = Meter(ratio, provider=state.model.partition(":")[0])
+    scaffold = meter.restore(state.learnt.get(state.model, {}))
+    return LensSource(
+        state,
+        policy_of(settings),
+        settings.policy,
+        _window(state, settings, recorded_window),
+        meter,
+        ParsedMessages(),
+        scaffold,
+        not in_turn and not state.pending,
+        is_own,
+    )
+
+
+def _window(state: SessionState, settings: Settings, recorded: Callable[[str], int | None]) -> Window:
+    if settings.context_window:
+        return Window(tokens=settings.context_window, known=True)
+    if state.usage is not None and state.usage.model == state.model:
+        return Window(tokens=state.usage.token_limit, known=state.usage.limit_known)
+    tokens = recorded(state.model)
+    return Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)
+
+
+def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
+    """The next request. What left the context since a look is listed, too; without one, all that ever left."""
+    governor = Governor(
+        source.policy,
+        source.window,
+        keep=partial(archived, source.parsed),
+        meter=source.meter,
+        resisting=source.resisting,
+    )
+    state = source.state
+    recollection = state.recollection if source.policy.recollection_share else None
+    note = note_in(state.history, recollection) if recollection is not None else None
+    of = request_source(state, state.history, source.parsed.messages(state.history), state.pins, note)
+    following = next_request(governor, of, source.scaffold, source.awaits_prompt, _told(source))
+    fates, reading = Fates(governor, following), following.reading
+    rows = list(_rows(source, governor, following, fates))
+    return Lens(
+        policy=source.policy_name,
+        model=state.model,
+        reading=reading,
+        messages=_with_tokens(source, reading, rows, governor.meter),
+        left=left_messages(state, following, rows, since, source.parsed, governor.meter),
+        left_since=since,
+        seq=state.seq,
+        due=_due(following, fates),
+        is_compacted_first=following.due is not None,
+    )
+
+
+def _told(source: LensSource) -> Reading | None:
+    """What was told last, when nothing has changed since: the gauge shows the same."""
+    usage = source.state.usage
+    if usage is None or not source.is_own or not source.state.usage_holds:
+        return None
+    if usage.token_limit != source.window.tokens or usage.model != source.state.model:
+        return None
+    return reading_of(usage)
+
+
+def reading_of(usage: UsageInfo) -> Reading:
+    return Reading(
+        system_tokens=usage.system_tokens,
+        conversation_tokens=usage.conversation_tokens,
+        tool_definition_tokens=usage.tool_definition_tokens,
+        messages_count=usage.messages_count,
+        window=Window(tokens=usage.token_limit, known=usage.limit_known),
+        measured=usage.measured,
+        most_tokens=usage.current_tokens,
+    )
+
+
+def _rows(source: LensSource, governor: Governor, following: NextRequest, fates: Fates) -> Iterator[LensMessage]:
+    """The messages, not yet with their tokens."""
+    entries, origins = source.state.history, list(following.measured.origins)
+    messages = source.parsed.messages(entries)
+    places = governor.places(following.messages, following.measured)
+    for place, message in zip(places, following.messages, strict=True):
+        origin = origins[place] if place is not None else None
+        if place is None or origin is None:
+            if source.awaits_prompt:  # while a turn runs, the answer is on its way
+                yield LensMessage(
+                    kind_of(message), 0, Judgement(Fate.KEPT, "It answers a call that was left open."), message
+                )
+            continue
+        entry, fate = entries[origin], fates.of(place, message)
+        if isinstance(message, ModelRequest) and RECOLLECTED in (message.metadata or {}):
+            said, note = parted(message)
+            yield LensMessage(kind_of(said), 0, fate, said, "", entry.ref, entry.turn)
+            yield LensMessage(Kind.RECOLLECTED, 0, Judgement(Fate.RECOLLECTED, _recollected(source.state)), note)
+            continue
+        seen = LensMessage(kind_of(message), 0, fate, message, "", entry.ref, entry.turn)
+        yield seen._replace(stored=entry.message) if messages[origin] is message else seen
+
+
+def _recollected(state: SessionState) -> str:
+    """What came back and from where."""
+    fact = state.recollection
+    if fact is None:
+        return ""
+    lines = f"{fact.lines:,} lines" if fact.lines != 1 else "A line"
+    said = [entry for ref in fact.sources if (entry := state.entry(ref)) is not None]
+    turns = ", ".join(dict.fromkeys(str(entry.turn) for entry in said if entry.turn)) or "–"
+    where = f" Said in turn {turns}: event {', '.join(str(entry.seq) for entry in said)}." if said else ""
+    return f"{lines} that had left the context came back, part of the message above and bearing on it.{where}"
+
+
+def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:
+    """All that takes room, with its share of what was measured."""
+    given = _given(source, reading)
+    messages = [row.message for row in rows if row.message is not None]
+    of_system = [system_tokens(message) for message in messages]
+    of_rest = [max(0.0, meter.tokens(m) - meter.ratio * n) for m, n in zip(messages, of_system, strict=True)]
+    system = shared_out(reading.system_tokens, [*(each.tokens for each in given), *of_system])
+    rest = shared_out(reading.conversation_tokens, of_rest)
+    beside = [
+        *(each._replace(tokens=own, system_tokens=own) for each, own in zip(given, system, strict=False)),
+        LensMessage(Kind.TOOLS, reading.tool_definition_tokens, _ALWAYS, given=_tools_text(source.scaffold)),
+    ]
+    counted = zip(rows, system[len(given) :], rest, strict=True)
+    return [
+        *(each for each in beside if each.tokens or each.given),
+        *(row._replace(tokens=own + other, system_tokens=own) for row, own, other in counted),
+    ]
+
+
+_ALWAYS = Judgement(Fate.KEPT, "It goes with every request.")
+_BOARD = Judgement(Fate.KEPT, "Notes of earlier sessions, with which this one began; they go with every request.")
+
+
+def _given(source: LensSource, reading: Reading) -> list[LensMessage]:
+    """What the model is told before the conversation, as far as that is known: the instructions, and the context board
+    with which the session began."""
+    told, tokens = source.scaffold.instructions, source.scaffold.instructions_tokens or reading.system_tokens
+    board = source.state.board
+    if board is None or not board.note or (told and board.note not in told):
+        return [LensMessage(Kind.SYSTEM, tokens, _ALWAYS, given=told)]
+    of_board = min(tokens, board.tokens)
+    return [
+        LensMessage(Kind.SYSTEM, tokens - of_board, _ALWAYS, given=told.replace(board.note, "").strip()),
+        LensMessage(Kind.BOARD, of_board, _BOARD, given=board.note),
+    ]
+
+
+def _tools_text(scaffold: Scaffold) -> str:
+    if not scaffold.tools:
+        return "\n".join(scaffold.tool_names)
+    return "\n\n".join(
+        f"{tool.name}\n{tool.description or ''}\n{to_json(tool.parameters_json_schema).decode()}"
+        for tool in scaffold.tools
+    )
+
+
+def _due(following: NextRequest, fates: Fates) -> str:
+    due, reading = following.due, following.reading
+    if due is None:
+        over = following.prepared.overshoot_tokens
+        return f"It is too long by {over:,} tokens." if over else ""
+    count = "1 message is" if fates.going_count == 1 else f"{fates.going_count:,} messages are"
+    if due.texts_only:
+        return f"Before it is sent, {count} reduced to the first and last text of each turn."
+    when = "Before it is sent" if due.waits else "Beside the next turn"
+    return f"{when}, {count} summarised: the window is {reading.share:.0%} full."

@@ -1,0 +1,48 @@
+"""What the user says, as messages for the model."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
+
+from co_tui.agent.models.open_model import ModelHandle
+from co_tui.context.measure.file_costs import TEXT_ONLY
+from co_tui.events.stored_messages import COMMAND
+from co_tui.inert import one_line
+from co_tui.paths import path_text
+from co_tui.session.attachments import fenced, has_images, with_files
+from co_tui.session.file_references import NAME_CHARS, NamedFile
+from co_tui.session.runtime.runtime import Runtime
+
+PromptContent: TypeAlias = str | Sequence[UserContent]
+
+
+def prompt_message(content: PromptContent) -> ModelRequest:
+    """A prompt, with what goes along."""
+    return ModelRequest(parts=[UserPromptPart(content)], timestamp=datetime.now(UTC))
+
+
+def command_message(command: str, how: str, output: str, cwd: Path) -> ModelRequest:
+    """What the user ran, how that ended and what it said."""
+    told = f"[The user ran a command in {one_line(path_text(cwd), NAME_CHARS)}. It {how}.]"
+    said = fenced(output) if output.strip() else "(It said nothing.)"
+    return ModelRequest(
+        parts=[UserPromptPart(f"{told}\n$ {command}\n\n{said}")],
+        timestamp=datetime.now(UTC),
+        metadata={COMMAND: command},
+    )
+
+
+async def content_of(prompt: str, files: Sequence[NamedFile], runtime: Runtime) -> PromptContent:
+    """The prompt with its files, as far as this model takes them. Raises `AttachmentRefused`."""
+    sees = has_images(files) and await _takes_images(runtime.model_handle)
+    window = runtime.history.governor.window.tokens
+    return with_files(prompt, files, window_tokens=window, takes_images=sees)
+
+
+async def _takes_images(model_handle: ModelHandle) -> bool:
+    if model_handle.name.partition(":")[0] in TEXT_ONLY:
+        return False
+    return (await model_handle.model()).profile.get("supports_image_input", True)

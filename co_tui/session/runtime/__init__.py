@@ -1,0 +1,1 @@
+"""What a session works with: model, policy, tools, history."""

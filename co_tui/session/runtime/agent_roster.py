@@ -1,0 +1,42 @@
+"""Whom a session can give work to, and the models they work on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from co_tui.agent.delegates import Delegate, delegate_of
+from co_tui.agent.models.open_model import ModelHandle
+from co_tui.paths import Paths
+from co_tui.settings import AgentFiles, agents_in_force
+
+
+class AgentRoster:
+    """The agents of files, as these and the user's trust are when a turn begins; the models are opened once."""
+
+    def __init__(self, paths: Paths, cwd: Path, open_model: Callable[[str], Awaitable[ModelHandle]]) -> None:
+        self._paths = paths
+        self._cwd = cwd
+        self._open_model = open_model
+        self._files = AgentFiles()
+        self._opened: dict[str, ModelHandle] = {}
+        self._opening = asyncio.Lock()
+
+    def read(self) -> Sequence[Delegate]:
+        self._files = agents_in_force(self._paths, self._cwd)
+        return [delegate_of(agent) for agent in self._files.agents]
+
+    def model_of(self, name: str) -> str:
+        """The model that an agent wants to work on; empty for the one that answers."""
+        return next((agent.own_model for agent in self._files.agents if agent.name == name), "")
+
+    async def model(self, name: str) -> ModelHandle:
+        """Raises `ModelUnusable`."""
+        async with self._opening:
+            if name not in self._opened:
+                self._opened[name] = await self._open_model(name)
+            return self._opened[name]
+
+    async def close(self) -> None:
+        for model_handle in self._opened.values():
+            await model_handle.close()
+        self._opened.clear()

@@ -1,0 +1,257 @@
+"""The folder in which a session's tools work, and where its commands run."""
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.abc
+from pydantic_ai.capabilities import LocalWorkspace
+from pydantic_ai.tools import RunContext
+from pydantic_ai.workspaces import (
+    CommandResult,
+    FileEntry,
+    LocalWorkspaceBackend,
+    ReadOnlyWorkspace,
+    Workspace,
+    WorkspaceBackend,
+    WorkspaceCommand,
+    WorkspaceError,
+    WorkspaceRef,
+    WorkspaceUnavailableError,
+)
+from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
+
+from co_tui.agent.permissions.git_guard import guarded_environment
+from co_tui.agent.permissions.protected_files import Protected, mounts
+from co_tui.agent.permissions.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, told_unusable
+from co_tui.agent.permissions.verdict import VERDICT
+from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.tools.folder.folder_guard import CreatedProtected
+from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
+
+COMMAND_ENVIRONMENT: Final = {
+    "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
+}  # fmt: skip
+"""Nobody is there to page through anything, or to type a password; and git, asked to read, writes nothing."""
+
+
+_PROTECTED: ContextVar[Protected | None] = ContextVar("what the command that starts must not change", default=None)
+_ALLOWED: ContextVar[bool] = ContextVar("whether the user allowed this change of a protected name", default=False)
+
+
+class SessionFolder(LocalWorkspace[Any]):
+    """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        commands: RunningCommands,
+        *,
+        is_sandboxed: Callable[[], bool] = lambda: True,
+        read_only: bool = False,
+    ) -> None:
+        """`is_sandboxed` says whether the sandbox is used now."""
+        super().__init__(sandbox.folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
+        self._sandbox = sandbox
+        self._commands = commands
+        self._is_sandboxed = is_sandboxed
+
+    def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
+        backend = _Followed(self.working_dir, self._commands)
+        here = Workspace(backend)
+        if self.read_only:
+            return ReadOnlyWorkspace(here)
+        if not self._sandbox:
+            return here
+        return _Sandboxed(here, backend.path, self._sandbox, self._commands, self._is_sandboxed)
+
+
+class _Followed(LocalWorkspaceBackend):
+    """Each command is followed while it runs."""
+
+    def __init__(self, folder: str | Path, commands: RunningCommands) -> None:
+        super().__init__(folder, env={**COMMAND_ENVIRONMENT, **commands.environment})
+        self._commands = commands
+        self._folder = Path(folder)
+        self.path = self._env.get("PATH", os.defpath)
+        """Where commands look for programs."""
+
+    async def run(
+        self,
+        command: WorkspaceCommand,
+        *,
+        shell: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
+    ) -> CommandResult:
+        env = _looking(env, self.path, self._folder)
+        return await super().run(command, shell=shell, env=env, timeout=timeout)
+
+    async def _wait_and_collect_output(
+        self,
+        process: anyio.abc.Process,
+        stdout_buffer: bytearray,
+        stderr_buffer: bytearray,
+        absolute_deadline: float | None,
+    ) -> int:
+        with self._commands.following(process.pid, stdout_buffer, stderr_buffer):
+            return await super()._wait_and_collect_output(process, stdout_buffer, stderr_buffer, absolute_deadline)
+
+
+class _Sandboxed(BubblewrapWorkspace):
+    """While the sandbox is used, commands run and files are changed in it or not at all. What lies in the folder is
+    read past it, which is quicker; what a command may have put a link to is not."""
+
+    def __init__(
+        self, here: Workspace, path: str, sandbox: Sandbox, commands: RunningCommands, is_used: Callable[[], bool]
+    ) -> None:
+        """`path` is where commands look for programs."""
+        super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments(commands.folder))
+        self._kind = sandbox.kind
+        self._is_used = is_used
+        self._path = path
+        self._commands = commands
+        self._guard = commands.folder_guard(sandbox.folder, sandbox.set_aside)
+
+    async def run(
+        self,
+        command: WorkspaceCommand,
+        *,
+        shell: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
+    ) -> CommandResult:
+        if VERDICT.get().outside_sandbox or not self._is_used():
+            return await self.wrapped.run(command, shell=shell, env=env, timeout=timeout)
+        env = _looking(env, self._path, self._guard.folder)
+        try:
+            async with self._protected() as created:
+                result = await super().run(command, shell=shell, env=env, timeout=timeout)
+            for each in created:
+                await self._commands.found(each, asks=True)
+            return result
+        except WorkspaceUnavailableError as error:
+            if not await self.wrapped.exists("."):
+                raise  # the folder itself is gone
+            # Not the end of the turn: the model, and who reads along, are told.
+            raise WorkspaceError(told_unusable(self._kind, str(error))) from error
+
+    @asynccontextmanager
+    async def _protected(self) -> AsyncIterator[list[CreatedProtected]]:
+        """While this holds, a command cannot change what is there under protected names, nor leave more of it.
+
+        Gives what it tried to leave, which was moved away; when the command is cancelled, that is only reported.
+        """
+        left: list[CreatedProtected] = []
+        if _ALLOWED.get():
+            yield left
+            return
+        found, before = await self._guard.begin(others_run=self._commands.some_run_on)
+        token = _PROTECTED.set(found)
+        try:
+            yield left
+        except BaseException:
+            await to_the_end(self._ended(before, reports=True))
+            raise
+        else:
+            created = await to_the_end(self._ended(before, reports=False))
+            left += [created] if created is not None else []
+        finally:
+            _PROTECTED.reset(token)
+
+    async def _ended(self, before: CreatedProtected | None, *, reports: bool) -> CreatedProtected | None:
+        """What a command left; `before` is what another left that still runs."""
+        if not ENDS_WITH_CALL.get():
+            self._commands.watch()
+        await self._commands.found(before)
+        created = await self._guard.end()
+        if reports:
+            await self._commands.found(created)
+        return created
+
+    async def _sandbox(self) -> list[str]:
+        program, *arguments = await super()._sandbox()
+        hidden = [HIDE_PROCESSES] if ENDS_WITH_CALL.get() and await can_hide_processes() else []
+        return [program, *hidden, *arguments]
+
+    async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
+        others = await super()._login_path_mounts(working_dir)
+        found = _PROTECTED.get()
+        return mounts(found, self._guard.folder, others) if found is not None else others
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        if not self._is_used():
+            await self.wrapped.write_bytes(path, data)
+            return
+        with self._allowing(path):
+            await super().write_bytes(path, data)
+
+    async def make_dir(self, path: str) -> None:
+        if not self._is_used():
+            await self.wrapped.make_dir(path)
+            return
+        with self._allowing(path):
+            await super().make_dir(path)
+
+    async def remove(self, path: str) -> None:
+        if not self._is_used():
+            await self.wrapped.remove(path)
+            return
+        with self._allowing(path):
+            await super().remove(path)
+
+    @contextmanager
+    def _allowing(self, path: str) -> Iterator[None]:
+        """A file tool asks before it changes a protected name: what it was allowed is done. Any other change is made
+        with those protected, in case a command has put a link to one of them there."""
+        if not self._guard.is_protected(path):
+            yield
+            return
+        self._guard.accept(path)
+        token = _ALLOWED.set(True)
+        try:
+            yield
+        finally:
+            _ALLOWED.reset(token)
+
+    async def read_bytes(self, path: str) -> bytes:
+        if not self._is_used():
+            return await self.wrapped.read_bytes(path)
+        folder = await self.working_dir()
+        content = await asyncio.to_thread(_read_inside, await self.resolve(path), folder)
+        return content if content is not None else await super().read_bytes(path)
+
+    async def stat(self, path: str) -> FileEntry:
+        return await self.wrapped.stat(path)
+
+    async def list_dir(self, path: str) -> Sequence[FileEntry]:
+        return await self.wrapped.list_dir(path)
+
+    async def exists(self, path: str) -> bool:
+        return await self.wrapped.exists(path)
+
+    async def realpath(self, path: str) -> str:
+        return await self.wrapped.realpath(path)
+
+
+def _looking(env: Mapping[str, str] | None, path: str, folder: Path) -> Mapping[str, str] | None:
+    """The environment of a command; one that was found to only read is kept from running what the folder names."""
+    return guarded_environment({"PATH": path, **(env or {})}, folder) if VERDICT.get().only_looks else env
+
+
+def _read_inside(path: str, folder: str) -> bytes | None:
+    """The content of a file that lies in the folder; None for one elsewhere, whatever the path says meanwhile."""
+    with suppress(OSError), open(path, "rb", opener=_without_waiting) as file:
+        real = Path(f"/proc/self/fd/{file.fileno()}").readlink()  # of what was opened, not of what stands there now
+        if real.is_relative_to(folder) and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file.read()
+    return None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe has no writer

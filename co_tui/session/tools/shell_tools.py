@@ -1,0 +1,137 @@
+"""The tools for commands: the harness's own, within our limits."""
+
+import copy
+import re
+import time
+from dataclasses import replace
+from typing import Any, Final
+
+from pydantic_ai.capabilities import WrapToolExecuteHandler
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.toolsets import ToolsetTool
+from pydantic_ai_harness.shell import Shell, ShellToolset
+
+from co_tui.agent.permissions.sandbox import refusal_in
+from co_tui.agent.permissions.verdict import VERDICT
+from co_tui.paths import ensure_dir
+from co_tui.session.approvals.permissions import Permissions
+from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL, RunningCommands
+from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.settings.rules import AUTO
+
+MOST_OUTPUT_CHARS: Final = 50_000
+WORTH_TELLING_S: Final = 1.0
+"""A command that took so long says so in its result."""
+_LEFT_RUNNING: Final = re.compile(r"(?<![&>])&(?![&>])|\b(?:nohup|setsid|disown|daemon\w*)\b")
+"""In a command line that leaves something running, as far as it can be seen; `2>&1` and `&&` do not."""
+_FAILED: Final = re.compile(r"^\[exit code: (?!0\])", re.MULTILINE)
+_STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
+
+
+class LimitedShell(Shell[Any]):
+    """The harness's tools for commands. Which are allowed is decided by approvals, not by their names."""
+
+    def __init__(self, limit_s: float, commands: RunningCommands, permissions: Permissions) -> None:
+        super().__init__(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
+        self._commands = commands
+        self._tools = _SessionShell(self, commands, permissions)
+        self._began: dict[tuple[str, str], float] = {}
+
+    def get_toolset(self) -> ShellToolset[Any]:
+        return self._tools
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """What a command says belongs to the call that runs it."""
+        if call.tool_name != "run_command":
+            return await handler(args)
+        token = CURRENT_CALL.set(call.tool_call_id)
+        ends = ENDS_WITH_CALL.set(_LEFT_RUNNING.search(str(args.get("command"))) is None)
+        try:
+            return await handler(args)
+        finally:
+            CURRENT_CALL.reset(token)
+            ENDS_WITH_CALL.reset(ends)
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """A model may ask for less time than the setting gives, not for more."""
+        if call.tool_name != "run_command":
+            return args
+        self._began[CURRENT_AGENT.get(), call.tool_call_id] = time.monotonic()
+        wanted = args.get("timeout_seconds")
+        good = isinstance(wanted, int | float) and 0 < wanted < self.default_timeout
+        return {**args, "timeout_seconds": wanted if good else self.default_timeout}
+
+    async def after_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
+    ) -> Any:
+        if call.tool_name == "start_command" and (found := _STARTED.search(str(result))):
+            self._commands.begin(found[1], str(args.get("command")))
+        elif call.tool_name == "stop_command":
+            self._commands.forget(str(args.get("command_id")))
+        if notes := self._commands.take_notes():
+            result = f"{result}\n[{notes}]"
+        if call.tool_name != "run_command":
+            return result  # the id of a command that was refused may come again
+        took = time.monotonic() - self._began.pop((CURRENT_AGENT.get(), call.tool_call_id), time.monotonic())
+        return f"{result}\n[took {took:.1f} s]" if took >= WORTH_TELLING_S else result
+
+
+class _SessionShell(ShellToolset[Any]):
+    """What background commands write lies in the session's own folder, not in the user's; and the model is told how
+    long its commands may take."""
+
+    def __init__(self, shell: Shell[Any], commands: RunningCommands, permissions: Permissions) -> None:
+        super().__init__(
+            allowed_commands=shell.allowed_commands,
+            denied_commands=shell.denied_commands,
+            denied_operators=shell.denied_operators,
+            default_timeout=shell.default_timeout,
+            max_output_chars=shell.max_output_chars,
+            max_log_bytes=shell.max_log_bytes,
+            persist_cwd=shell.persist_cwd,
+            allow_interactive=shell.allow_interactive,
+            id="shell",
+        )
+        self._commands = commands
+        self._permissions = permissions
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """In mode `auto`, a command that the sandbox refused may be asked about: the model is told how."""
+        result = await super().call_tool(name, tool_args, ctx, tool)
+        failed = name == "run_command" and _FAILED.search(str(result))
+        if not failed or self._permissions.mode != AUTO or VERDICT.get().outside_sandbox:
+            return result
+        if not (why := refusal_in(str(result))):
+            return result
+        self._permissions.note_refused_by_sandbox(str(tool_args.get("command")), why)
+        return f"{result}\n[The sandbox refused this: {why}. Run the same command again to ask the user.]"
+
+    async def _jobs_base(self, ctx: RunContext[Any]) -> str:
+        return str(ensure_dir(self._commands.folder))
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await super().get_tools(ctx)
+        return {name: replace(tool, tool_def=self._told(tool.tool_def)) for name, tool in tools.items()}
+
+    def _told(self, tool: ToolDefinition) -> ToolDefinition:
+        if tool.name == "start_command":
+            return replace(tool, description=f"{tool.description}\n\nIt ends with the session at the latest.")
+        if tool.name != "run_command":
+            return tool
+        schema = copy.deepcopy(tool.parameters_json_schema)
+        limit = f"Maximum seconds to wait (default, and at most: {self._default_timeout:g})."
+        schema["properties"]["timeout_seconds"]["description"] = limit
+        return replace(tool, parameters_json_schema=schema)

@@ -1,0 +1,1 @@
+"""One turn: from a logged prompt to the end of the reply."""

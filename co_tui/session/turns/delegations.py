@@ -1,0 +1,311 @@
+"""Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic_ai.exceptions import ModelRetry, RunCancelled, SkipModelRequest, ToolRetryError
+from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+
+from co_tui.agent.models.open_model import ModelHandle
+from co_tui.agent.models.prices import price_of
+from co_tui.agent.models.reasoning import with_effort
+from co_tui.context.measure.count import Scaffold
+from co_tui.context.request.repair import last_step
+from co_tui.events import DelegationEnd, DelegationStart
+from co_tui.events.facts.agents import PATH_SIGN
+from co_tui.events.storable import storable_text
+from co_tui.inert import one_line
+from co_tui.session.approvals.asking import Approvals
+from co_tui.session.compaction.compactor import Compactor
+from co_tui.session.compaction.job import Compactable
+from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.recorder import Recorder
+from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.state.derive import INTERRUPTED
+from co_tui.session.turns.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp
+from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.session.turns.run_log import RunLog
+from co_tui.session.turns.streaming import Streaming
+from co_tui.session.turns.unfinished import left_delegation, spent, waiting_calls
+
+T = TypeVar("T")
+STOPPED = "the turn was stopped"
+MOST_IN_A_TURN = 100
+TOO_MANY = f"Work was given to {MOST_IN_A_TURN} agents in this turn, as many as may be: do the rest yourself."
+NAME_CHARS = 60
+
+
+class StepBudget:
+    """The steps that a delegation may take, together with those it gives work to in turn."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.taken = 0
+
+    def check(self) -> None:
+        if self.taken >= self._most:
+            raise StepsUsedUp(f"It stopped after {self.taken:,} steps, as many as `agent_max_steps` allows.")
+
+
+class DelegatedRun:
+    """What a turn is to the main agent, for one delegation."""
+
+    def __init__(
+        self,
+        on: Compactable,
+        compactor: Compactor,
+        new_recovery: Callable[[], Recovery],
+        runtime: Runtime,
+        turn: int,
+        own_model: ModelHandle | None = None,
+    ) -> None:
+        """`own_model` when it does not work on the runtime's."""
+        self._on = on
+        self._own_model = own_model
+        self._effort = runtime.settings.reasoning_effort
+        self._history = on.history
+        self._compactor = compactor
+        self._steps = StepBudget(runtime.settings.agent_max_steps)
+        self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
+        self._log = RunLog(self._history, turn, self._live)
+        self._task_is_logged = self._resumes = False
+        self._attempts = Attempts(
+            history=self._history,
+            live=self._live,
+            keep_results=self._keep_results,
+            new_recovery=new_recovery,
+            stopped=asyncio.Event(),  # it is stopped with the run that asked for it
+            where=f"turn {turn}",
+            max_retries=runtime.settings.max_retries,
+            first_backoff_s=runtime.first_backoff_s,
+        )
+        self._approvals = Approvals(
+            self._history.recorder,
+            runtime.questions,
+            turn,
+            runtime.permissions,
+            what=runtime.toolkit.what,
+            agent=self._history.agent,
+        )
+        self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
+        self._cost: float | None = None
+
+    @property
+    def agent(self) -> str:
+        return self._history.agent
+
+    def share_steps(self, asking: "DelegatedRun") -> None:
+        """It works for another delegation, out of the same budget."""
+        self._steps = asking._steps
+
+    def resume(self) -> None:
+        """Continue from the log: an earlier process ended while a question of this delegation was open."""
+        state = self._history.recorder.state
+        self._task_is_logged = self._resumes = True
+        self._usage, self._cost = spent(state, self.agent)
+        self._steps.taken += self._usage["requests"]
+
+    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Have the work done. Raises `GivenUp` when it cannot be, and what stops it."""
+
+        async def ask() -> T:
+            # What is in the log is sent: each attempt goes on from there.
+            self._log.begin(1 if self._task_is_logged else 0)
+            try:
+                return await work()
+            except (ModelRetry, ToolRetryError) as error:
+                raise _cause_of(error) from None
+
+        return await self._attempts.until_answered(ask)
+
+    async def choose_model(self, request: ModelRequestContext) -> None:
+        """Let its own model answer, with what that one can do."""
+        if (own := self._own_model) is None:
+            return
+        request.model = await own.model()
+        request.model_settings = with_effort(own.settings, self._effort)
+        if not own.takes_tools:
+            request.model_request_parameters = replace(request.model_request_parameters, function_tools=[])
+
+    async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
+        await self._log.catch_up(run_messages)
+        self._task_is_logged = True
+        if self._resumes:
+            await self._repeat_open_step(len(run_messages))
+        self._steps.check()
+        self._history.scaffold = scaffold
+        measured = await self._compactor.before_request(self._on)
+        prepared = await self._history.fit(measured)
+        if prepared.overshoot_tokens and self._history.policy.truncates:
+            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, "The task")
+        return prepared.messages
+
+    async def _repeat_open_step(self, run_messages: int) -> None:
+        """Take the reply with open calls from the log instead of asking the model, until they are answered."""
+        waiting = waiting_calls(self._history.recorder.state, self.agent)
+        if not waiting:
+            self._resumes = False
+            await self._approvals.allowed_without_asking()
+            return
+        reply = last_step(self._history.messages)[0]
+        assert isinstance(reply, ModelResponse)
+        self._log.begin(run_messages + 1)
+        parts = [part for part in reply.parts if not isinstance(part, ToolCallPart) or part.tool_call_id in waiting]
+        raise SkipModelRequest(replace(reply, parts=parts))
+
+    async def after_response(self, response: ModelResponse) -> None:
+        self._steps.taken += 1
+        self._attempts.kept += bool(response.parts)
+        self._usage["requests"] += 1
+        self._usage["input_tokens"] += response.usage.input_tokens
+        self._usage["output_tokens"] += response.usage.output_tokens
+        if (price := price_of(response)) is not None:
+            self._cost = (self._cost or 0.0) + price
+        await self._log.reply(response)
+        await self._history.heard(response)
+
+    def hear(self, event: AgentStreamEvent) -> None:
+        self._live.hear(event)
+
+    async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
+        await self._log.keep_results()
+        if self._resumes:
+            return await self._approvals.request_again(requests)
+        return await self._approvals.request(requests)
+
+    async def leave(self) -> None:
+        """Log what came beyond the log, and keep its questions open for the next process."""
+        await self._compactor.close()
+        results = self._live.results()
+        staying = waiting_calls(self._history.recorder.state, self.agent)
+        await self._log.close([results] if results is not None else [], staying)
+
+    async def _keep_results(self) -> None:
+        if (results := self._live.results()) is not None:
+            await self._approvals.withdraw("its run failed")
+            await self._log.close([results])
+            self._live.begin()
+
+    async def end(self, outcome: str, error: str = "") -> None:
+        """Log what came beyond the log, and how it ended; whatever it still asked is not allowed."""
+        await self._compactor.close()
+        await self._approvals.withdraw(STOPPED)
+        results = self._live.results()
+        await self._log.close([results] if results is not None else [])
+        await self._history.recorder.record(
+            DelegationEnd(agent=self.agent, outcome=outcome, error=error, usage=self._usage, cost=self._cost)
+        )
+
+
+class DelegatedTask(NamedTuple):
+    """A part of the work that is given to another agent."""
+
+    agent: str
+    """The name of this delegation, under which it is logged."""
+    name: str
+    """Who was asked."""
+    task: str
+    call_id: str
+
+
+NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
+"""Makes what governs a delegation."""
+
+
+class Delegations:
+    """Those of one turn. Side by side, each run finds its own through the task it runs in."""
+
+    def __init__(self, recorder: Recorder, new_run: NewRun, is_left: Callable[[], bool] = lambda: False) -> None:
+        """`is_left` says whether the user is leaving: then open questions stay open."""
+        self._recorder = recorder
+        self._is_left = is_left
+        self._new_run = new_run
+        self._names: set[str] = set()
+        self._running: dict[str, DelegatedRun] = {}
+
+    def current(self) -> DelegatedRun | None:
+        """The delegation whose run is asking; None for the main agent's."""
+        return self._running.get(CURRENT_AGENT.get())
+
+    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
+        """Do the work of a call that delegates; or say that it is too much."""
+        if len(self._names) >= MOST_IN_A_TURN:
+            return TOO_MANY
+        run = await self._left_by_an_earlier_process(call.tool_call_id)
+        if run is None:
+            asked, task = (str(arguments.get(each, "")) for each in ("agent_name", "task"))
+            run = await self._begin(asked, task, call.tool_call_id)
+        self._running[run.agent] = run
+        token = CURRENT_AGENT.set(run.agent)
+        try:
+            result = await run.do(work)
+        except GivenUp as given_up:
+            await to_the_end(run.end("failed", str(given_up)))
+            raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
+        except BaseException as error:
+            stays_open = self._is_left() and waiting_calls(self._recorder.state, run.agent)
+            await to_the_end(run.leave() if stays_open else run.end(*_ended_by(error)))
+            raise
+        finally:
+            CURRENT_AGENT.reset(token)
+            del self._running[run.agent]
+        await to_the_end(run.end("done"))
+        return result
+
+    async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
+        name, task, call_id = map(storable_text, (name, task, call_id))
+        asking = self.current()
+        agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
+        self._names.add(agent)  # several begin at once, before any is in the log
+        await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
+        return await self._made(DelegatedTask(agent, name, task, call_id))
+
+    async def _left_by_an_earlier_process(self, call_id: str) -> DelegatedRun | None:
+        """The delegation that the call started before, when it can continue."""
+        call_id, asking, state = storable_text(call_id), self.current(), self._recorder.state
+        agent = left_delegation(state, asking.agent if asking is not None else "", call_id)
+        if agent is None or agent in self._names:
+            return None
+        self._names.add(agent)
+        left = state.delegations[agent]
+        run = await self._made(DelegatedTask(agent, left.name, left.task, call_id))
+        run.resume()
+        return run
+
+    async def _made(self, asked: DelegatedTask) -> DelegatedRun:
+        asking = self.current()
+        try:
+            run = await self._new_run(asked)
+        except BaseException as error:
+            outcome, why = _ended_by(error)
+            await to_the_end(self._recorder.record(DelegationEnd(agent=asked.agent, outcome=outcome, error=why)))
+            raise
+        if asking is not None:
+            run.share_steps(asking)
+        return run
+
+
+def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) -> str:
+    """Who was asked, with a number, behind the delegation that asks: each has a name of its own, which is its path."""
+    name = one_line(name.replace(PATH_SIGN, "_"), NAME_CHARS) or "agent"
+    path = f"{asking.agent}{PATH_SIGN}{name}" if asking is not None else name
+    return next(each for number in count(1) if (each := f"{path} {number}") not in known)
+
+
+def _cause_of(error: Exception) -> Exception:
+    """What the library made a request to try again of."""
+    while isinstance(error, ModelRetry | ToolRetryError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
+
+
+def _ended_by(error: BaseException) -> tuple[str, str]:
+    if isinstance(error, RunCancelled) or not isinstance(error, Exception):
+        return INTERRUPTED, STOPPED
+    return "failed", str(error)

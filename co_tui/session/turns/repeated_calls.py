@@ -1,0 +1,80 @@
+"""Detects a model that repeats a failing tool call, so that the turn can stop instead of looping."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
+
+from co_tui.events.stored_messages import text_of
+from co_tui.inert import one_line
+from co_tui.session.tool_wording import told_call
+
+MOST_FAILURES_IN_A_ROW: Final = 5
+"""Failures of one call, with the same arguments in consecutive replies, after which the run stops."""
+ERROR_CHARS: Final = 300
+_FAILED: Final = ("failed", "retried")
+"""Outcomes of a tool return that mean failure; a call that the user denied did not fail."""
+
+
+class RepeatedCall(Exception):
+    """The same call failed again and again. The text is a sentence for people."""
+
+    def __init__(self, call: str, times: int, error: str) -> None:
+        why = error if error.endswith((".", "!", "?", "…")) else f"{error}."
+        super().__init__(f"Stopped because the same call failed {times} times in a row: {call}. Last error: {why}")
+
+
+class _Call(NamedTuple):
+    tool: str
+    arguments: str
+
+
+def check_repeated_calls(messages: Sequence[ModelMessage]) -> None:
+    """Raise `RepeatedCall` if one call failed in each of the latest replies since the user last said something."""
+    repeated: dict[_Call, ToolReturnPart] = {}
+    for times, failures in enumerate(_failures_newest_first(messages), start=1):
+        same = failures if times == 1 else {call: last for call, last in repeated.items() if call in failures}
+        repeated = dict(same)
+        if not repeated:
+            return
+        if times == MOST_FAILURES_IN_A_ROW:
+            call, last = next(iter(repeated.items()))
+            raise RepeatedCall(f"{call.tool} {told_call(*call)}".rstrip(), times, _error_text(last.content))
+
+
+def _failures_newest_first(messages: Sequence[ModelMessage]) -> Iterator[dict[_Call, ToolReturnPart]]:
+    """The failed calls of each reply, back to the latest user prompt."""
+    returns: dict[str, ToolReturnPart] = {}
+    for message in reversed(messages):
+        if isinstance(message, ModelRequest):
+            if any(isinstance(part, UserPromptPart) for part in message.parts):
+                return
+            returns.update({part.tool_call_id: part for part in message.parts if isinstance(part, ToolReturnPart)})
+        elif isinstance(message, ModelResponse):
+            yield {
+                _identity(part): found
+                for part in message.parts
+                if isinstance(part, ToolCallPart)
+                and (found := returns.get(part.tool_call_id)) is not None
+                and found.outcome in _FAILED
+            }
+            returns = {}
+
+
+def _identity(call: ToolCallPart) -> _Call:
+    """Two calls are the same if their arguments are equal as JSON."""
+    text = text_of(call.args)
+    try:
+        return _Call(call.tool_name, json.dumps(json.loads(text or "{}"), sort_keys=True))
+    except (ValueError, RecursionError):
+        return _Call(call.tool_name, text)
+
+
+def _error_text(content: Any) -> str:
+    """A tool's error in one line; validation errors as `argument: what is wrong`."""
+    if isinstance(content, list) and all(isinstance(each, dict) and "msg" in each for each in content):
+        content = "; ".join(
+            f"{'.'.join(map(str, each.get('loc') or ()))}: {each['msg']}".removeprefix(": ") for each in content
+        )
+    return one_line(text_of(content) or "no reason was given", ERROR_CHARS)

@@ -1,0 +1,99 @@
+"""Where a turn meets the agent's loop, and each delegation its own."""
+
+from collections.abc import AsyncIterable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import RunCancelled, ToolFailed
+from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.tools import RunContext, ToolDefinition
+
+from co_tui.agent.tool_names import DELEGATE_TOOL
+from co_tui.context.measure.count import Scaffold
+from co_tui.events.storable import storable_text
+from co_tui.session.approvals.asking import StoppedWhileAsking
+from co_tui.session.turns.delegations import Delegations
+from co_tui.session.turns.repeated_calls import check_repeated_calls
+from co_tui.store.store_errors import StoreError
+
+
+class GovernedTurn(Protocol):
+    """What is done about a request and its reply."""
+
+    async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]: ...
+
+    async def after_response(self, response: ModelResponse) -> None: ...
+
+
+class RequestHook(AbstractCapability[Any]):
+    """Our hands inside the agent's loop: before each request and after each reply, of the main run and of those it
+    delegates to, which run the same agent."""
+
+    def __init__(self, turn: GovernedTurn, delegations: Delegations) -> None:
+        self._turn = turn
+        self._delegations = delegations
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        if (delegated := self._delegations.current()) is not None:
+            await delegated.choose_model(request_context)
+        request_context.model_request_parameters = _sendable(request_context.model_request_parameters)
+        request_context.messages = await self._governing.before_request(ctx.messages, _scaffold(request_context))
+        check_repeated_calls(ctx.messages)  # after the failures are logged
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        await self._governing.after_response(response)
+        return response
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        if call.tool_name != DELEGATE_TOOL:
+            return await handler(args)
+        return await self._delegations.around(call, args, lambda: handler(args))
+
+    async def on_tool_execute_error(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, error: Exception
+    ) -> Any:
+        """Report a tool's crash to the model. What ends a run, and what fails inside a delegation, is raised on."""
+        if call.tool_name == DELEGATE_TOOL or isinstance(error, RunCancelled | StoppedWhileAsking | StoreError):
+            raise error
+        raise ToolFailed(f"{type(error).__name__}: {error}") from error
+
+    async def wrap_run_event_stream(
+        self, ctx: RunContext[Any], *, stream: AsyncIterable[AgentStreamEvent]
+    ) -> AsyncIterable[AgentStreamEvent]:
+        run = self._delegations.current()
+        async for event in stream:
+            if run is not None:
+                run.hear(event)
+            yield event
+
+    @property
+    def _governing(self) -> GovernedTurn:
+        return self._delegations.current() or self._turn
+
+
+def _sendable(parameters: ModelRequestParameters) -> ModelRequestParameters:
+    """Files of a folder can spell characters that no request can carry."""
+    parts = parameters.instruction_parts
+    return replace(
+        parameters,
+        instruction_parts=parts and [replace(part, content=storable_text(part.content)) for part in parts],
+        function_tools=[
+            replace(tool, description=storable_text(tool.description)) if tool.description else tool
+            for tool in parameters.function_tools
+        ],
+    )
+
+
+def _scaffold(request: ModelRequestContext) -> Scaffold:
+    parameters = request.model_request_parameters
+    instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+    return Scaffold(instructions=instructions, tools=parameters.function_tools, was_sent=True)

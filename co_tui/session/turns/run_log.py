@@ -1,0 +1,112 @@
+"""How the messages of a run get into the log: each once, as soon as it is whole."""
+
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+
+from co_tui.context.request.repair import answered_id, last_step, repair
+from co_tui.events import Message
+from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.state.parsed_messages import message_json
+from co_tui.session.turns.streaming import Streaming
+from co_tui.store.store_errors import StoreError
+
+
+class RunLog:
+    """What of a turn's runs is in the log already, and what has to be put there."""
+
+    def __init__(self, history: GovernedHistory, turn: int, live: Streaming) -> None:
+        self._history = history
+        self._turn = turn
+        self._live = live
+        self._in_log: int | None = None
+        """How many messages of the present run are in the log; None before its first request."""
+        self._answered: set[str] = set()
+        """Calls of the present step whose results were logged before the step was over."""
+
+    def begin(self, in_log: int | None = None) -> None:
+        """A new run begins; `in_log` when it begins with results of tools, before any request."""
+        self._in_log = in_log
+        self._answered.clear()
+
+    def beyond(self, run_messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """What the run has that the log has not."""
+        new = run_messages[self._in_log :] if self._in_log is not None else ()
+        return [each for message in new if (each := self._without_answered(message)).parts]
+
+    async def catch_up(self, run_messages: Sequence[ModelMessage]) -> None:
+        """Before a request: everything the run has is logged."""
+        for message in self.beyond(run_messages):
+            await self.log(message)
+        self._in_log = len(run_messages)
+        self._live.begin()
+
+    async def reply(self, response: ModelResponse) -> None:
+        """A whole reply; an empty one leads nowhere and is not kept."""
+        self._in_log = (self._in_log or 0) + 1
+        self._answered.clear()
+        if response.parts:
+            await self.log(response)
+        self._live.begin()
+
+    async def keep_results(self) -> None:
+        """In the middle of a step: what tools returned so far."""
+        if (results := self._live.results()) is not None:
+            await self.log(results)
+            self._answered.update(found for part in results.parts if (found := answered_id(part)) is not None)
+            self._live.begin()
+
+    async def close(self, rest: Sequence[ModelMessage], staying: Collection[str] = ()) -> None:
+        """Log what a stopped run had beyond the log, and answer the calls it left open, but for those that stay."""
+        requests = [_only_answers(each) if staying else each for each in rest if isinstance(each, ModelRequest)]
+        try:
+            for message in rest:
+                if isinstance(message, ModelResponse) and message.parts:
+                    await self.log(message)
+        except StoreError:  # what its tools returned is kept with it
+            for request in requests:
+                with contextlib.suppress(StoreError):
+                    await self.log(request)
+            raise
+        step = last_step(self._history.messages)
+        if step and (closed := closing(step, requests, staying)) is not None:
+            await self.log(closed)
+
+    async def prompt(self, prompt: ModelRequest) -> None:
+        """What the user says; it goes back to them when it cannot be logged."""
+        await self._history.recorder.record(self._fact(prompt))
+
+    async def log(self, message: ModelMessage) -> None:
+        await self._history.recorder.record_said(self._fact(message), ends_draft=isinstance(message, ModelResponse))
+
+    def _fact(self, message: ModelMessage) -> Message:
+        return Message(
+            turn=self._turn,
+            agent=self._history.agent,
+            message=message_json(message),
+            interrupted=isinstance(message, ModelResponse) and message.state == "interrupted",
+        )
+
+    def _without_answered(self, message: ModelMessage) -> ModelMessage:
+        if isinstance(message, ModelResponse) or not self._answered:
+            return message
+        return replace(message, parts=[part for part in message.parts if answered_id(part) not in self._answered])
+
+
+def closing(
+    step: Sequence[ModelMessage], requests: Sequence[ModelRequest], staying: Collection[str]
+) -> ModelRequest | None:
+    """The one request that brings the step's answers, with one for each call that has none."""
+    known = {id(part) for message in step for part in message.parts}
+    whole = repair([*step, *requests], staying)[1:]
+    parts = [part for message in whole if isinstance(message, ModelRequest) for part in message.parts]
+    new = [part for part in parts if id(part) not in known]
+    if not new:
+        return None
+    return replace(requests[0], parts=new) if requests else ModelRequest(parts=new, timestamp=step[-1].timestamp)
+
+
+def _only_answers(request: ModelRequest) -> ModelRequest:
+    return replace(request, parts=[part for part in request.parts if answered_id(part) is not None])

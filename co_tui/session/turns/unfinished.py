@@ -1,0 +1,191 @@
+"""What a process left unfinished when it ended: what still waits for an answer, and what is closed as interrupted.
+
+A tool never runs twice. A call with an open question has not run, and is asked about again. Any other open call may
+have run before its result was logged, so it is closed.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
+
+from co_tui.agent.model_messages import read_messages
+from co_tui.agent.models.prices import price_of
+from co_tui.context.request.repair import last_step, open_calls
+from co_tui.events import (
+    PATH_SIGN,
+    ApprovalDecided,
+    DelegationEnd,
+    DelegationStart,
+    Fact,
+    Message,
+    SessionInterrupted,
+)
+from co_tui.session.approvals.asking import not_answered, refused, withdrawn
+from co_tui.session.state.derive import INTERRUPTED
+from co_tui.session.state.parsed_messages import message_json
+from co_tui.session.state.released import opened
+from co_tui.session.state.session_state import Delegation, Entry, SessionState, seq_of
+from co_tui.session.turns.run_log import closing
+
+CUT_OFF: Final = "the turn was cut off before it finished"
+MARKED: Final = "unfinished calls are marked as interrupted"
+
+
+def waiting_calls(state: SessionState, agent: str = "") -> frozenset[str]:
+    """The open calls of an agent that can still be answered: those with a question, and those that delegate to an
+    agent that has one."""
+    asked = {each.call_id for each in state.pending if each.agent == agent}
+    asked |= {each.call_id for name, each in _running(state) if _asked_by(name) == agent and waiting_calls(state, name)}
+    calls = open_calls(_last_step(state, agent)) if asked else ()
+    return frozenset(call.tool_call_id for call in calls if call.tool_call_id in asked)
+
+
+def left_delegation(state: SessionState, asking: str, call_id: str) -> str | None:
+    """The unfinished delegation that a call of the agent `asking` started."""
+    names = (name for name, each in _running(state) if (_asked_by(name), each.call_id) == (asking, call_id))
+    return next(names, None)
+
+
+def recovered(state: SessionState) -> tuple[Fact, ...]:
+    """What to log when a session is opened again: what was cut off is closed, and what waits stays open."""
+    waiting = ["", *_waiting_delegations(state)]
+    closed = [_closed(state, agent, staying=waiting_calls(state, agent)) for agent in waiting]
+    facts = [*_ended(state, [name for name, _ in _running(state) if name not in waiting], CUT_OFF), *_found(closed)]
+    last = state.timeline[-1].fact if state.timeline else None
+    if facts and not isinstance(last, SessionInterrupted):  # a reply that was cut short is reported already
+        facts.append(SessionInterrupted(what=CUT_OFF, where=f"turn {state.turn}", outcome=MARKED))
+    return tuple(facts)
+
+
+def abandoned(state: SessionState, reason: str, why: str) -> tuple[Fact, ...]:
+    """What to log when no answer will come: no question stays open, and no delegation.
+
+    The model gets the `reason` in place of an answer; `why` says how the delegations ended.
+    """
+    mine = [each for each in state.pending if not each.agent]
+    delegations = abandoned_delegations(state, why)
+    told = _closed(state, "", not_answered(mine)) if mine or delegations else None
+    return (*delegations, *withdrawn(mine, reason), *_found([told]))
+
+
+def abandoned_delegations(state: SessionState, why: str) -> tuple[Fact, ...]:
+    """The same for the delegations alone."""
+    return tuple(_ended(state, [name for name, _ in _running(state)], why))
+
+
+class Spent(NamedTuple):
+    """What the requests of a delegation took so far."""
+
+    usage: dict[str, int]
+    cost: float | None
+
+
+def spent(state: SessionState, agent: str) -> Spent:
+    """As its replies in the log say."""
+    said = [opened(entry.message) for entry in state.transcript if entry.agent == agent]
+    replies = [each for each in read_messages(said) if isinstance(each, ModelResponse)]
+    prices = [price for each in replies if (price := price_of(each)) is not None]
+    usage = {
+        "requests": len(replies),
+        "input_tokens": sum(each.usage.input_tokens for each in replies),
+        "output_tokens": sum(each.usage.output_tokens for each in replies),
+    }
+    return Spent(usage, sum(prices) if prices else None)
+
+
+def _ended(state: SessionState, names: Collection[str], why: str) -> Iterator[Fact]:
+    """The end of delegations, the innermost first."""
+    for name in sorted(names, key=lambda name: name.count(PATH_SIGN), reverse=True):
+        yield from withdrawn([each for each in state.pending if each.agent == name], why)
+        yield from _found([_closed(state, name)])
+        usage, cost = spent(state, name)
+        yield DelegationEnd(agent=name, outcome=INTERRUPTED, error=why, usage=usage, cost=cost)
+
+
+def _closed(
+    state: SessionState, agent: str, answers: Sequence[ToolReturnPart] = (), staying: Collection[str] = ()
+) -> Message | None:
+    """The message that answers an agent's open calls: with what is known of them, else as interrupted."""
+    step = _last_step(state, agent)
+    calls = [call for call in open_calls(step) if call.tool_call_id not in staying]
+    if not calls:
+        return None
+    known = [*answers, *_known_answers(state, agent, calls)]
+    request = closing(step, [ModelRequest(parts=known)] if known else [], staying)
+    return None if request is None else Message(turn=state.turn, agent=agent, message=message_json(request))
+
+
+def _known_answers(state: SessionState, agent: str, calls: Sequence[ToolCallPart]) -> Iterator[ToolReturnPart]:
+    """Answers of which the log has no tool return, but all the same the content."""
+    refusals: dict[str, ApprovalDecided] = {}
+    delegations: dict[str, str] = {}
+    for fact in _since_last_reply(state, agent):  # call ids are used again, so that earlier ones mean other calls
+        match fact:
+            case ApprovalDecided(approved=False, call_id=call_id) if fact.agent == agent:
+                refusals[call_id] = fact
+            case DelegationStart(agent=name, call_id=call_id) if _asked_by(name) == agent:
+                delegations[call_id] = name
+    for call in calls:
+        name = delegations.get(call.tool_call_id, "")
+        if (refusal := refusals.get(call.tool_call_id)) is not None:
+            yield refused(refusal, call.tool_name)
+        elif name and (report := _report(name, ended := state.delegations[name])) is not None:
+            outcome: Any = "success" if ended.status == "done" else "failed"
+            yield ToolReturnPart(call.tool_name, report, tool_call_id=call.tool_call_id, outcome=outcome)
+
+
+def _since_last_reply(state: SessionState, agent: str) -> list[Fact]:
+    since = _last_entries(state, agent)[0].seq
+    return [event.fact for event in takewhile(lambda event: seq_of(event) > since, reversed(state.timeline))]
+
+
+def _report(name: str, ended: Delegation) -> str | None:
+    """What the one who asked would have got."""
+    if ended.status == "failed":
+        return f"{name} failed: {ended.error}"
+    last = ended.history[-1] if ended.history else None
+    if ended.status != "done" or last is None or last.agent != name:
+        return None
+    (reply,) = read_messages([opened(last.message)])
+    return reply.text if isinstance(reply, ModelResponse) else None
+
+
+def _running(state: SessionState) -> list[tuple[str, Delegation]]:
+    return [(name, each) for name, each in state.delegations.items() if each.status == "running"]
+
+
+def _waiting_delegations(state: SessionState, asking: str = "") -> Iterator[str]:
+    """Those with a question at the end of an unbroken chain of open calls."""
+    calls = waiting_calls(state, asking)
+    for name, each in _running(state):
+        if _asked_by(name) == asking and each.call_id in calls and waiting_calls(state, name):
+            yield name
+            yield from _waiting_delegations(state, name)
+
+
+def _asked_by(name: str) -> str:
+    """The delegation that asked for this one; empty for the main agent."""
+    return name.rpartition(PATH_SIGN)[0]
+
+
+def _last_step(state: SessionState, agent: str) -> Sequence[ModelMessage]:
+    return last_step(read_messages([opened(entry.message) for entry in _last_entries(state, agent)]))
+
+
+def _last_entries(state: SessionState, agent: str) -> list[Entry]:
+    """From an agent's last reply on. A delegate's history begins with messages that are not its own."""
+    history = state.delegations[agent].history if agent else state.history
+    found: list[Entry] = []
+    for entry in reversed(history):
+        if entry.agent != agent:
+            break
+        found.append(entry)
+        if entry.message.get("kind") == "response":
+            return found[::-1]
+    return []
+
+
+def _found(messages: Sequence[Message | None]) -> list[Message]:
+    return [each for each in messages if each is not None]

@@ -1,0 +1,1 @@
+"""Texts that outlive a session, in files: checkpoints, daily memory, context boards."""

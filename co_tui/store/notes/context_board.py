@@ -1,0 +1,85 @@
+"""Context boards: what was learnt about a repository and branch, one Markdown file each."""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Final
+
+from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.file_lock import file_lock
+from co_tui.store.notes.board_text import (
+    Board,
+    BoardChange,
+    BoardEntry,
+    board_text,
+    read_board,
+    safe_entry_text,
+)
+from co_tui.store.timestamps import now
+
+FILE_BYTES: Final = 1_000_000
+NAME_CHARS: Final = 40
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class BoardFailed(Exception):
+    """The board could not be read or written; the text names the file and the reason."""
+
+
+def new_entry(text: str, session_id: str) -> BoardEntry:
+    """A learning of now."""
+    return BoardEntry(secrets.token_hex(4), safe_entry_text(text), now(), session_id)
+
+
+class ContextBoard:
+    """The board of one branch of one repository; several processes may change it at once, each in one step."""
+
+    def __init__(self, folder: Path, repository: str, branch: str) -> None:
+        """`folder` holds the boards of all repositories."""
+        self.repository, self.branch = repository, branch
+        # Different names may look the same once they are safe: what tells them apart is the rest.
+        self.file = folder / _safe(repository, Path(repository).name) / f"{_safe(branch, branch or 'folder')}.md"
+
+    def read(self) -> Board:
+        """Empty when there is none. Raises `BoardFailed`."""
+        return read_board(self._text(errors="replace"))
+
+    def _text(self, errors: str = "strict") -> str:
+        try:
+            return read_small_text(self.file, FILE_BYTES, errors=errors)
+        except FileNotFoundError:
+            return ""
+        except UnicodeDecodeError as error:
+            why = "some of it is not UTF-8 and would be lost; save it as UTF-8, or move it away."
+            raise BoardFailed(f"The context board {self.file} was not written: {why}") from error
+        except OSError as error:
+            raise BoardFailed(f"The context board {self.file} cannot be read: {error.strerror or error}.") from error
+
+    def change(self, added: Iterable[BoardEntry] = (), pruned: Collection[str] = ()) -> BoardChange:
+        """Add and take out, all at once or not at all; tells what that came to. Raises `BoardFailed`."""
+        return self._replace(lambda board: board.changed(added, pruned))
+
+    def undo(self) -> BoardChange:
+        """Take the latest change back. Raises `BoardFailed`."""
+        return self._replace(Board.undone)
+
+    def _replace(self, change: Callable[[Board], Board]) -> BoardChange:
+        try:
+            with file_lock(self.file.with_suffix(".lock")):
+                text = self._text()
+                before = read_board(text)
+                after = change(before)
+                if after == before:
+                    return BoardChange()
+                write_atomically(self.file, board_text(after, self.repository, self.branch, text))
+                return after.latest
+        except OSError as error:
+            raise BoardFailed(f"The context board {self.file} was not written: {error.strerror or error}.") from error
+
+
+def _safe(exact: str, name: str) -> str:
+    """A file name for anything: what can be read of it, and what tells it from others."""
+    readable = _UNSAFE.sub("-", name).strip("-.")[:NAME_CHARS] or "root"
+    return f"{readable}-{hashlib.sha256(exact.encode(errors='surrogateescape')).hexdigest()[:10]}"

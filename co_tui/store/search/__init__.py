@@ -1,0 +1,1 @@
+"""Which sessions and messages match a search, independent of the database."""

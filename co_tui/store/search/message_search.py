@@ -1,0 +1,142 @@
+"""A search over all messages, whatever keeps them: which of the candidates are told, and where it goes on."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from co_tui.events.stored_messages import Role
+from co_tui.store.search.search_words import SearchWords, Snippet
+from co_tui.store.stored_values import SessionRow
+
+MOST_COMPARED = 1_000
+"""By relevance, so many of the newest matches are compared: what is said every day cannot all be weighed."""
+
+
+class Candidate(NamedTuple):
+    """One text of a message that may hold the words."""
+
+    place: int
+    """The newer, the higher."""
+    session_id: str
+    seq: int
+    role: Role
+    tool: str
+    text: str
+
+    def holds(self, words: SearchWords) -> bool:
+        return words.are_in(f"{self.tool}\n{self.text}" if self.tool else self.text)
+
+
+class NextPage(NamedTuple):
+    """Where a search goes on."""
+
+    before: int
+    """Only what stands at a lower place."""
+    told: int = 0
+    """By relevance, so many were told already."""
+    seen: frozenset[str] = frozenset()
+    """Sessions that were told already, when each is told once."""
+
+
+class Hit(NamedTuple):
+    """A message that holds all words of a search."""
+
+    session: SessionRow
+    seq: int
+    role: Role
+    tool: str
+    timestamp: str
+    snippet: Snippet
+
+
+class SearchPage(NamedTuple):
+    """Some hits, and where the search goes on; None when that was all."""
+
+    hits: tuple[Hit, ...] = ()
+    next: NextPage | None = None
+
+
+class FoundCount(NamedTuple):
+    """How many messages of how many sessions hold the words."""
+
+    messages: int = 0
+    sessions: int = 0
+    is_more: bool = False
+    """There are more than were counted."""
+
+
+class Search(NamedTuple):
+    """What is asked for."""
+
+    words: SearchWords
+    by_relevance: bool = False
+    limit: int = 50
+    page: NextPage | None = None
+    once_a_session: bool = False
+
+    @property
+    def before(self) -> int | None:
+        """Below which place the candidates are wanted."""
+        return self.page.before if self.page and not self.by_relevance else None
+
+    def seen(self) -> set[str]:
+        """The sessions that need no more candidates; `chosen` adds to them."""
+        return set(self.page.seen if self.page and not self.by_relevance else ())
+
+    def chosen(self, candidates: Iterable[Candidate], seen: set[str]) -> tuple[list[Candidate], NextPage | None]:
+        """The hits among candidates, which come newest first; no more of them are looked at than needed."""
+        hits = self._hits(candidates, seen)
+        if self.by_relevance:
+            return self._most_relevant(hits)
+        found = list(islice(hits, self.limit))
+        if len(found) < self.limit:
+            return found, None
+        return found, NextPage(before=found[-1].place, seen=frozenset(seen))
+
+    def _most_relevant(self, hits: Iterator[Candidate]) -> tuple[list[Candidate], NextPage | None]:
+        words, told = self.words, self.page.told if self.page else 0
+        best = sorted(islice(hits, MOST_COMPARED), key=lambda hit: words.relevance(hit.text, hit.role), reverse=True)
+        if self.once_a_session:
+            best = list({hit.session_id: hit for hit in reversed(best)}.values())[::-1]
+        more = NextPage(before=0, told=told + self.limit) if len(best) > told + self.limit else None
+        return best[told : told + self.limit], more
+
+    def _hits(self, candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
+        once = self.once_a_session and not self.by_relevance
+        for candidate in candidates:
+            if not (once and candidate.session_id in seen) and candidate.holds(self.words):
+                if once:
+                    seen.add(candidate.session_id)
+                yield candidate
+
+
+def counted(words: SearchWords, candidates: Iterable[Candidate], most: int) -> FoundCount:
+    """The messages among candidates that hold the words; a message of several parts is one."""
+    found: dict[tuple[str, int], None] = {}
+    for candidate in candidates:
+        if (candidate.session_id, candidate.seq) not in found and candidate.holds(words):
+            if len(found) == most:
+                return FoundCount(most, len({session_id for session_id, _ in found}), is_more=True)
+            found[candidate.session_id, candidate.seq] = None
+    return FoundCount(len(found), len({session_id for session_id, _ in found}))
+
+
+def told(
+    search: Search,
+    chosen: Iterable[Candidate],
+    rows: Mapping[str, SessionRow],
+    times: Mapping[tuple[str, int], str],
+) -> tuple[Hit, ...]:
+    """Hits with their sessions and times; those of a session that is gone meanwhile are left out."""
+    return tuple(
+        Hit(
+            session=rows[each.session_id],
+            seq=each.seq,
+            role=each.role,
+            tool=each.tool,
+            timestamp=times.get((each.session_id, each.seq), ""),
+            snippet=search.words.snippet(each.text),
+        )
+        for each in chosen
+        if each.session_id in rows
+    )

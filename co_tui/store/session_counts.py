@@ -1,0 +1,105 @@
+"""What a session's row tells, counted from its facts."""
+
+from dataclasses import dataclass
+
+from co_tui.events import (
+    BoardChanged,
+    CompactionComplete,
+    Event,
+    Message,
+    ModelChange,
+    PolicyChange,
+    SessionFork,
+    SessionPinned,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    SessionTrashed,
+    UsageInfo,
+)
+from co_tui.events.event import dump, payload_of
+from co_tui.events.stored_messages import prompt_of, title_of
+
+
+@dataclass(slots=True)
+class SessionCounters:
+    """A session's row while facts are being counted into it."""
+
+    title: str = ""
+    model: str = ""
+    policy: str = ""
+    cwd: str = ""
+    repository: str = ""
+    branch: str = ""
+    last_seq: int = 0
+    turns: int = 0
+    messages: int = 0
+    compactions: int = 0
+    tokens: int | None = None
+    token_limit: int | None = None
+    cost: float = 0.0
+    updated: str = ""
+    pinned: bool = False
+    trashed: str = ""
+    """When it was put into the trash; empty while it is not there."""
+    summary_cost: float = 0.0
+    """The part of the cost that was paid beside the turns."""
+    usage: str | None = None
+    """The newest measurement, as JSON."""
+
+    def count(self, event: Event) -> None:
+        self.last_seq = event.seq or self.last_seq
+        self._file(event)
+        match fact := event.fact:
+            case SessionStart() | SessionResume() | SessionFork():
+                self.model, self.policy = fact.model or self.model, fact.policy or self.policy
+                self.cwd, self.repository = fact.cwd or self.cwd, fact.repository or self.repository
+                self.branch = fact.branch or self.branch
+            case SessionRename():
+                self.title = fact.title
+                self._pay_beside(fact.cost)
+            case Message():
+                self.messages += 1
+                self.turns = max(self.turns, fact.turn)
+                if not self.title and (prompt := prompt_of(fact.message)) is not None:
+                    self.title = title_of(prompt)
+            case UsageInfo(agent=agent) if agent:  # a delegation's context is not the session's
+                self.cost += fact.cost or 0.0
+            case UsageInfo():
+                self.tokens, self.token_limit = fact.current_tokens, fact.token_limit
+                self.cost += fact.cost or 0.0
+                self.usage = dump(payload_of(event))
+            case CompactionComplete():
+                self.compactions += fact.success
+                self._pay_beside(fact.cost)
+            case BoardChanged():
+                self._pay_beside(fact.cost)
+            case ModelChange():
+                self.model = fact.to
+            case PolicyChange():
+                self.policy = fact.to
+            case _:
+                pass
+
+    def _pay_beside(self, cost: float | None) -> None:
+        self.cost += cost or 0.0
+        self.summary_cost += cost or 0.0
+
+    def _file(self, event: Event) -> None:
+        """Where it stands among others. Only what is said and done in a session makes it newer."""
+        match fact := event.fact:
+            case SessionPinned():
+                self.pinned = fact.pinned
+                return
+            case SessionRename():
+                return
+            case SessionTrashed(trashed=True):
+                self.trashed = event.timestamp
+                return
+            case SessionTrashed() | SessionResume():  # who goes on with it wants it back
+                self.trashed = ""
+            case SessionFork():
+                self.pinned, self.trashed = False, ""
+            case _:
+                pass
+        self.updated = max(self.updated, event.timestamp)

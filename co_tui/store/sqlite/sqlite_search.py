@@ -1,0 +1,146 @@
+"""Searching the messages of all sessions by their indexes, newest first."""
+
+import sqlite3
+from collections.abc import Container, Iterable, Iterator
+from typing import Any
+
+from co_tui.events.storable import storable_text
+from co_tui.store.search.case_folding import folded
+from co_tui.store.search.message_search import Candidate, Search, SearchPage, told
+from co_tui.store.search.search_words import GRAM_CHARS, SearchWords, short_words
+from co_tui.store.search.searchable_text import SAID
+from co_tui.store.sqlite.reading_functions import session_filter
+from co_tui.store.sqlite.rows import ALL_SEQS
+from co_tui.store.sqlite.session_list import browse, rows_of
+from co_tui.store.stored_values import SessionRow
+
+MOST_GRAMS = 64
+"""More of them would find the same; each text that is found is looked at anyway."""
+MOST_COMPARED_CHARS = 1_000
+"""Of a word; SQLite refuses longer patterns at some point."""
+MOST_LOOKED_THROUGH = 20_000
+"""Texts, for what no index knows."""
+EVERYTHING = 1 << 31
+_SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
+
+
+def search(connection: sqlite3.Connection, asked: Search, session_id: str, in_trash: bool) -> SearchPage:
+    seen = asked.seen()
+    found = candidates(
+        connection, asked.words, before=asked.before, session_id=session_id, in_trash=in_trash, but_in=seen
+    )
+    chosen, more = asked.chosen(found, seen)
+    rows = rows_of(connection, (each.session_id for each in chosen))
+    time = "SELECT timestamp FROM events WHERE session_id = ? AND seq = ?"
+    wanted = {(each.session_id, each.seq) for each in chosen}
+    times = {place: row[0] for place in wanted if (row := connection.execute(time, place).fetchone())}
+    return SearchPage(told(asked, chosen, rows, times), more)
+
+
+def sessions_with(
+    connection: sqlite3.Connection, typed: str, limit: int, cwd: str, *, in_trash: bool
+) -> list[SessionRow]:
+    """Sessions whose title holds the text, or in which its words were said; the newest first."""
+    words = SearchWords(typed)
+    text = folded(storable_text(typed)).strip()
+    rows = {}
+    for row in browse(connection, typed, cwd, EVERYTHING, in_trash=in_trash):
+        if text in folded(row.title) and (not cwd or row.cwd == cwd):
+            rows[row.id] = row
+    said_in: set[str] = set()
+    for each in candidates(connection, words, in_trash=in_trash, but_in=said_in):
+        if each.holds(words):
+            said_in.add(each.session_id)
+            if len(said_in) >= limit and not cwd:
+                break
+    of_messages = rows_of(connection, said_in).values()
+    rows |= {row.id: row for row in of_messages if not cwd or row.cwd == cwd}
+    return sorted(rows.values(), key=lambda row: row.updated, reverse=True)[:limit]
+
+
+def candidates(
+    connection: sqlite3.Connection,
+    words: SearchWords,
+    *,
+    before: int | None = None,
+    session_id: str = "",
+    in_trash: bool = False,
+    but_in: Container[str] = (),
+) -> Iterator[Candidate]:
+    """Texts that the index finds for the words, newest first, each read when it is asked for.
+
+    Sessions that are in `but_in` at that moment are passed by. Of signs alone no index knows: the newest texts are
+    looked through.
+    """
+    if not words:
+        return
+    index, query = _query(words)
+    values: dict[str, Any] = {"query": query, "first": 0, "last": before - 1 if before is not None else ALL_SEQS}
+    if session_id:
+        first, last = connection.execute(
+            "SELECT min(id), max(id) FROM message_texts WHERE session_id = ?", (session_id,)
+        ).fetchone()
+        values |= {"first": first or 0, "last": min(values["last"], last or 0)}
+    trashed = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE trashed <> ''")}
+
+    def wanted(of_session: str) -> bool:
+        told = of_session == session_id if session_id else (of_session in trashed) == in_trash
+        return told and of_session not in but_in
+
+    looked_for = words.long if query else words.words
+    likes = {f"like{n}": f"%{_escaped(word[:MOST_COMPARED_CHARS])}%" for n, word in enumerate(looked_for)}
+    place, source = "i.rowid", f"{index} i CROSS JOIN message_texts m ON m.id = i.rowid WHERE {index} MATCH :query AND"
+    if not query:
+        place, source = "m.id", "message_texts m WHERE"
+        values["first"] = max(values["first"], _newest(connection, values["last"]) - MOST_LOOKED_THROUGH)
+    with session_filter(wanted) as number:
+        found = connection.execute(
+            f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {source}"
+            f" {place} BETWEEN :first AND :last"
+            f" AND m.role IN ({_SAID}) AND passes(:number, m.session_id) {_looked_at(list(likes))}"
+            f" ORDER BY {place} DESC",
+            {**values, **likes, "number": number},
+        )
+        yield from map(Candidate._make, found)
+
+
+def _newest(connection: sqlite3.Connection, upto: int) -> int:
+    """The place of the newest text that is not above a place."""
+    return int(connection.execute("SELECT max(id) FROM message_texts WHERE id <= ?", (upto,)).fetchone()[0] or 0)
+
+
+def _looked_at(likes: list[str]) -> str:
+    """The first look at what an index found: SQLite is quick at it, where no letter can have an accent."""
+    texts = "(m.tool || char(10) || m.text)"
+    held = " AND ".join(f"{texts} LIKE :{name} ESCAPE '\\'" for name in likes)
+    return f"AND (length({texts}) <> length(CAST({texts} AS BLOB)) OR {held})" if likes else ""
+
+
+def _escaped(word: str) -> str:
+    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _query(words: SearchWords) -> tuple[str, str]:
+    """Which index is asked, and for what; nothing where no index knows any of the words."""
+    if grams := grams_of(words.words):
+        return "message_grams", grams
+    units = [unit for word in words.words for unit in sorted(short_words(word))]
+    return "message_short_words", _all_of(units)
+
+
+def grams_of(words: tuple[str, ...]) -> str:
+    """Groups of three characters that cover the folded words, as a query; empty when no word has three.
+
+    Every group of a word would find hardly less, and takes twice as long.
+    """
+    return _all_of([word[start : start + GRAM_CHARS] for word in words for start in _covering(len(word))])
+
+
+def _covering(chars: int) -> Iterable[int]:
+    last = chars - GRAM_CHARS
+    return (*range(0, last, GRAM_CHARS), last) if last >= 0 else ()
+
+
+def _all_of(terms: list[str]) -> str:
+    wanted = list(dict.fromkeys(terms))[:MOST_GRAMS]
+    return " AND ".join('"' + term.replace('"', '""') + '"' for term in wanted)

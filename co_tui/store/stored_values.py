@@ -1,0 +1,111 @@
+"""What a store answers with."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from co_tui.events import share_of
+from co_tui.events.stored_messages import Role
+from co_tui.store.store_errors import SessionNotFound
+
+
+class SessionRow(NamedTuple):
+    """A session as it is listed; every figure is kept in its row, none is counted."""
+
+    id: str
+    title: str
+    created: str
+    updated: str
+    model: str
+    policy: str
+    cwd: str
+    repository: str
+    branch: str
+    last_seq: int
+    turns: int
+    messages: int
+    compactions: int
+    tokens: int | None
+    token_limit: int | None
+    cost: float
+    pinned: bool = False
+    trashed: str = ""
+    """When it was put into the trash; empty while it is not there."""
+    summary_cost: float = 0.0
+    """The part of the cost that was paid beside the turns: for summaries, the title and the board."""
+
+    @property
+    def share(self) -> float | None:
+        """How much of the window is filled, as last measured; None before that."""
+        return share_of(self.tokens, self.token_limit) if self.tokens and self.token_limit else None
+
+    @property
+    def known_cost(self) -> float | None:
+        """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
+        return self.cost or None
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "cost": self.known_cost}
+
+
+class SaidText(NamedTuple):
+    """What somebody said, as far as a preview shows it."""
+
+    seq: int
+    role: Role
+    text: str
+
+
+class Preview(NamedTuple):
+    """How a session began, and what was said in it last."""
+
+    first_prompt: str = ""
+    last: tuple[SaidText, ...] = ()
+    """Of the user and the model, oldest first."""
+
+
+class FoundMessages(NamedTuple):
+    """The messages of a session that hold the most of some words."""
+
+    words: int
+    """How many of the words each of them holds."""
+    seqs: tuple[int, ...]
+    """Newest first."""
+
+
+class BroughtIn(Enum):
+    """What came of a session from elsewhere."""
+
+    NEW = "new"
+    RESTORED = "restored"
+    """It was here already, in the trash, and is out of it now."""
+    KNOWN = "known"
+
+
+class Health(NamedTuple):
+    """What `doctor` tells of the store."""
+
+    exists: bool
+    size_bytes: int = 0
+    sessions: int = 0
+    events: int = 0
+    verdict: str = "ok"
+    open_to_others: bool = False
+    """Whether other users of this machine can read it."""
+
+
+def with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMessages:
+    """From the messages that hold the first word, the second, and so on."""
+    held = Counter(seq for seqs in seqs_of_words for seq in set(seqs))
+    most = max(held.values(), default=0)
+    return FoundMessages(most, tuple(sorted((seq for seq, count in held.items() if count == most), reverse=True)))
+
+
+def only_one(rows: Sequence[SessionRow], name: str) -> SessionRow:
+    """The session that answers to a name. Raises `SessionNotFound` when it is none, or not the only one."""
+    if not rows:
+        raise SessionNotFound(f"There is no session {name!r}. `co-tui sessions` lists them.")
+    if len(rows) > 1:
+        raise SessionNotFound(f"Several sessions answer to {name!r}: {rows[0].id}, {rows[1].id} … Give more of it.")
+    return rows[0]

@@ -1,0 +1,1 @@
+"""Questions above the prompt, permission rules, modes."""

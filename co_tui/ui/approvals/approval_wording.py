@@ -1,0 +1,158 @@
+"""A call that asks for approval, as a question: title, text, and the choices that fit it."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
+from co_tui.inert import inert, one_line
+from co_tui.session.approvals.questions import ApprovalQuestion
+from co_tui.settings.permission_rules import BASH, EDIT, MCP, parse_rule
+from co_tui.settings.rules import ASK, AUTO, EDITS
+from co_tui.ui.approvals.choices import Choice, Choices
+from co_tui.ui.approvals.question_bar import Question
+from co_tui.ui.approvals.question_text import changes, is_diff
+from co_tui.ui.formatting import folder
+
+NAME_CHARS: Final = 40
+AGENT_CHARS: Final = 20
+SENTENCE_CHARS: Final = 300
+PLAN_MODES: Final = {"y": ASK, "e": EDITS, "a": AUTO}
+"""The mode in which an accepted plan is carried out, by the key of the answer."""
+DENY: Final = (Choice("n", "Deny"), Choice("r", "Deny with a reason", beside=True))
+
+
+def approval_panel(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
+    """What is shown; `has_sandbox` says whether mode auto can be offered."""
+    return _plan(question, has_sandbox=has_sandbox) if question.is_plan else _call(question)
+
+
+def _call(question: ApprovalQuestion) -> Question:
+    is_change = question.tool in CHANGING_TOOLS and is_diff(question.what)
+    reason = [one_line(question.reason, SENTENCE_CHARS)] if question.reason else []
+    return Question(
+        title=_agent(question) + _title(question, is_change=is_change),
+        text=inert(_text(question)),
+        choices=_choices(question),
+        where=_where(question.where),
+        place=_place(question),
+        note=one_line(question.note, SENTENCE_CHARS),
+        warning=one_line(question.danger, NAME_CHARS),
+        below=(*_new_here(question), *reason),
+        whole=_whole(question),
+        opens=True,
+        is_diff=is_change,
+        is_command=question.tool in COMMAND_TOOLS,
+    )
+
+
+def _agent(question: ApprovalQuestion) -> str:
+    return f"{one_line(question.agent, AGENT_CHARS)}: " if question.agent else ""
+
+
+def _place(question: ApprovalQuestion) -> str:
+    return f"{question.number} of {question.of}" if question.of > 1 else ""
+
+
+def _title(question: ApprovalQuestion, *, is_change: bool) -> str:
+    tool, path = question.tool, one_line(str(question.arguments.get("path", "")), NAME_CHARS)
+    if tool in COMMAND_TOOLS:
+        return "Start this command in the background?" if tool == "start_command" else "Run this command?"
+    if is_change:
+        added, removed = (sum(line.startswith(sign) for line in changes(question.what)) for sign in "+-")
+        is_new = question.what.startswith("--- new file\n")
+        return f"Create {path}? +{added:,}" if is_new else f"Change {path}? +{added:,} −{removed:,}"
+    if tool in CHANGING_TOOLS:
+        return f"Create the folder {path}?" if tool == "create_directory" else f"Change {path}?"
+    if tool.startswith(MCP):
+        server, name = mcp_server_and_tool(tool)
+        return f"Use {one_line(name, NAME_CHARS)} ({one_line(server, NAME_CHARS)})?"
+    return f"Use the tool {one_line(tool, NAME_CHARS)}?"
+
+
+def _text(question: ApprovalQuestion) -> str:
+    if question.tool.startswith(MCP):  # the first line names the tool, as the title does
+        first, _, arguments = question.what.partition("\n")
+        return arguments or first
+    # Blanks must not push the rest of a line out of sight.
+    if question.tool not in COMMAND_TOOLS:
+        return question.what
+    return re.sub(r"[ \t]{20,}", lambda gap: f" ⟨{len(gap[0]):,} blanks⟩ ", question.what)
+
+
+def _where(where: str) -> str:
+    path, separator, sandbox = where.partition(" · ")
+    return f"{folder(path, NAME_CHARS)}{separator}{one_line(sandbox, 2 * NAME_CHARS)}" if where else ""
+
+
+def _new_here(question: ApprovalQuestion) -> list[str]:
+    """The new parts of a command line, unless all of it is new."""
+    if question.tool not in COMMAND_TOOLS or not question.new:
+        return []
+    if sum(map(_letters, question.new)) >= _letters(question.what):
+        return []
+    return [f"new here: {one_line(', '.join(question.new), SENTENCE_CHARS)}"]
+
+
+def _letters(text: str) -> int:
+    """How much of it is words: operators and quotes are spelled in several ways."""
+    return sum(character.isalnum() for character in text)
+
+
+def _choices(question: ApprovalQuestion) -> Choices:
+    """What destroys or publishes is allowed once, by its letter alone."""
+    if question.danger:
+        once = Choice("y", "Allow once (press y)", letter_only=True)
+        return Choices((once, *DENY), marked="n")
+    rules = told_rules(question.rules)
+    longer = (
+        Choice("s", "Allow {} this session", rules),
+        Choice("p", "Always allow {} in this project", rules),
+    )
+    return Choices((Choice("y", "Allow once"), *(longer if rules else ()), *DENY))
+
+
+def told_rules(rules: Sequence[str]) -> str:
+    """Rules as an answer names them."""
+    return ", ".join(map(_told_rule, rules))
+
+
+def _told_rule(text: str) -> str:
+    try:
+        rule = parse_rule(text)
+    except ValueError:
+        return one_line(text, SENTENCE_CHARS)
+    pattern = one_line(rule.pattern, SENTENCE_CHARS)
+    if rule.tool == BASH and pattern:
+        return pattern
+    return f"edits in {pattern}" if rule.tool == EDIT and pattern else one_line(text, SENTENCE_CHARS)
+
+
+def _whole(question: ApprovalQuestion) -> str:
+    """What the panel may have to shorten."""
+    lines = [
+        f"New here: {', '.join(question.new)}" if _new_here(question) else "",
+        question.reason,
+        f"Runs in {question.where}" if question.where else "",
+        f"{'Rules' if len(question.rules) > 1 else 'Rule'} for s and p: {', '.join(question.rules)}"
+        if question.rules and not question.danger
+        else "",
+    ]
+    return inert("\n".join(filter(None, lines)))
+
+
+def _plan(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
+    steps = question.arguments.get("steps")
+    listed = steps if isinstance(steps, list | tuple) else ()
+    numbered = "\n".join(f"{n}. {' '.join(str(step).split())}" for n, step in enumerate(listed, 1))
+    summary = str(question.arguments.get("summary") or "").strip()
+    accept = [Choice("y", "Accept, ask before changes"), Choice("e", "Accept, edit files freely")]
+    accept += [Choice("a", "Accept, run in the sandbox")] if has_sandbox else []
+    return Question(
+        title=f"{_agent(question)}Accept this plan?",
+        text=inert("\n\n".join(filter(None, (summary, numbered))) or question.what),
+        choices=Choices((*accept, Choice("r", "Send back with comments"), Choice("n", "Not now", beside=True))),
+        place=_place(question),
+        note=one_line(question.note, SENTENCE_CHARS),
+        opens=True,
+    )

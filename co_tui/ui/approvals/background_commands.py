@@ -1,0 +1,96 @@
+"""The commands that run beside the conversation: what each of them says, and how to end one."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from co_tui.inert import inert, one_line
+from co_tui.ui.background import guarded_callback
+from co_tui.ui.dialogs.dialog import Dialog, show_rows
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
+
+if TYPE_CHECKING:
+    from co_tui.session.tools.running_commands import BackgroundCommand, RunningCommands
+
+LINE_CHARS = 200
+LOOK_EVERY_S = 0.5
+KEYS = (("↑ ↓", "choose"), ("x", "end it"), ("esc", "back"))
+NOTHING = "No command runs in the background. The model starts one when it need not wait for what it says."
+MOST_LISTED = 6
+"""Rows; what they say needs the rest."""
+
+
+class BackgroundCommandsScreen(Dialog[None]):
+    """As they are now, again and again."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Back"), Binding("x", "end", "End it")]
+
+    def __init__(self, commands: "RunningCommands") -> None:
+        super().__init__(wide=True)
+        self._commands = commands
+        self._shown: Sequence[BackgroundCommand] = ()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Background commands"
+            yield SteadyList(classes="-filling")
+            with VerticalScroll(can_focus=False, id="output") as output:
+                output.border_title = " what it says "
+                yield Static(markup=False)
+            yield KeyHints(*KEYS)
+
+    def on_mount(self) -> None:
+        self._look()
+        self.query_one(OptionList).focus()
+        self.set_interval(LOOK_EVERY_S, guarded_callback(self, "Reading the commands", self._look, once=True))
+
+    def on_resize(self) -> None:
+        listed = min(MOST_LISTED, max(1, self.rows_for_content // 3))
+        self.query_one(OptionList).styles.max_height = listed
+        self.query_one(VerticalScroll).styles.max_height = self.rows_for_content - listed
+
+    def _look(self) -> None:
+        options = self.query_one(OptionList)
+        highlighted = options.highlighted or 0
+        self._shown = self._commands.background()
+        show_rows(options, [Option(_line(each)) for each in self._shown], NOTHING, highlighted)
+        self.query_one(VerticalScroll).display = bool(self._shown)
+        self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
+        self._show_output()
+
+    def on_option_list_option_highlighted(self) -> None:
+        self._show_output()
+
+    def _show_output(self) -> None:
+        at = self.query_one(OptionList).highlighted
+        if at is not None and at < len(self._shown):
+            self.query_one("VerticalScroll > Static", Static).update(
+                Text(inert(self._shown[at].output) or "It has said nothing yet.")
+            )
+            self.query_one(VerticalScroll).scroll_end(animate=False)
+
+    async def action_end(self) -> None:
+        at = self.query_one(OptionList).highlighted
+        if at is not None and at < len(self._shown) and self._shown[at].running:
+            await self._commands.end(self._shown[at].id)
+            self._look()
+
+
+def _line(command: "BackgroundCommand") -> Text:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(f"{_told_state(command):<14}", "bold" if command.running else "dim")
+    line.append(one_line(command.command, LINE_CHARS))
+    return line
+
+
+def _told_state(command: "BackgroundCommand") -> str:
+    if command.running:
+        return f"runs {command.seconds:,.0f} s"
+    return "ended" if command.exit_code is None else f"exit code {command.exit_code}"

@@ -1,0 +1,192 @@
+"""A question above the prompt. It waits for an answer and never takes letters from someone who is typing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Final, NamedTuple
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.timer import Timer
+
+from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
+from co_tui.ui.approvals.question_text import beginning, fitted_title
+
+TYPING_S: Final = 0.4
+"""A letter that is followed by another within this time was typed, and belongs in the prompt."""
+LEAST_ROWS: Final = 3
+"""Of the text, however low the screen is."""
+ROOMY_ROWS: Final = 22
+"""From this height on choices have a row each, and the text an empty row below it."""
+FIXED_ROWS: Final = 9
+"""Title, gauge, prompt, keys, the panel's border, and one row of the chat."""
+CHAT_ROWS: Final = 2
+"""More of the chat, where the text has its least."""
+MOST_LINE_ROWS: Final = 2
+"""Of a sentence above or below the text."""
+ALL_OF_IT: Final = "space"
+ALL_OF_SEVERAL: Final = "v"
+"""The same where Space checks a choice."""
+
+
+class Question(NamedTuple):
+    """What is asked, and what can be answered."""
+
+    title: str
+    text: str
+    choices: Choices
+    where: str = ""
+    """Where it would happen: in the border if there is room."""
+    place: str = ""
+    """Which of several questions it is."""
+    note: str = ""
+    """What happened since it was asked first."""
+    warning: str = ""
+    """What it destroys or publishes."""
+    below: tuple[str, ...] = ()
+    """Sentences below the text."""
+    whole: str = ""
+    """What only the full screen shows, because it may be long."""
+    opens: bool = False
+    """Whether all of it can be read on the full screen."""
+    is_diff: bool = False
+    is_command: bool = False
+
+    @property
+    def opening_key(self) -> str:
+        return ALL_OF_SEVERAL if self.choices.several else ALL_OF_IT
+
+
+def simple_question(title: str, text: str, answers: Mapping[str, str], *, marked: str | None = None) -> Question:
+    """Letters with their labels; in a row without a marker, unless one is named."""
+    choices = (Choice(key, label) for key, label in answers.items())
+    return Question(title, text, Choices(choices, marked=marked, in_a_row=marked is None))
+
+
+class QuestionPanel(ChoiceBox):
+    """Its keys count while it has the focus: after Tab or a click, or when nobody was writing."""
+
+    DEFAULT_CSS = """
+    QuestionPanel {
+        height: auto;
+        padding: 0 1;
+        border: round $warning;
+        border-title-color: $warning;
+        border-subtitle-color: $warning;
+    }
+    QuestionPanel:focus { border: round $primary; border-title-color: $primary; }
+    QuestionPanel.-warning, QuestionPanel.-warning:focus {
+        border: round $error;
+        border-title-color: $error;
+        border-subtitle-color: $error;
+    }
+    """
+    hears_letters = False  # they may be typed: see `press`
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now", show=False)]
+
+    def __init__(self, question: Question, answered: Callable[[str], None]) -> None:
+        """`answered` hears the key of the answer, or `esc`."""
+        super().__init__(question.choices, answered)
+        self.question = question
+        self.set_class(bool(question.warning), "-warning")
+        if question.opens:
+            self._bindings.bind(question.opening_key, f"answer('{question.opening_key}')", "All of it", show=False)
+        self._text = question.text
+        self.was_left = False
+        """Whether Tab took the focus away: then it does not come back by itself."""
+        self.was_focused = False
+        """Whether its keys have counted at any time."""
+        self._held = ""
+        """Letters that may be answers, or the beginning of a word."""
+        self._timer: Timer | None = None
+
+    def _rows(self, width: int) -> list[Content]:
+        """Never so much of the text that the choices would not be seen."""
+        question, height = self.question, self.app.size.height
+        packed = height < ROOMY_ROWS
+        _, where = fitted_title(question.title, question.where, question.place, width - 2)
+        above = _sentences([(f"Warning: {question.warning}." if question.warning else "", "bold $error")], width)
+        above += _sentences([(question.note, "$warning")], width)
+        below = _sentences([(where, "$muted"), *((each, "") for each in question.below)], width)
+        below += [Content("")] if not packed else []
+        for further in ((), (Choice(question.opening_key, "View all", beside=True),)):
+            choices = question.choices.rows(width, packed=packed, further=further)
+            others = len(above) + len(below) + len(choices)
+            least = min(LEAST_ROWS, height - FIXED_ROWS - others)
+            room = max(1, least, min(height // 2, height - FIXED_ROWS - CHAT_ROWS - others))
+            shown = beginning(self._text, width, room, diff=question.is_diff, strong=question.is_command)
+            if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
+                break
+        return [*above, *shown.rows, *below, *choices]
+
+    @property
+    def has_way_out(self) -> bool:
+        """Whether Esc is one of the answers it offers."""
+        return "esc" in self.choices
+
+    def show_text(self, text: str) -> None:
+        """Show another text of about the same length."""
+        self._text = text
+        self.refresh()
+
+    def on_mount(self) -> None:
+        if not self.has_focus:
+            self.on_blur()
+
+    def on_resize(self) -> None:
+        question = self.question
+        title, _ = fitted_title(question.title, question.where, question.place, self.content_size.width - 2)
+        self.border_title = title
+
+    def on_focus(self) -> None:
+        self.was_focused = True
+        self.border_subtitle = ""
+
+    def on_blur(self) -> None:
+        self.border_subtitle = Text("Tab to answer")
+
+    def press(self, key: str) -> bool:
+        """Hold a letter that is an answer, until it is clear that no word follows. False for any other key."""
+        several = self.choices.several
+        if len(key) > 1 or key not in self.choices or (self._held and not {key, *self._held} <= several):
+            return False
+        self._held += key
+        self._stop_waiting()
+        # Keys that arrived meanwhile are looked at first, however late that is.
+        self._timer = self.set_timer(TYPING_S, lambda: self.app.call_later(self._decide))
+        return True
+
+    def give_back(self) -> str:
+        """The letters that were held, when they turn out to be the beginning of a word."""
+        held, self._held = self._held, ""
+        self._stop_waiting()
+        return held
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _decide(self) -> bool:
+        held = self.give_back()
+        for key in held:
+            self.action_answer(key)
+        return bool(held)
+
+    def action_choose(self) -> None:
+        """Enter right behind a letter means that letter; behind digits of several, those and what is checked."""
+        if not self._decide() or self.choices.several:
+            super().action_choose()
+
+    def action_dismiss(self) -> None:
+        self._answered("esc")
+
+
+def _sentences(lines: Iterable[tuple[str, str]], width: int) -> list[Content]:
+    """Each in a few rows at most, with a sign when there is more."""
+    rows: list[Content] = []
+    for text, style in lines:
+        if text:
+            rows += (
+                Content.styled(text, style).truncate(width * MOST_LINE_ROWS - MOST_LINE_ROWS, ellipsis=True).wrap(width)
+            )
+    return rows

@@ -1,0 +1,72 @@
+"""All of a question on the full screen: a long command or diff, with the same choices as above the prompt."""
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from co_tui.ui.approvals.choices import ChoiceBox
+from co_tui.ui.approvals.question_bar import Question
+from co_tui.ui.approvals.question_text import coloured
+from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.widgets.key_hints import KeyHints
+
+
+class WholeQuestionScreen(Dialog[str]):
+    """Answers with the key of a choice; Esc goes back to the panel."""
+
+    DEFAULT_CSS = """
+    WholeQuestionScreen.-warning > Vertical { border: round $error; border-title-color: $error; }
+    WholeQuestionScreen ChoiceBox { margin-top: 1; }
+    WholeQuestionScreen.-low ChoiceBox { margin-top: 0; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Back"),
+        Binding("pagedown,f", "page(1)", show=False),
+        Binding("pageup,b", "page(-1)", show=False),
+        Binding("home", "to_end(-1)", show=False),
+        Binding("end", "to_end(1)", show=False),
+    ]
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(tall=True)
+        self.add_class("-full")
+        self.set_class(bool(question.warning), "-warning")
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Text(self._question.title)  # a tool's name is not ours
+            box.border_subtitle = Text(self._question.place)
+            with VerticalScroll(can_focus=False):
+                yield Static(_text(self._question), markup=False)
+            yield ChoiceBox(self._question.choices, self.answer)
+            yield KeyHints(("pgup pgdn", "scroll"), ("↑ ↓ enter", "choose"), ("esc", "back"))
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceBox).focus()
+
+    def action_page(self, step: int) -> None:
+        text = self.query_one(VerticalScroll)
+        text.scroll_relative(y=step * max(1, text.size.height - 1), animate=False)
+
+    def action_to_end(self, step: int) -> None:
+        text = self.query_one(VerticalScroll)
+        text.scroll_to(y=0 if step < 0 else text.max_scroll_y, animate=False)
+
+
+def _text(question: Question) -> Content:
+    lines = question.text.split("\n")
+    parts = [Content.styled(f"Warning: {question.warning}.", "bold $error")] if question.warning else []
+    parts += [Content.styled(question.note, "$warning")] if question.note else []
+    if question.is_diff:
+        parts += [*(Content.styled(line, "bold") for line in lines[:2]), *coloured(lines[2:])]
+    else:
+        parts += [Content.styled(line, "bold" if question.is_command else "") for line in lines]
+    if question.whole:
+        parts += [Content(""), *(Content.styled(line, "$muted") for line in question.whole.split("\n"))]
+    return Content("\n").join(parts)

@@ -1,1 +1,0 @@
-"""What the session browser finds and tells. Knows no widget."""

@@ -1,0 +1,353 @@
+"""The main screen: the conversation, its gauge and timeline, and the prompt."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Key, Paste
+from textual.geometry import Size
+
+from co_tui.events import Event, UsageInfo
+from co_tui.inert import one_line
+from co_tui.session.checkout import repository_of
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings.rules import SANDBOX_OFF
+from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.chat.chat_requests import ChatRequests
+from co_tui.ui.chat.open_questions import Questions
+from co_tui.ui.chat.title_line import TitleFacts, TitleLine
+from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
+from co_tui.ui.chat.welcome import welcome
+from co_tui.ui.keys import command_table
+from co_tui.ui.launch import Launch
+from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.prompt.prompt_status import PromptStatus
+from co_tui.ui.terminal.attention import LONG_TURN_S
+from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.blocks import BlockBuilder
+from co_tui.ui.transcript.transcript import Transcript
+
+if TYPE_CHECKING:
+    from co_tui.ui.chat.chat_host import ChatHost
+    from co_tui.ui.chat.late_widgets import LateWidgets
+    from co_tui.ui.keys.keys_in_force import KeyInForce
+
+MIN_COLUMNS, MIN_ROWS = 60, 16
+WIDE_COLUMNS = 110
+PROVIDER_CHARS = 40
+TALL_ROWS, ROOMY_ROWS = 22, 28
+"""Below the first the gauge leaves room for the timeline; from the second on it shows the last turns, too."""
+
+
+class ChatScreen(ChatRequests):
+    """Shows one session. Does no engine work itself: it asks its host."""
+
+    AUTO_FOCUS = "#prompt"
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-low"), (TALL_ROWS, "-tall"), (ROOMY_ROWS, "-roomy")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *command_table.command_bindings(),
+        Binding("escape", "stop", "Stop", id="chat.stop"),
+        Binding("escape", "back", "Back", id="chat.back"),
+        *command_table.bindings("anywhere"),
+    ]
+
+    def __init__(self, host: "ChatHost", launch: Launch, branch: str) -> None:
+        super().__init__(host)
+        self._launch = launch
+        self.branch = branch
+        """Checked out where the app was started."""
+        self._welcome: Block | None = None
+        self._embedded_is_missing = False
+        self._can_take_back = False
+        """Whether something waits for a session."""
+
+    def compose(self) -> ComposeResult:
+        """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
+        self._fold_for(self.app.size)
+        yield TitleLine(id="title")
+        with Horizontal(id="middle"):
+            yield Transcript(id="transcript")
+            yield Vertical(id="side")
+        yield Prompt(id="prompt")
+
+    def _fold_for(self, size: Size) -> None:
+        """As the library does after the first paint: that would draw everything twice, and show what is folded."""
+        wide = self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS)
+        tall = self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS)
+        self.add_class(*wide, *tall, update=False)
+
+    def on_mount(self) -> None:
+        self.transcript.border_title = "Chat"
+        self.feed = Feed(self.transcript, self.way_to)
+        self.prompt.cwd = self._launch.cwd
+        self._status = PromptStatus(self.prompt, self.way_to)
+        self._status.show_mode(self._host.mode)
+        self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
+        if self._launch.settings.keys:
+            self._use_keys(self._launch.settings.keys)
+        self._host.chat_mounted()
+
+    async def complete(self) -> None:
+        """Bring the widgets that nobody can use before the first paint."""
+        from co_tui.ui.chat.late_widgets import LateWidgets
+        from co_tui.ui.prompt.file_finder import FileFinder
+
+        late = LateWidgets(FileFinder(self, self._launch.cwd))
+        await late.mount(self)
+        self._late = late
+        if self._launch.settings.keys:
+            self._use_keys(self._launch.settings.keys)  # the timeline has some, too
+        late.show_timeline(self._state)
+        self.show_state(self._state)
+
+    def on_resize(self) -> None:
+        too_small = self.size.width < MIN_COLUMNS or self.size.height < MIN_ROWS
+        if too_small != bool(self.query("TooSmall")):
+            if too_small:
+                from co_tui.ui.chat.too_small import TooSmall
+
+                self.mount(TooSmall(MIN_COLUMNS, MIN_ROWS))
+            else:
+                self.query("TooSmall").remove()
+        self._show_title()
+
+    def set_look(self, look: Look) -> None:
+        self.transcript.set_look(look)
+
+    # What the session says
+
+    def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
+        """Show a stored session, or an empty chat."""
+        self.feed.show(builder)
+        self._welcome = None if builder.blocks else self._welcomed()
+        if self._late is not None:
+            self._late.show_session(state)
+            self._status.show_compacting(False)
+        self.show_state(state)
+
+    def _welcomed(self) -> Block:
+        cwd = self._launch.cwd
+        return self.feed.note(
+            welcome(cwd, self._launch.settings.keys, in_repository=bool(repository_of(cwd)[0])), "welcome"
+        )
+
+    def show_replayed(self, state: SessionState) -> None:
+        """The same session, known better."""
+        if self._late is not None:
+            self._late.show_timeline(state)
+        self.show_state(state)
+
+    def show_older(self, blocks: list[Block]) -> None:
+        self.transcript.prepend(blocks)
+
+    def hear(self, event: Event, state: SessionState) -> None:
+        """One event of the running session."""
+        self._state = state
+        if self._welcome is not None and event.type == "message":
+            self.feed.drop(self._welcome)
+            self._welcome = None
+        self.feed.hear(event)
+        self._status.hear(event.fact)
+        if self._late is not None:
+            self._hear_late(self._late, event, state)
+        if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
+            self.show_state(state)
+
+    def _hear_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
+        was_compacting = late.is_compacting
+        late.hear(event, state)
+        if late.is_compacting != was_compacting:
+            self._status.show_compacting(late.is_compacting)
+            self.refresh_bindings()
+
+    def show_launch(self, launch: Launch) -> None:
+        """What holds where no session says otherwise."""
+        if launch.settings.keys != self._launch.settings.keys:
+            self._use_keys(launch.settings.keys)
+        self._launch = launch
+        self.show_state(self._state)
+
+    def show_folder(self, launch: Launch) -> None:
+        """The work goes on in another folder."""
+        self.prompt.cwd = launch.cwd
+        self.branch = repository_of(launch.cwd)[1]
+        if self._late is not None:
+            self._late.look_in(launch.cwd)
+        self.show_launch(launch)
+        self._host.folder_changed()
+
+    def _use_keys(self, chosen: Mapping[str, str]) -> None:
+        from co_tui.ui.keys.rebinding import rebind
+
+        rebind(self, chosen)
+        self.transcript.end_key = command_table.way_to("to_the_end", chosen).lower()
+
+    def way_to(self, name: str) -> str:
+        return command_table.way_to(name, self._launch.settings.keys)
+
+    def show_state(self, state: SessionState) -> None:
+        self._state = state
+        self.transcript.show_pins(state.pins)
+        self._status.show_mode(self._host.mode)
+        self._status.provider = one_line(self._model.partition(":")[0], PROVIDER_CHARS)
+        if self._late is not None:
+            self._late.show_gauge(state, self._launch.settings)
+        self._show_title()
+
+    @property
+    def _model(self) -> str:
+        return self._state.model or self._launch.choice.model
+
+    def _show_title(self) -> None:
+        state = self._state
+        policy = state.policy or self._launch.settings.policy
+        wanted = self._launch.settings.reasoning_effort
+        effort = wanted if wanted and self._host.heeds_effort(self._model) else ""
+        sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
+        asked, private = len(state.pending), self._launch.private
+        branch = state.branch or self.branch
+        missing, way = self._embedded_is_missing, self.way_to("model")
+        facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way)
+        self.query_one(TitleLine).show(facts)
+
+    def show_embedded_missing(self, missing: bool) -> None:
+        """Whether nobody could answer as the embedded model."""
+        self._embedded_is_missing = missing
+        self._show_title()
+
+    # What is being done
+
+    def set_busy(self, busy: bool, waited_for: str = "") -> None:
+        """Whether a turn runs; while none does, what is being waited for."""
+        ran_s = self._status.busy_s
+        self._status.set_busy(busy, waited_for)
+        self.refresh_bindings()
+        if not busy and ran_s >= LONG_TURN_S:
+            self._host.call_back(f"the turn ended after {ran_s:.0f} s")
+
+    def show_stopping(self) -> None:
+        self._status.show_stopping()
+
+    def show_mode(self, mode: str) -> None:
+        """What runs without a question."""
+        self._status.show_mode(mode)
+
+    def show_mode_line(self, line: str) -> None:
+        """A line about a new mode, for a moment."""
+        self._status.show_mode_line(line)
+
+    def show_pasting(self, chars: int) -> None:
+        """So much of a long paste is here; 0 when all of it is."""
+        self._status.show_pasting(chars)
+
+    def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
+        """The prompts that are not part of the conversation yet."""
+        self.feed.show_waiting(prompts)
+        self._can_take_back = any(prompt.status == STARTING for prompt in prompts)
+        self._status.show_waiting(len(prompts), sum(prompt.status == HELD for prompt in prompts))
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys for what cannot be done now are not shown."""
+        if action == "stop":
+            takes_back = self._can_take_back and not self._questions.is_dismissable  # a question has Esc first
+            something_to_stop = self._status.busy or self._is_compacting or takes_back
+            return something_to_stop and not self._has_something_to_close
+        if action == "back":
+            beside = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
+            return self._has_something_to_close or beside
+        if action == "next_mode":
+            return not self._is_offering
+        return True
+
+    @property
+    def _has_something_to_close(self) -> bool:
+        """What is closed before anything is stopped."""
+        return self._is_offering or self._finding is not None or self.transcript.has_focus
+
+    @property
+    def _is_compacting(self) -> bool:
+        return self._late is not None and self._late.is_compacting
+
+    @property
+    def _is_offering(self) -> bool:
+        return self._late is not None and self._late.is_offering
+
+    # What the user does
+
+    def took(self, event: Key | Paste) -> bool:
+        """Whether a question took the key."""
+        return self._questions.took(event)
+
+    def action_next_mode(self) -> None:
+        self._host.next_mode()
+
+    def action_stop(self) -> None:
+        if self._is_compacting:
+            self._host.cancel_compaction()
+        elif self._status.busy:
+            self._host.interrupt()
+        else:
+            self._host.take_back()
+
+    async def action_back(self) -> None:
+        if self._late is not None and self._late.is_offering:
+            self.prompt.offer.dismiss()
+            self._late.offer(self.prompt.offer)
+        elif self._finding is not None:
+            finding, self._finding = self._finding, None
+            await finding.close()
+            self.prompt.focus()
+        elif self.prompt.has_focus and not self.has_class("-drawer"):
+            self._questions.dismiss()
+        else:
+            self.remove_class("-drawer")
+            self.prompt.focus()
+
+    def show_question(self, panel: QuestionPanel, *, turn_waits: bool = True) -> None:
+        self._questions.show(panel)
+        if turn_waits:
+            self._status.show_asking(True)
+            self._host.call_back("waiting for your answer")
+
+    def end_question(self, panel: QuestionPanel) -> None:
+        self._questions.end(panel)
+        self._status.show_asking(False)
+
+    def show_asking(self, asking: bool) -> None:
+        """Something else than a panel waits for an answer."""
+        self._status.show_asking(asking)
+
+    # What commands ask for
+
+    def keys_here(self) -> "Sequence[KeyInForce]":
+        from co_tui.ui.keys.keys_in_force import keys_of_focus
+
+        return keys_of_focus(self)
+
+    def toggle_side(self) -> None:
+        if self._late is not None and self._late.is_timeline_read:
+            self.prompt.focus()
+        if self.has_class("-wide"):
+            self.toggle_class("-folded")
+        else:
+            self.toggle_class("-drawer")
+        if self._late is not None:
+            self.call_after_refresh(self._late.see_newest)
+
+    def toggle_folds(self) -> None:
+        self.transcript.toggle_all()
+
+    @property
+    def draft(self) -> str:
+        """What is being written."""
+        return self.prompt.whole
+
+    def set_draft(self, text: str) -> None:
+        """Put a text in place of what is being written, which stays among the earlier prompts."""
+        self.prompt.exchange(text)
+        self.prompt.focus()

@@ -1,0 +1,102 @@
+"""The chat's widgets that nobody can use before the first paint; their styles take as long as all others'."""
+
+from pathlib import Path
+from typing import Any
+
+from textual.screen import Screen
+
+from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings
+from co_tui.ui.compaction.compacting_bar import CompactingIndicator
+from co_tui.ui.gauge.gauge_reading import reading_of
+from co_tui.ui.gauge.gauge_widget import Gauge, MiniGauge
+from co_tui.ui.prompt.completion import CompletionOffer
+from co_tui.ui.prompt.completion_list import Completions
+from co_tui.ui.prompt.file_finder import FileFinder
+from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.timeline.timeline_widget import Timeline
+from co_tui.ui.widgets.key_line import ChatKeys
+
+
+class LateWidgets:
+    """Both gauges, the timeline, compacting indicator, completions and the line of keys."""
+
+    def __init__(self, finder: FileFinder) -> None:
+        self._finder = finder
+        self._gauges = (Gauge(id="gauge"), MiniGauge(id="mini"))
+        self._gauges[0].border_title = "Context"
+        self._timeline = Timeline(id="timeline")
+        self._timeline.border_title = "Timeline"
+        self._compacting = CompactingIndicator(id="compacting")
+        self._completions = Completions(id="completions")
+
+    async def mount(self, screen: Screen[Any]) -> None:
+        """Into the places that are kept free for them."""
+        with screen.app.batch_update():
+            await screen.query_one("#side").mount(self._gauges[0], self._timeline)
+            await screen.mount(self._gauges[1], self._compacting, self._completions, before="#prompt")
+            await screen.mount(ChatKeys())
+            screen.add_class("-complete")
+
+    def look_in(self, folder: Path) -> None:
+        """Offer the files of another folder."""
+        self._finder.look_in(folder)
+
+    def show_session(self, state: SessionState) -> None:
+        self._compacting.end()
+        self.show_timeline(state)
+
+    def show_gauge(self, state: SessionState, settings: Settings) -> None:
+        reading = reading_of(state, settings)
+        for gauge in self._gauges:
+            gauge.reading = reading
+
+    def show_timeline(self, state: SessionState) -> None:
+        self._timeline.show(state.timeline)
+
+    def see_newest(self) -> None:
+        self._timeline.see_newest()
+
+    def focus_timeline(self) -> None:
+        self._timeline.focus()
+
+    @property
+    def is_timeline_read(self) -> bool:
+        """Whether it has the focus."""
+        return self._timeline.has_focus
+
+    def go_to_timeline(self, seq: int) -> None:
+        self._timeline.go_to(seq)
+
+    def hear(self, event: Event, state: SessionState) -> None:
+        """One event of the running session; what runs in the background shows on the gauge."""
+        if event.seq is not None and state.timeline and state.timeline[-1] is event:
+            self._timeline.add(event)
+        match event.fact:
+            case CompactionStart(blocks=True, trigger=trigger):
+                self._compacting.begin(trigger, state.usage.share if state.usage else 0.0)
+            case CompactionWait(share=full, over=False):
+                self._compacting.begin("", full)
+            case CompactionComplete() | CompactionWait():
+                self._compacting.end()
+            case _:
+                pass
+
+    @property
+    def is_compacting(self) -> bool:
+        """Whether somebody waits for a compaction."""
+        return self._compacting.display
+
+    def follow(self, prompt: Prompt) -> None:
+        """Offer what fits what is being typed; files as soon as they are found."""
+        offer = prompt.follow_offer()
+        self.offer(offer)
+        self._finder.look(offer, lambda: self.offer(offer))
+
+    def offer(self, offer: CompletionOffer) -> None:
+        self._completions.show(offer)
+
+    @property
+    def is_offering(self) -> bool:
+        return self._completions.display

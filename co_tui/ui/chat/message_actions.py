@@ -1,0 +1,75 @@
+"""What is done with a message of the chat: changed and sent again, forked from, pinned, read whole, followed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from textual.screen import Screen
+
+from co_tui.inert import one_line
+from co_tui.ui.terminal.clipboard import copy
+from co_tui.ui.text.safe_links import addresses_in
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.transcript import Wish
+
+if TYPE_CHECKING:
+    from co_tui.ui.chat.chat_host import ChatHost
+
+_NAMES = {
+    "user": "Your prompt",
+    "reply": "The reply",
+    "thinking": "A thought",
+    "plan": "The plan",
+    "note": "A note",
+    "compaction": "A compaction",
+}
+
+
+class MessageActions:
+    """Answers the wishes of a transcript; what changes the session is a command's."""
+
+    def __init__(self, screen: Screen[Any], host: "ChatHost") -> None:
+        self._screen = screen
+        self._host = host
+
+    def do(self, wish: Wish, block: Block) -> None:
+        match wish:
+            case "edit":
+                self._host.run_command("rewind", str(block.turn))
+            case "fork" | "pin":
+                self._host.run_command(wish, str(block.seq))
+            case "view":
+                self._read(block)
+            case "see":
+                self._see(block)
+            case "links":
+                self.show_links(addresses_in(block.plain))
+
+    def copied(self, text: str, what: str) -> None:
+        copy(self._screen.app, text, what)
+
+    def show_links(self, addresses: Sequence[str]) -> None:
+        """Where they go; only from there is one opened."""
+        from co_tui.ui.chat.link_dialog import LinksScreen
+
+        if addresses:
+            self._screen.app.push_screen(LinksScreen(addresses, self._host.open_address))
+
+    def _see(self, block: Block) -> None:
+        """Its images in large; as text when none of them can be drawn."""
+        if drawable := [image for image in block.images if not image.trouble]:
+            from co_tui.ui.chat.image_screen import ImageScreen
+
+            self._screen.app.push_screen(ImageScreen(_title(block), drawable))
+        else:
+            self._read(block)
+
+    def _read(self, block: Block) -> None:
+        from co_tui.ui.dialogs.text_screen import PagerScreen
+
+        self._screen.app.push_screen(PagerScreen(_title(block), block.whole))
+
+
+def _title(block: Block) -> str:
+    """What it is, and when it was said."""
+    name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
+    return " · ".join(filter(None, (name or "Message", block.time)))

@@ -1,0 +1,98 @@
+"""The first line: what is talked about, who answers, and what governs the context."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.widgets import Static
+
+from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
+from co_tui.inert import one_line
+
+EMBEDDED_WORDS = (
+    f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). {{}} chooses another.",
+    f"Embedded model {EMBEDDED_LABEL} (offline). {{}} chooses another.",
+)
+"""How to choose another is told at every width, by the key it has."""
+MISSING_WORDS = (
+    f"No model here yet: /fetch brings {EMBEDDED_LABEL}, which works offline. {{}} chooses another.",
+    "No model here yet: /fetch brings one. {} chooses another.",
+)
+"""The same while the embedded model would answer, and is not on this machine."""
+SEPARATOR = Content.styled(" · ", "$muted")
+MOST_FOR_TITLE = 30
+"""So many cells of it are seen before anything else has room for more than the model's name."""
+
+
+class TitleFacts(NamedTuple):
+    """What the line tells."""
+
+    session: str = ""
+    model: str = ""
+    policy: str = ""
+    branch: str = ""
+    effort: str = ""
+    """How much the model is asked to think; empty for one that cannot be asked."""
+    sandboxed: bool = False
+    """Whether its commands are."""
+    questions: int = 0
+    """How many of its calls wait to be allowed."""
+    private: bool = False
+    """Whether nothing of it is kept."""
+    missing: bool = False
+    """Whether the embedded model is not on this machine."""
+    other_model: str = ""
+    """The way to another model: a key, or a command."""
+
+
+class TitleLine(Static):
+    """Whole at any width; under the embedded model a second line says how to choose another."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+
+    def show(self, facts: TitleFacts) -> None:
+        room = max(0, self.app.size.width - 2)
+        line = title_line(facts, room)
+        if facts.model == EMBEDDED:
+            told = [words.format(facts.other_model) for words in (MISSING_WORDS if facts.missing else EMBEDDED_WORDS)]
+            words = next((words for words in told if len(words) <= room), told[-1])
+            line = Content.assemble(line, "\n", (words, "$muted"))
+        self.update(line)
+
+
+def title_line(facts: TitleFacts, room: int) -> Content:
+    session = [(" · ", "$muted"), (one_line(facts.session, 60), "bold")] if facts.session else []
+    left, gap = Content.assemble(("co-tui", "bold $primary"), *session), 2
+    needed = min(left.cell_length, MOST_FOR_TITLE)
+    forms = [SEPARATOR.join(told) for told in _told(facts)]
+    right = next((form for form in forms if needed + gap + form.cell_length <= room), forms[-1])
+    left = left.truncate(max(8, room - right.cell_length - gap), ellipsis=True)
+    between = " " * max(gap, room - left.cell_length - right.cell_length)
+    return Content.assemble(left, between, right).truncate(room, ellipsis=True)
+
+
+def _told(facts: TitleFacts) -> Iterator[list[Content]]:
+    """What stands at the right, ever shorter: what changes what may happen stays."""
+    model = short_name(facts.model)
+    if model.endswith(":"):  # the server's first model, which is not known before it is asked
+        model = f"{model[:-1]} (first model of the server)"
+    pending = f"{facts.questions} approval{'s' if facts.questions > 1 else ''} pending" if facts.questions else ""
+    waits = Content.styled(pending, "bold $warning")
+    private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
+    effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
+    policy, branch = one_line(facts.policy, 24), one_line(facts.branch, 24)
+    without_provider = model.partition(":")[2] or model
+    for who, further in (
+        (model, (effort, policy, sandbox, branch)),
+        (without_provider, (effort, policy, sandbox, branch)),
+        (without_provider, (effort, policy, sandbox)),
+        (without_provider, (sandbox,)),
+    ):
+        told = [
+            waits,
+            Content(private),
+            Content(one_line(who, 44)),
+            *(Content.styled(each, "$muted") for each in further),
+        ]
+        yield [each for each in told if each]

@@ -1,0 +1,226 @@
+"""Keeps the transcript in step with the session's events, streamed ones included."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from co_tui.events import (
+    CommandOutput,
+    Event,
+    Message,
+    MessageNotSaved,
+    PlanChanged,
+    PromptReturned,
+    QueueChanged,
+    SessionError,
+    StreamDelta,
+    StreamReset,
+    ToolActivity,
+    ToolOutput,
+    agent_of,
+)
+from co_tui.events.stored_messages import command_in, prompt_of
+from co_tui.inert import inert
+from co_tui.session.event_wording import told_retry
+from co_tui.ui.keys.command_table import WayTo
+from co_tui.ui.transcript.block import Block, Kind, clock
+from co_tui.ui.transcript.blocks import BlockBuilder
+from co_tui.ui.transcript.transcript import Transcript
+
+QUEUED = "waits its turn"
+STEERING = "joins the turn at its next step"
+HELD = "waits for you: enter sends it"
+SAVED = "What was not saved is saved now."
+STARTING = "starting…"
+_KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
+
+
+class WaitingShown(NamedTuple):
+    """A prompt that is not part of the conversation yet, and why."""
+
+    text: str
+    status: str
+
+
+class Feed:
+    """One transcript, one session."""
+
+    def __init__(self, transcript: Transcript, way_to: WayTo) -> None:
+        self._transcript = transcript
+        self._builder = BlockBuilder(way_to)
+        self._streaming: dict[int, Block] = {}
+        self._waiting: list[Block] = []
+        """Prompts that are not part of the conversation yet; they stay below all that is."""
+        self._retry: Block | None = None
+        """The line that tells of a request that is tried again."""
+        self._command: Block | None = None
+        """The user's own command that runs."""
+        self._unsaved: list[Block] = []
+        """What was said and is not in the log."""
+
+    def show(self, builder: BlockBuilder) -> None:
+        """Begin with what is stored."""
+        self._builder = builder
+        self._streaming.clear()
+        self._waiting.clear()
+        self._retry = self._command = None
+        self._unsaved.clear()
+        self._transcript.show(builder.blocks)
+
+    def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
+        """Show these prompts, and no others, as waiting."""
+        for block in self._waiting:
+            self._transcript.drop(block)
+        self._waiting = [Block("user", inert(text), status=status) for text, status in prompts]
+        self._transcript.append(*self._waiting)
+
+    def note(self, text: str, kind: Kind = "note") -> Block:
+        block = self._builder.note(text, kind)
+        self._append(block)
+        return block
+
+    def _append(self, *blocks: Block) -> None:
+        self._transcript.append(*blocks, before=self._waiting[0] if self._waiting else None)
+
+    def drop(self, block: Block) -> None:
+        """Take a note away again."""
+        if block in self._builder.blocks:
+            self._builder.blocks.remove(block)
+        self._transcript.drop(block)
+
+    def hear(self, event: Event) -> None:
+        """Show what an event brings."""
+        if event.seq is not None and self._unsaved:
+            self._tell_saved()
+        if (delegated := self._builder.delegated(event)) is not None:
+            self._transcript.changed(delegated)
+            return
+        if agent_of(event.fact):
+            return  # a delegate's words come as whole messages
+        match event.fact:
+            case StreamDelta(kind="thinking", text=""):
+                pass  # thoughts that are not shown
+            case StreamDelta() as delta:
+                self._stream(delta, clock(event.timestamp))
+            case StreamReset():
+                self._drop_stream()
+            case MessageNotSaved():
+                self._mark_unsaved()
+            case ToolActivity(stage="started"):
+                pass
+            case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
+                if (block := self._builder.result(call_id, text, stage)) is not None:
+                    self._transcript.changed(block)
+            case ToolOutput(tool_call_id=call_id, text=text):
+                if (block := self._builder.output(call_id, text)) is not None:
+                    self._transcript.changed(block)
+            case CommandOutput() as output:
+                self._command_says(output)
+            case QueueChanged() | PromptReturned():
+                pass
+            case Message() as message:
+                if message.message.get("kind") == "response" or prompt_of(message.message) is not None:
+                    self._retry = None
+                self._message(event, message)
+            case PlanChanged(steps=steps):
+                self._show_plan(self._builder.plan(steps))
+            case SessionError(retry_in_s=float()) as error:
+                self._tell_retry(error)
+            case _:
+                self._add_new(event)
+
+    def _mark_unsaved(self) -> None:
+        """What came last is only here."""
+        said = [block for block in self._builder.blocks if block.kind not in ("note", "error")]
+        if said and said[-1] not in self._unsaved:
+            self._unsaved.append(said[-1])
+            said[-1].unsaved = True
+            self._transcript.changed(said[-1])
+
+    def _tell_saved(self) -> None:
+        """Nothing is logged before what could not be."""
+        unsaved, self._unsaved = self._unsaved, []
+        for block in unsaved:
+            block.unsaved = False
+            self._transcript.changed(block)
+        self.note(SAVED)
+
+    def _show_plan(self, block: Block) -> None:
+        """One line a turn; it changes in place."""
+        if block in self._transcript.blocks:
+            self._transcript.changed(block)
+        else:
+            self._append(block)
+
+    def _command_says(self, output: CommandOutput) -> None:
+        """Show a command of the user's as it speaks; the message that tells of it takes its place."""
+        if self._command is None:
+            self._command = self._builder.command(output.command, "")
+            self._append(self._command)
+        self._command.result += inert(output.text)
+        self._transcript.changed(self._command)
+
+    def _tell_retry(self, error: SessionError) -> None:
+        """One line for all attempts at the same request."""
+        text = inert(told_retry(error))
+        if self._retry is None:
+            self._retry = self.note(text)
+        else:
+            self._retry.text = text
+            self._transcript.changed(self._retry)
+
+    def _add_new(self, event: Event) -> None:
+        before = len(self._builder.blocks)
+        self._builder.add(event)
+        self._append(*self._builder.blocks[before:])
+
+    def _message(self, event: Event, fact: Message) -> None:
+        if fact.message.get("kind") == "response":
+            self._finish_stream(event, fact)
+            return
+        if self._command is not None and command_in(fact.message):
+            self.drop(self._command)
+            self._command = None
+        self._add_new(event)
+        for block in self._builder.touched:  # a call that was stopped is answered by us, and no tool tells of it
+            self._transcript.changed(block)
+
+    def _stream(self, delta: StreamDelta, time: str) -> None:
+        block = self._streaming.get(delta.part)
+        if block is None:
+            if delta.kind == "tool_call":
+                block = self._builder.tool(delta.tool_name, delta.text, delta.tool_call_id, time)
+            else:
+                block = self._builder.part(_KINDS[delta.kind], delta.text, time)
+            self._streaming[delta.part] = block
+            self._append(block)
+        else:
+            self._transcript.grow(block, inert(delta.text))
+
+    def _finish_stream(self, event: Event, fact: Message) -> None:
+        """The whole reply is logged: what was streamed of it stays, if it is the same."""
+        self._transcript.draw_streamed()
+        streamed = [block for _, block in sorted(self._streaming.items())]
+        self._streaming.clear()
+        whole = BlockBuilder()
+        whole.add(event)
+        if [(b.kind, b.text.strip()) for b in whole.blocks] == [(b.kind, b.text.strip()) for b in streamed]:
+            for block in streamed:
+                block.seq, block.turn = event.seq or 0, fact.turn
+            if streamed:
+                streamed[-1].interrupted = fact.interrupted
+            for block in streamed:
+                self._transcript.changed(block)  # laid out as a whole, as it will be when it is read again
+            return
+        for block in streamed:
+            self._forget(block)
+        self._add_new(event)
+
+    def _drop_stream(self) -> None:
+        for block in self._streaming.values():
+            self._forget(block)
+        self._streaming.clear()
+
+    def _forget(self, block: Block) -> None:
+        if block.first_of_reply:
+            self._builder.end_reply()
+        self.drop(block)

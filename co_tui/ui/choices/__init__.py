@@ -1,1 +1,0 @@
-"""What one can choose from, as rows. Knows no widget."""

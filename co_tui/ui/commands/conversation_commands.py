@@ -1,0 +1,194 @@
+"""Commands that change what the model sees, or is about to be told."""
+
+from typing import TYPE_CHECKING
+
+from co_tui.events.stored_messages import prompt_of
+from co_tui.inert import one_line
+from co_tui.ui.commands.host import CommandHost, why_not_open
+from co_tui.ui.commands.registry import command
+
+if TYPE_CHECKING:
+    from co_tui.events import Ref
+    from co_tui.session.session import Session
+    from co_tui.session.state.session_state import Entry
+
+
+@command("compact")
+async def compact(host: CommandHost, focus: str) -> None:
+    if host.session is None:
+        host.say(why_not_open(host))
+    else:
+        await compact_now(host, host.session, focus)
+
+
+async def compact_now(host: CommandHost, session: "Session", focus: str = "", upto: "Ref | None" = None) -> None:
+    """All of it, or what stands before a message; when a turn runs, at its end."""
+    from co_tui.session.compaction.compactor import CompactionRefused
+
+    if session.busy:
+        host.say("The conversation is compacted when the turn ends.")
+    try:
+        await session.compact(focus, upto)
+    except CompactionRefused as refused:
+        host.say(str(refused))
+    finally:
+        host.show_busy()
+
+
+WAITING_FOR_SESSION = (
+    "What waits is carried out in order once the session is open. Until then Esc takes back the latest."
+)
+GO_ON = "Go on with the work where you stopped."
+FINISHED = "The latest turn is finished, there is nothing to go on with: write what comes next."
+
+
+@command("continue")
+async def go_on(host: CommandHost, _: str) -> None:
+    from co_tui.session.state.last_turn import is_finished
+
+    is_known = host.session is not None or not host.sessions.session_id
+    if is_known and not host.state.history:
+        host.say("There is nothing to go on with: the next prompt starts a turn.")
+    elif host.session is not None and host.session.busy:
+        host.say("The turn is going on already.")
+    elif is_known and is_finished(host.state):
+        host.say(FINISHED)
+    else:
+        host.send(GO_ON)
+
+
+@command("clear")
+async def clear(host: CommandHost, _: str) -> None:
+    if host.session is None and host.sessions.session_id:
+        host.say(why_not_open(host))
+        return
+    if host.session is None or not host.session.state.history:
+        host.say("The context is empty already.")
+        return
+    await host.session.clear()
+
+
+@command("undo")
+async def undo(host: CommandHost, seq: str) -> None:
+    session = host.session
+    if session is None:
+        host.say(why_not_open(host))
+        return
+    from co_tui.session.state.history_edits import NothingToUndo, what_was
+
+    try:
+        undone = await session.undo(int(seq) if seq.isdecimal() else None)
+    except NothingToUndo as nothing:
+        host.say(str(nothing))
+    else:
+        host.say(f"The {what_was(undone)} is undone: the model sees {len(session.state.history)} messages again.")
+
+
+@command("rewind")
+async def rewind(host: CommandHost, turn: str) -> None:
+    session = host.session
+    if session is None:
+        host.say(why_not_open(host))
+    elif turn and not turn.isdecimal():
+        host.fail(f"/rewind takes the number of a turn, not {one_line(turn, 40)!r}.")
+    elif turn := turn or await _chosen_turn(host, session):
+        await _rewind_to(host, session, int(turn))
+
+
+async def _chosen_turn(host: CommandHost, session: "Session") -> str:
+    from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, row_of
+
+    turns = {entry.ref: entry for entry in session.state.transcript if prompt_of(entry.message) is not None}
+    rows = [row_of(entry) for entry in turns.values()]
+    chosen = await host.ask(lambda: ChooseMessageScreen("Go back to before…", rows, "go back to before it"))
+    return str(turns[chosen].turn) if chosen is not None else ""
+
+
+async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
+    from co_tui.session.state.history_edits import NothingToUndo
+
+    try:
+        prompt = await session.rewind(turn)
+    except NothingToUndo as nothing:
+        host.say(str(nothing))
+        return
+    host.give_back(prompt)
+    host.say(f"Rewound to before turn {turn}; its prompt is back for editing, files are as they are. /undo returns.")
+
+
+@command("pin")
+async def pin(host: CommandHost, which: str) -> None:
+    session = host.session
+    if session is None or not session.state.history:
+        host.say(why_not_open(host) if session is None else "There is nothing to pin: the context is empty.")
+    elif which not in ("", "last") and not which.isdecimal():
+        host.fail(f"/pin takes nothing, `last` or the number of an event, not {one_line(which, 40)!r}.")
+    elif which.isdecimal():
+        await _pin_event(host, session, int(which))
+    else:
+        chosen = session.state.history[-1].ref if which else await _chosen_message(host, session)
+        if chosen is not None:
+            host.say(await _toggle_pin(session, chosen))
+
+
+async def _pin_event(host: CommandHost, session: "Session", seq: int) -> None:
+    entry = _said_at(session, seq)
+    if entry is None:
+        host.fail(f"Event {seq} is no message of this session.")
+    else:
+        host.notice(await _toggle_pin(session, entry.ref))  # the message itself shows it
+
+
+def _said_at(session: "Session", seq: int) -> "Entry | None":
+    return next((entry for entry in reversed(session.state.transcript) if entry.seq == seq), None)
+
+
+async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None":
+    from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, row_of
+
+    pins = session.state.pins
+    rows = [row_of(entry, "◉" if entry.ref in pins else "") for entry in session.state.history]
+    return await host.ask(lambda: ChooseMessageScreen("Pin a message", rows, "pin or unpin"))
+
+
+async def _toggle_pin(session: "Session", ref: "Ref") -> str:
+    pinned = ref not in session.state.pins
+    await session.pin([ref], pinned=pinned)
+    return "Pinned: it stays in the context, whatever is compacted." if pinned else "Unpinned."
+
+
+@command("fork")
+async def fork(host: CommandHost, seq: str) -> None:
+    """From a prompt on, the copy ends before it and the prompt is back for editing."""
+    session = host.session
+    if session is None and host.sessions.reads_along and not seq:
+        await host.sessions.stored.fork(host.sessions.session_id)
+        host.say("This is a copy now; the session it came from stays as it was.")
+    elif session is None:
+        host.say(why_not_open(host))
+    elif not seq:
+        await host.sessions.switch_session(await session.fork(), takes_waiting=True)
+        host.say("This is a copy now; the session it came from stays as it was.")
+    elif not seq.isdecimal() or (entry := _said_at(session, int(seq))) is None:
+        host.fail(f"/fork takes nothing or the number of a message's event, not {one_line(seq, 40)!r}.")
+    else:
+        prompt = prompt_of(entry.message)
+        copy = await session.fork(entry.seq - (prompt is not None))
+        await host.sessions.switch_session(copy, takes_waiting=True)
+        if prompt is not None:
+            host.give_back(prompt)
+        host.say("This is a copy from there on; the session it came from stays as it was.")
+
+
+@command("queue")
+async def queue(host: CommandHost, _: str) -> None:
+    """A waiting prompt that is chosen goes back into the prompt, to be edited."""
+    session = host.session
+    if session is None or not session.waiting:
+        host.say(WAITING_FOR_SESSION if host.sessions.has_waiting else "No prompt waits.")
+        return
+    from co_tui.ui.prompt.queue_screen import QueueScreen
+
+    number = await host.ask(lambda: QueueScreen(session))
+    if number is not None and (prompt := session.withdraw(number)) is not None:
+        host.give_back(prompt)

@@ -1,0 +1,120 @@
+"""What the lens looks at in the app: the session that is shown, under its own policy or any other."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from co_tui.context.compact.thresholds import marks
+from co_tui.context.policy import policy_of
+from co_tui.events import Ref
+from co_tui.session.lens.last_viewed import LastLook, LastLooks
+from co_tui.session.lens.request_rows import Lens
+from co_tui.session.lens.snapshot import LensSource, source_of
+from co_tui.session.lens.stored_lens import StoredRequests
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings, policy_names
+from co_tui.store.timestamps import now
+from co_tui.ui.background import in_thread
+from co_tui.ui.commands.host import CommandHost, why_not_open
+from co_tui.ui.gauge.gauge_reading import GaugeReading
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+
+class _Desk:
+    """What is the same for a session that is open here and for one that is only read."""
+
+    def __init__(self, host: CommandHost, session_id: str, *, is_kept: bool) -> None:
+        self._host = host
+        self._looks = LastLooks(host.settings.launch.paths.session(session_id) if is_kept else None)
+        self.last_look: LastLook = self._looks.read()
+
+    @property
+    def policies(self) -> Sequence[str]:
+        return policy_names(self._host.settings.launch.paths)
+
+    def remember_look(self, lens: Lens) -> None:
+        self._looks.write(lens.as_looked_at(now()))
+
+    def _settings_under(self, policy: str) -> Settings:
+        return self._host.settings.launch.reloaded(policy=policy).settings
+
+
+def _gauge(state: SessionState, settings: Settings) -> GaugeReading:
+    usage = state.usage
+    if usage is None:
+        return GaugeReading()
+    return GaugeReading(usage=usage, marks=marks(policy_of(settings), usage.token_limit, usage.fixed_tokens))
+
+
+class SessionDesk(_Desk):
+    """The open session as it is at the moment of asking."""
+
+    read_only = ""
+
+    def __init__(self, host: CommandHost, session: "Session") -> None:
+        super().__init__(host, session.id, is_kept=session.is_kept)
+        self._session = session
+
+    @property
+    def version(self) -> object:
+        return self._session.state
+
+    @property
+    def gauge(self) -> GaugeReading:
+        return _gauge(self._session.state, self._session.settings)
+
+    @property
+    def policy(self) -> str:
+        return self._session.settings.policy
+
+    async def source(self, policy: str) -> LensSource:
+        session = self._session
+        if policy in ("", self.policy):
+            return source_of(session.history, session.settings)
+        return source_of(session.history, self._settings_under(policy), is_own=False)
+
+    async def pin(self, ref: Ref, *, pinned: bool) -> None:
+        await self._session.pin([ref], pinned=pinned)
+
+
+class StoredDesk(_Desk):
+    """A session that somebody else writes, as its log tells it. Nothing is written into it."""
+
+    def __init__(self, host: CommandHost) -> None:
+        super().__init__(host, host.sessions.session_id, is_kept=True)
+        self._session_id = host.sessions.session_id
+        launch = host.settings.launch
+        self._store, self._requests = launch.store, StoredRequests(launch.paths, launch.store)
+        self._state = SessionState()
+
+    @property
+    def read_only(self) -> str:
+        return why_not_open(self._host)
+
+    @property
+    def version(self) -> object:
+        return self._host.state
+
+    @property
+    def gauge(self) -> GaugeReading:
+        return _gauge(self._host.state, self._settings_under(self.policy))
+
+    @property
+    def policy(self) -> str:
+        return self._host.state.policy or self._host.settings.launch.settings.policy
+
+    async def source(self, policy: str) -> LensSource:
+        settings = self._settings_under(policy or self.policy)
+        return await in_thread(lambda: self._requests.source(self.read(), settings))
+
+    def read(self) -> SessionState:
+        """All that the log says by now; costs what was said since the last time."""
+        with self._store.reading() as reading:
+            for event in reading.events(self._session_id, after=self._state.seq):
+                self._state = apply(self._state, event)
+        return self._state
+
+    async def pin(self, ref: Ref, *, pinned: bool) -> None:
+        raise PermissionError(self.read_only)

@@ -1,0 +1,62 @@
+"""The commands about who answers."""
+
+from co_tui.agent.models.catalogue import short_name
+from co_tui.inert import one_line
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+from co_tui.ui.models.recent_models import RecentModels
+
+
+@command("model")
+async def model(host: CommandHost, name: str) -> None:
+    if name:
+        await _switch(host, name)
+    elif chosen := await _chosen(host):
+        host.run("model", chosen)
+
+
+@command("fetch")
+async def fetch(host: CommandHost, _: str) -> None:
+    if host.embedded_model.is_here:
+        host.say("The embedded model is on this machine already.")
+    else:
+        host.embedded_model.fetch()
+
+
+async def _chosen(host: CommandHost) -> str:
+    from co_tui.ui.models.models_screen import ModelScreen, ModelsKnown
+
+    launch = host.settings.launch
+    present = host.state.model or launch.choice.model
+    known = ModelsKnown(
+        environ=launch.environ,
+        present=present,
+        recent=RecentModels(launch.paths).read(),
+        base_url=launch.settings.base_url,
+    )
+    chosen = await host.ask(lambda: ModelScreen(known)) or ""
+    return "" if chosen == present and host.session is not None else chosen
+
+
+async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
+    if not host.sessions.engine_is_loaded:
+        host.fail("The engine is still loading; choose the model again in a moment.")
+        return
+    from co_tui.agent.wire.model_errors import ModelUnusable
+    from co_tui.session.compaction.compactor import CompactionRefused
+    from co_tui.session.runtime.runtime_switcher import WindowTooSmall
+
+    try:
+        if host.session is not None:
+            await host.session.switch_model(name, compact=compact)
+        else:
+            await host.sessions.choose_model(name)
+    except WindowTooSmall as small:
+        if await host.confirm(f"{small} Compact now, then switch?"):
+            await _switch(host, name, compact=True)
+    except (ModelUnusable, CompactionRefused) as error:
+        host.fail(str(error))
+        host.show_busy()
+    else:
+        RecentModels(host.settings.launch.paths).note(name)
+        host.say(f"{one_line(short_name(name), 60)} answers from now on.")

@@ -1,0 +1,30 @@
+"""Commands about what is being written."""
+
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+
+
+@command("editor")
+async def editor(host: CommandHost, _: str) -> None:
+    from co_tui.ui.prompt.external_editor import EditorTrouble
+
+    before = host.view.draft
+    try:
+        after = await host.edit_elsewhere(before)
+    except EditorTrouble as trouble:
+        host.fail(str(trouble))
+        return
+    if after != before:
+        host.view.set_draft(after)
+
+
+@command("prompts")
+async def earlier_prompts(host: CommandHost, _: str) -> None:
+    """The one that is chosen takes the place of what was being written, which up and down still reach."""
+    from co_tui.paths import path_text
+    from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
+
+    launch = host.settings.launch
+    chosen = await host.ask(lambda: EarlierPromptsScreen(launch.store, path_text(launch.cwd)))
+    if chosen is not None:
+        host.view.set_draft(chosen)

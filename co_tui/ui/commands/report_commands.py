@@ -1,0 +1,141 @@
+"""Commands that tell about the session."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from co_tui.inert import one_line
+from co_tui.session.state.context_report import context_report
+from co_tui.ui.commands.conversation_commands import clear, compact_now
+from co_tui.ui.commands.host import CommandHost, why_not_open
+from co_tui.ui.commands.registry import command
+from co_tui.ui.formatting import told_cost
+
+if TYPE_CHECKING:
+    from co_tui.session.state.session_state import SessionState
+    from co_tui.store.notes.checkpoints import Checkpoint
+
+NOTHING_SENT = "Nothing has been sent yet: the first prompt shows what goes with it."
+
+
+@command("history")
+async def history(host: CommandHost, _: str) -> None:
+    state = await _whole_state(host)
+    host.say(
+        f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. The model sees {len(state.history)} messages; "
+        f"{len(state.transcript)} were said in all."
+    )
+
+
+@command("context")
+async def context(host: CommandHost, arguments: str) -> None:
+    if arguments == "clear":
+        await clear(host, "")
+        return
+    if arguments == "instructions":
+        _show_instructions(host)
+        return
+    if arguments:
+        host.fail(f"/context takes nothing, `instructions` or `clear`, not {one_line(arguments, 40)!r}.")
+        return
+    state = await _whole_state(host)
+    if state.usage is None:
+        host.say(NOTHING_SENT)
+        return
+    figures = context_report(state)
+    roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
+    assumed = "" if figures["limit_known"] else " (assumed)"
+    measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
+    host.say(
+        f"context       {figures['current_tokens']:,} of {figures['token_limit']:,} tokens{assumed}, "
+        f"{figures['share']:.0%}, {measured}\n"
+        f"system        {figures['system_tokens']:,}\n"
+        f"{_board(figures)}"
+        f"tools         {figures['tool_definition_tokens']:,}\n"
+        f"conversation  {figures['conversation_tokens']:,}\n"
+        f"messages      {figures['messages_count']}  ({roles})\n"
+        f"characters    {figures['characters']:,}\n"
+        f"cost          {told_cost(figures['cost'], figures['summary_cost'], model=figures['model'])}"
+    )
+
+
+async def _whole_state(host: CommandHost) -> "SessionState":
+    """What the session knows, which the screen may hear of later; one that is only read here is read whole."""
+    if host.session is not None:
+        return host.session.state
+    if not host.sessions.reads_along:
+        return host.state
+    from co_tui.ui.commands.lens_source import StoredDesk
+
+    return await asyncio.to_thread(StoredDesk(host).read)
+
+
+def _board(figures: Mapping[str, Any]) -> str:
+    """A line for the part of the system's tokens that is the context board, when there is any."""
+    if not figures["board_entries"]:
+        return ""
+    tokens, notes = figures["board_tokens"], figures["board_entries"]
+    return f"  board       ~{tokens:,} of them: {notes} {'note' if notes == 1 else 'notes'} of earlier sessions here\n"
+
+
+def _show_instructions(host: CommandHost) -> None:
+    """What the model is told before the conversation, and the tools it may call."""
+    scaffold = host.session.history.scaffold if host.session is not None else None
+    if scaffold is None or not (scaffold.instructions or scaffold.tools):
+        host.say(NOTHING_SENT)
+        return
+    tools = ", ".join(one_line(tool.name, 40) for tool in scaffold.tools) or "none"
+    host.say(f"{scaffold.instructions or 'No instructions.'}\n\ntools  {tools}")
+
+
+@command("lens")
+async def lens(host: CommandHost, arguments: str) -> None:
+    if arguments:
+        host.fail(f"/lens takes nothing, not {one_line(arguments, 40)!r}.")
+    elif (session := host.session) is None and not host.sessions.reads_along:
+        host.say(why_not_open(host))
+    else:
+        from co_tui.ui.commands.lens_source import SessionDesk, StoredDesk
+        from co_tui.ui.lens.lens_screen import LensScreen
+
+        desk = SessionDesk(host, session) if session is not None else StoredDesk(host)
+        upto = await host.ask(lambda: LensScreen(desk))
+        if upto is not None and session is not None:
+            await compact_now(host, session, upto=upto)
+
+
+@command("session")
+async def session(host: CommandHost, arguments: str) -> None:
+    if arguments not in ("", "checkpoints"):
+        host.fail(f"/session takes `checkpoints`, not {one_line(arguments, 40)!r}.")
+        return
+    found = _checkpoints(host)
+    if not found:
+        now = f"{host.view.way_to('compact')} compacts now"
+        host.say(f"No checkpoints yet: one is written whenever the conversation is compacted. {now}.")
+        return
+    host.say("\n".join(f"{each.number:>3}  {each.title}\n     {each.path}" for each in found))
+
+
+def _checkpoints(host: CommandHost) -> "Sequence[Checkpoint]":
+    if host.session is not None:
+        return host.session.checkpoints
+    from co_tui.store.notes.checkpoints import Checkpoints
+
+    session_id = host.sessions.session_id
+    return Checkpoints(host.settings.launch.paths.session(session_id)).list() if session_id else ()
+
+
+@command("mcp")
+async def mcp(host: CommandHost, arguments: str) -> None:
+    if arguments not in ("", "restart"):
+        host.fail(f"/mcp takes nothing or `restart`, not {one_line(arguments, 40)!r}.")
+        return
+    if arguments:
+        host.sessions.restart_mcp_servers()
+    from co_tui.agent.mcp.server_wording import told_servers
+
+    told = told_servers(host.settings.launch.loaded, host.sessions.mcp_servers)
+    width = max((len(name) for name, _ in told), default=0)
+    none = "There are no MCP servers: `[mcp_servers.NAME]` with a `command` or a `url` in config.toml adds one."
+    host.say("\n".join(f"{name.ljust(width)}  {state}" for name, state in told) or none)

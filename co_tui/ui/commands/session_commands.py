@@ -1,0 +1,92 @@
+"""Commands that go from one session to another."""
+
+from pathlib import Path
+
+from co_tui.inert import one_line
+from co_tui.paths import path_text
+from co_tui.ui.commands.host import NO_SESSION, CommandHost, why_not_open
+from co_tui.ui.commands.registry import command
+from co_tui.ui.control.exporting import export_file, write_export
+
+
+@command("sessions")
+async def browse(host: CommandHost, _: str) -> None:
+    from co_tui.ui.sessions.sessions_screen import SessionsScreen
+
+    launch, sessions = host.settings.launch, host.sessions
+    chosen = await host.ask(
+        lambda: SessionsScreen(launch.store, path_text(launch.cwd), sessions.session_id, editor=sessions.stored)
+    )
+    if chosen is None:
+        return
+    if not chosen.forks:
+        await resume(host, chosen.session_id)
+        return
+    await sessions.stored.fork(chosen.session_id, chosen.upto)
+    if chosen.prompt:
+        host.give_back(chosen.prompt)
+    host.say("This is a copy; the session it came from stays as it was.")
+
+
+@command("resume")
+async def resume(host: CommandHost, name: str) -> None:
+    if not name:
+        await browse(host, "")
+        return
+    session_id = host.sessions.stored.find(name)
+    if session_id == host.sessions.session_id:
+        host.say("That session is open already.")
+    else:
+        await host.sessions.switch_session(session_id)
+
+
+@command("new")
+async def new(host: CommandHost, _: str) -> None:
+    await host.sessions.begin_session()
+
+
+@command("export")
+async def export(host: CommandHost, arguments: str) -> None:
+    """Into this folder, unless another file is named; a file that is there already is asked about."""
+    session_id = host.sessions.session_id
+    if not session_id:
+        host.fail(NO_SESSION)
+        return
+    form, file, is_named = _export_to(arguments, host.settings.launch.cwd, session_id)
+    if is_named and not file.suffix and not set(arguments) & set("/\\ "):
+        host.fail(f"There is no format {one_line(arguments, 40)!r}: it is markdown, jsonl or html. A file is known by "
+                  f"its ending, as in {one_line(arguments, 40)}.md.")  # fmt: skip
+    elif file.is_dir():
+        host.fail(f"{one_line(path_text(file), 200)} is a folder: name a file in it.")
+    elif not (is_named and file.exists()) or await host.confirm(f"Replace {one_line(path_text(file), 200)}?"):
+        await _write(host, file, session_id, form)
+
+
+def _export_to(arguments: str, cwd: Path, session_id: str) -> tuple[str, Path, bool]:
+    """The format, the file, and whether the user named it."""
+    from co_tui.exchange.exporters import EXPORTERS, form_of
+
+    word, _, rest = arguments.partition(" ")
+    form, name = (word, rest.strip()) if word in EXPORTERS else ("", arguments.strip())
+    form = form or (form_of(name) if name else "markdown")
+    return form, cwd / Path(name).expanduser() if name else export_file(cwd, session_id, form), bool(name)
+
+
+async def _write(host: CommandHost, file: Path, session_id: str, form: str) -> None:
+    await write_export(host.settings.launch, session_id, form, file)
+    host.say(f"Written to {one_line(path_text(file), 200)}.")
+
+
+@command("rename")
+async def rename(host: CommandHost, title: str) -> None:
+    session = host.session
+    if session is None:
+        host.fail(why_not_open(host))
+    elif title := title or await _title(host, session.state.title):
+        await session.rename(one_line(title, 200))
+
+
+async def _title(host: CommandHost, present: str) -> str:
+    from co_tui.ui.dialogs.short_questions import AskScreen
+
+    return (await host.ask(lambda: AskScreen("Name of this session", present)) or "").strip()

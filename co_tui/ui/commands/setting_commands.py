@@ -1,0 +1,155 @@
+"""Commands that show and change settings."""
+
+from collections.abc import Mapping, Sequence
+
+from co_tui import settings
+from co_tui.agent.models.catalogue import short_name
+from co_tui.inert import one_line
+from co_tui.paths import Paths
+from co_tui.settings import Loaded
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+from co_tui.ui.settings.setting_rows import SettingRow, setting_rows
+
+
+@command("config")
+async def config(host: CommandHost, arguments: str) -> None:
+    loaded = host.settings.launch.loaded
+    key, _, value = arguments.partition(" ")
+    if not key:
+        host.say(_all(loaded, _idle(host)))
+    elif settings.setting_of(key) not in loaded.origins:
+        host.fail(settings.unknown_key(key))
+    elif not value:
+        host.say(_one(loaded, settings.setting_of(key), _idle(host)))
+    else:
+        await _set(host, key, value.strip())
+
+
+def _idle(host: CommandHost) -> Mapping[str, str]:
+    """Settings that nothing reads as things stand, each with why."""
+    launch = host.settings.launch
+    idle = settings.unused(launch.settings)
+    ignored = _ignored_effort(host, host.state.model or launch.choice.model)
+    return {**idle, "reasoning_effort": ignored} if ignored else idle
+
+
+def _ignored_effort(host: CommandHost, model: str) -> str:
+    if not host.sessions.engine_is_loaded:
+        return ""
+    from co_tui.agent.models.reasoning import ignores_effort
+
+    return f"ignored by {one_line(short_name(model), 60)}" if ignores_effort(model) else ""
+
+
+def _all(loaded: Loaded, idle: Mapping[str, str]) -> str:
+    width = max(map(len, loaded.origins))
+    return "\n".join(
+        f"{name.ljust(width)}  {settings.told(origin.value):<12} {origin.source}"
+        + (f"; {idle[name]}" if name in idle else "")
+        for name, origin in loaded.origins.items()
+    )
+
+
+def _one(loaded: Loaded, key: str, idle: Mapping[str, str]) -> str:
+    origin = loaded.origins[key]
+    reason = idle.get(key)
+    why = f"; {reason}" if reason else ""
+    return f"{key} = {settings.told(origin.value)}   from {origin.source}{why}"
+
+
+async def _set(host: CommandHost, key: str, value: str) -> None:
+    try:
+        host.say(await SettingChanger(host).change(key, value))
+    except settings.SettingsError as error:
+        host.fail(str(error))
+
+
+class SettingChanger:
+    """Writes settings to the user's file and lets them hold; says from when on."""
+
+    def __init__(self, host: CommandHost) -> None:
+        self._host = host
+
+    def rows(self) -> list[SettingRow]:
+        launch = self._host.settings.launch
+        return setting_rows(launch.loaded, _idle(self._host), launch.paths)
+
+    async def change(self, key: str, value: str) -> str:
+        """Raises `SettingsError`, with nothing changed."""
+        launch = self._host.settings.launch
+        kept = settings.write(key, value, launch.paths, launch.settings)
+        return await self._applied(key, f"{key} = {settings.told(kept)} written to {launch.paths.config_file}.")
+
+    async def take_back(self, key: str) -> str:
+        """Let what is below the user's file count again. Raises `SettingsError`."""
+        launch = self._host.settings.launch
+        settings.remove(key, launch.paths)
+        return await self._applied(key, f"{key} is no longer set in {launch.paths.config_file}.")
+
+    def preview(self, theme: str) -> None:
+        """Show a theme that is not chosen yet; an empty one ends that."""
+        self._host.appearance.use(theme or self._host.settings.launch.settings.theme)
+
+    async def _applied(self, key: str, said: str) -> str:
+        host = self._host
+        launch, setting = host.settings.launch, settings.setting_of(key)
+        changed = launch.reloaded(written=setting)
+        for problem in changed.problems:
+            host.fail(problem)
+        if setting == "context_window":
+            from co_tui.session.history.learned_limits import forget_limits
+
+            said += forget_limits(launch.paths.state)
+        holds = await host.settings.apply(setting, changed)
+        host.appearance.follow(changed.settings)
+        caveat = settings.caveat(key, changed, launch.paths)
+        if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):
+            caveat = f" It is {ignored}."
+        return said + (caveat or f" It holds {holds}.")
+
+
+@command("settings")
+async def settings_screen(host: CommandHost, words: str) -> None:
+    from co_tui.ui.settings.settings_screen import SettingsScreen
+
+    await host.ask(lambda: SettingsScreen(SettingChanger(host), words))
+
+
+@command("policy")
+async def policy(host: CommandHost, name: str) -> None:
+    launch = host.settings.launch
+    names = settings.policy_names(launch.paths)
+    if not name:
+        known = _policies(launch.loaded, launch.paths, names, host.view.way_to("lens"))
+        host.say(f"{known}\n\n{_policy_numbers(launch.loaded)}")
+        return
+    if name not in names:
+        host.fail(f"There is no policy {settings.shown(name)}; choose one of {', '.join(names)}.")
+        return
+    changed = launch.reloaded(policy=name)
+    if changed.problems:
+        host.fail(" ".join(changed.problems))
+        return
+    await host.settings.choose_policy(changed)
+    host.say(f"Policy {name} governs the context from now on.")
+
+
+def _policies(loaded: Loaded, paths: Paths, names: Sequence[str], lens: str) -> str:
+    """All that can be chosen, with what each says of itself; `lens` is the way to it."""
+    longest, present = max(map(len, names)), loaded.settings.policy
+    rows = [
+        f"{'●' if name == present else '○'} {name:<{longest}}  {settings.policy_description(name, paths)}".rstrip()
+        for name in names
+    ]
+    return "\n".join((*rows, f"/policy NAME chooses one; {lens}, then Tab, shows what each would send."))
+
+
+def _policy_numbers(loaded: Loaded) -> str:
+    present = loaded.settings.policy
+    numbers = "\n".join(
+        f"  {key} = {settings.told(origin.value)}"
+        for key, origin in loaded.origins.items()
+        if origin.source == f"policy {present}"
+    )
+    return f"What {present} sets:\n{numbers}"

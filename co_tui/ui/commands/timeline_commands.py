@@ -1,0 +1,51 @@
+"""An entry of the timeline, opened, and what is asked for there."""
+
+from typing import TYPE_CHECKING
+
+from co_tui.events import CompactionComplete, Event
+from co_tui.ui.commands.conversation_commands import undo
+from co_tui.ui.commands.host import CommandHost, why_not_open
+from co_tui.ui.compaction.compaction_screen import CompactionScreen, DetailWish
+from co_tui.ui.dialogs.edit_text import EditScreen
+from co_tui.ui.timeline.detail_screen import EventScreen
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+
+async def open_entry(host: CommandHost, event: Event) -> None:
+    if isinstance(event.fact, CompactionComplete) and event.fact.success and host.state.transcript:
+        wish = await host.ask(lambda: CompactionScreen(event, host.state))
+        if wish is not None:
+            await _fulfil(host, wish)
+    else:
+        await host.ask(lambda: EventScreen(event))
+
+
+async def _fulfil(host: CommandHost, wish: DetailWish) -> None:
+    session = host.session
+    if session is None:
+        host.say(why_not_open(host))
+    elif wish.action == "undo":
+        await undo(host, str(wish.seq))
+    elif wish.action == "pin" and wish.ref is not None:
+        await session.pin([wish.ref])
+        host.say("The message is back in the context, and pinned.")
+    elif wish.action == "edit":
+        await _edit_summary(host, session, wish.seq)
+
+
+async def _edit_summary(host: CommandHost, session: "Session", seq: int) -> None:
+    from co_tui.session.state.history_edits import NothingToUndo
+
+    event = next((each for each in session.state.compactions if each.seq == seq), None)
+    if event is None or not isinstance(event.fact, CompactionComplete):
+        return
+    summary = event.fact.summary
+    text = await host.ask(lambda: EditScreen("The summary, as the model sees it", summary))
+    if text is None:
+        return
+    try:
+        await session.edit_summary(seq, text)
+    except NothingToUndo as nothing:
+        host.fail(str(nothing))

@@ -1,0 +1,56 @@
+"""Commands that change what is seen, or end it."""
+
+from co_tui.settings import rules
+from co_tui.ui.commands.host import CommandHost
+from co_tui.ui.commands.registry import command
+
+
+@command("help")
+async def show_help(host: CommandHost, _: str) -> None:
+    from co_tui.ui.help.help_screen import HelpScreen
+
+    here, chosen = host.view.keys_here(), host.settings.launch.settings.keys
+    await host.ask(lambda: HelpScreen(here, chosen))
+
+
+@command("side")
+async def side(host: CommandHost, _: str) -> None:
+    host.view.toggle_side()
+
+
+@command("timeline")
+async def timeline(host: CommandHost, _: str) -> None:
+    host.view.go_to_timeline()
+
+
+@command("folds")
+async def folds(host: CommandHost, _: str) -> None:
+    host.view.toggle_folds()
+
+
+@command("find")
+async def find(host: CommandHost, text: str) -> None:
+    await host.view.find(text)
+
+
+@command("theme")
+async def theme(host: CommandHost, name: str) -> None:
+    """A name is written as a setting; without one it is for this time only, and all that there are are told."""
+    if name:
+        from co_tui.ui.commands.setting_commands import config
+
+        await config(host, f"theme {name}")
+        return
+    now = "light" if host.is_dark else "dark"
+    host.appearance.use(now)
+    setting, names = host.settings.launch.settings.theme, rules()["theme"].choices
+    host.say(
+        f"{now} is in force until you leave; the setting is theme = {setting}.\n"
+        "/settings theme shows each of them while you choose; /theme NAME chooses one for good:\n"
+        f"{', '.join(names)}."
+    )
+
+
+@command("quit")
+async def leave(host: CommandHost, _: str) -> None:
+    await host.quit()

@@ -1,0 +1,88 @@
+"""Commands about what the model does in the folder."""
+
+from typing import TYPE_CHECKING
+
+from co_tui.settings import SettingsError
+from co_tui.ui.approvals.mode_wording import mode_list
+from co_tui.ui.commands.host import CommandHost, why_not_open
+from co_tui.ui.commands.registry import command
+
+if TYPE_CHECKING:
+    from co_tui.session.approvals.standing_approvals import StandingApprovals, StandingRule
+    from co_tui.settings.permission_rules import Effect, RuleInForce
+
+
+@command("commands")
+async def background_commands(host: CommandHost, _: str) -> None:
+    from co_tui.ui.approvals.background_commands import BackgroundCommandsScreen
+
+    if (session := host.session) is None:
+        host.fail(why_not_open(host))
+        return
+    await host.ask(lambda: BackgroundCommandsScreen(session.commands))
+
+
+@command("mode")
+async def mode(host: CommandHost, name: str) -> None:
+    from co_tui.ui.control.session_mode import ModeUnavailable
+
+    modes = host.sessions.modes
+    if not name:
+        host.say(f"{mode_list(modes.current)}\n{host.view.way_to('next_mode')} or /mode MODE switches.")
+        return
+    try:
+        await modes.switch(name.lower())
+    except ModeUnavailable as unavailable:
+        host.fail(str(unavailable))
+
+
+@command("approvals")
+async def approvals(host: CommandHost, _: str) -> None:
+    from co_tui.ui.approvals.approvals_screen import PermissionsScreen
+
+    await host.ask(lambda: PermissionsScreen(PermissionEditor(host)))
+
+
+class PermissionEditor:
+    """Lists, adds and revokes permission rules; a change counts in the open session."""
+
+    def __init__(self, host: CommandHost) -> None:
+        self._host = host
+
+    @property
+    def _standing(self) -> "StandingApprovals":
+        from co_tui.session.approvals.kept_approvals import kept_for
+        from co_tui.session.approvals.standing_approvals import StandingApprovals
+
+        if self._host.session is not None:
+            return self._host.session.approvals
+        launch = self._host.settings.launch
+        kept = kept_for(launch.paths, launch.cwd)
+        return StandingApprovals(None, kept, lambda: launch.settings.permissions, launch.paths)
+
+    def rules(self) -> "list[StandingRule]":
+        return self._standing.all()
+
+    async def add(self, effect: "Effect", rule: str) -> str:
+        """Write a rule to the user's file; says from when on it counts. Raises `SettingsError`."""
+        from co_tui.settings.writing import add_permission
+
+        launch = self._host.settings.launch
+        added = add_permission(effect, rule, launch.paths)
+        return f"Added: {effect} {added.rule}. It counts {await self._reload()}."
+
+    async def revoke(self, rule: "RuleInForce") -> str:
+        """Raises `SettingsError`."""
+        try:
+            await self._standing.revoke(rule)
+        except OSError as error:
+            raise SettingsError(f"Not revoked: {error.filename} cannot be written ({error.strerror}).") from None
+        if rule.source == str(self._host.settings.launch.paths.config_file):
+            await self._reload()
+        return f"Revoked {rule.rule}."
+
+    async def _reload(self) -> str:
+        changed = self._host.settings.launch.reloaded(written="permissions")
+        for problem in changed.problems:
+            self._host.fail(problem)
+        return await self._host.settings.apply("permissions", changed)

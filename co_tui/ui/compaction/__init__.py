@@ -1,0 +1,1 @@
+"""A compaction while it runs, and opened afterwards."""

@@ -1,0 +1,93 @@
+"""What an opened compaction tells beside its summary: what was kept and why, and what it cost."""
+
+from collections.abc import Sequence
+
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from co_tui.events import CompactionComplete, Event
+from co_tui.events.stored_messages import RULES, SAID, pieces
+from co_tui.events.triggers import words_for
+from co_tui.inert import inert
+from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.ui.dialogs.choose_message import Row, row_of, text_of_all
+from co_tui.ui.formatting import counted, money
+
+OFFLINE = "offline"
+
+
+def summary_as_sent(fact: CompactionComplete) -> str:
+    """What stands in the context now, word for word; without replacement, the summary alone."""
+    return "\n\n".join(map(text_of_all, fact.replacement)) or fact.summary
+
+
+def kept_rows(event: Event, state: SessionState) -> list[Row]:
+    """What stayed through the compaction, each with why."""
+    assert isinstance(event.fact, CompactionComplete)
+    rows = []
+    for message in event.fact.replacement:
+        carried = message.get("metadata") or {}
+        rows += [Row((0, 0), 0, "you", text, "standing rule ·") for text in carried.get(RULES, ())]
+        rows += [Row((0, 0), 0, "you", text, "user message ·") for text in carried.get(SAID, ())]
+    rewrite = next((each for each in state.rewrites if each.seq == event.seq), None)
+    kept = [entry for entry in rewrite.after if entry.seq != event.seq] if rewrite else []
+    return [*rows, *(row_of(entry, _why(entry, state)) for entry in kept), *_recollected(event, state)]
+
+
+def _recollected(event: Event, state: SessionState) -> list[Row]:
+    """What came back into the request after this compaction, and is still in it."""
+    fact, latest = state.recollection, state.rewrites[-1] if state.rewrites else None
+    if fact is None or latest is None or latest.seq != event.seq:
+        return []
+    return [Row((0, 0), 0, "recollected", line, "came back ·") for line in fact.note.splitlines()[1:] if line.strip()]
+
+
+def _why(entry: Entry, state: SessionState) -> str:
+    if entry.ref in state.pins:
+        return "pinned ·"
+    if any(role == "system" for role, _, _ in pieces(entry.message)):
+        return "system ·"
+    return "recent ·"
+
+
+def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
+    """Names and values, in columns; the values are what is read."""
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        table.add_row(Text(name, name_style), Text(inert(value), overflow="fold"))
+    return table
+
+
+def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
+    """What it took and what it saves."""
+    waited = f"of which {fact.waited_ms / 1000:.1f} s were waited for" if fact.waited_ms else "for which nobody waited"
+    by = "the offline summariser" if fact.summarised_by == OFFLINE else fact.summarised_by
+    rows = [
+        (
+            "tokens",
+            f"{fact.pre_tokens:,} → {fact.post_tokens:,}  ({_signed(-fact.tokens_removed)} each request from now on)",
+        ),
+        ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
+        ("why", words_for(fact.trigger) or "the window was filling up"),
+        ("summarised by", by) if by else ("summary", "none"),
+        ("time", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
+    ]
+    if fact.usage:
+        read, written, requests = (fact.usage.get(key, 0) for key in ("input_tokens", "output_tokens", "requests"))
+        rows.append(("summary", f"{read:,} tokens read, {written:,} written, {counted(requests, 'request')}"))
+    rows.append(("price", money(fact.cost) if fact.cost is not None else "no price known" if fact.usage else "nothing"))
+    if fact.saved_cost:
+        rows.append(("saves", f"{money(fact.saved_cost)} each request"))
+    if fact.cache_lost_tokens:
+        rows.append(("cache lost", f"{fact.cache_lost_tokens:,} tokens the provider had cached"))
+    if fact.checkpoint_path:
+        rows.append(("checkpoint", f"{fact.checkpoint_number}: {fact.checkpoint_path}"))
+    if remark := fact.note or fact.error:
+        rows.append(("note", remark))
+    return rows
+
+
+def _signed(tokens: int) -> str:
+    """Less or more: with nearly nothing to summarise, the tools for what left take more than it did."""
+    return f"{tokens:+,}".replace("-", "−")

@@ -1,0 +1,206 @@
+"""A compaction, opened: the summary, what it replaced, what was kept and why, and what it cost."""
+
+from functools import cached_property
+from typing import ClassVar, Literal, NamedTuple
+
+from rich.table import Table
+from textual import on
+from textual.actions import SkipAction
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.theme import Theme
+from textual.widgets import Input, Static, TabbedContent, TabPane
+
+from co_tui.events import CompactionComplete, Event, Ref
+from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.ui.compaction.compaction_parts import figures, kept_rows, receipt, summary_as_sent
+from co_tui.ui.dialogs.choose_message import row_of, show_messages, text_of_all
+from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.terminal.clipboard import copy
+from co_tui.ui.text.inert_markdown import InertMarkdown
+from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.themes.themes import palette_of
+from co_tui.ui.timeline.detail_screen import TextScreen
+from co_tui.ui.transcript.block import clock
+from co_tui.ui.widgets.field import Field
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.line_list import LineList
+
+TABS = ("summary", "replaced", "kept", "cost")
+KEYS = (
+    ("1-4", "tabs"),
+    ("u", "undo"),
+    ("e", "edit"),
+    ("p", "pin back in"),
+    ("/", "search"),
+    ("c", "copy"),
+    ("esc", "back"),
+)
+WIDTH = 100
+MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
+"""Beside and around what a tab shows: border, tabs, keys and the space between them."""
+SEARCH_ROWS = 3
+NO_MATCH = "No message that was replaced has these words."
+NOTHING_LEFT = "No message was replaced."
+NOTHING_KEPT = "Nothing else was in the context."
+
+
+class DetailWish(NamedTuple):
+    """What the user wants done with the compaction."""
+
+    action: Literal["undo", "edit", "pin"]
+    seq: int
+    ref: Ref | None = None
+
+
+class CompactionScreen(Dialog[DetailWish | None]):
+    """Four tabs; the keys at the bottom act on the compaction as a whole."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Back"),
+        Binding("u", "wish('undo')", "Undo"),
+        Binding("e", "wish('edit')", "Edit"),
+        Binding("p", "pin", "Pin"),
+        Binding("c", "copy", "Copy"),
+        Binding("slash", "search", "Search"),
+        *(Binding(str(n), f"tab('{name}')", show=False) for n, name in enumerate(TABS, 1)),
+        # Before what scrolls sees them, which has nothing at its sides.
+        Binding("right", "turn(1)", show=False, priority=True),
+        Binding("left", "turn(-1)", show=False, priority=True),
+    ]
+
+    def __init__(self, event: Event, state: SessionState) -> None:
+        super().__init__(tall=True)
+        assert isinstance(event.fact, CompactionComplete)
+        self._event, self._fact = event, event.fact
+        self._entries = [entry for ref in self._fact.replaced if (entry := state.entry(ref)) is not None]
+        self._replaced = [row_of(entry) for entry in self._entries]
+        self._shown = self._replaced
+        self._kept = kept_rows(event, state)
+        self._receipt = figures(self._fact)
+        self._stands = any(rewrite.seq == event.seq for rewrite in state.rewrites)
+
+    def compose(self) -> ComposeResult:
+        fact = self._fact
+        summary = summary_as_sent(fact) or "No summary was made."
+        with Vertical() as box:
+            box.border_title = f"{COMPACTED_SIGN} Conversation Compacted · {clock(self._event.timestamp)}"
+            box.border_subtitle = "" if self._stands else "undone, or replaced by a later one"
+            with TabbedContent(initial="summary"):
+                with TabPane("Summary", id="summary"), VerticalScroll():
+                    yield InertMarkdown(summary, Look(palette_of(self.app.current_theme)))
+                with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
+                    yield Field(placeholder="Search in what was replaced")
+                    yield LineList(id="replaced-list", classes="-filling", opens_at_first_click=True)
+                with TabPane(f"Kept {len(self._kept)}", id="kept"):
+                    yield LineList(id="kept-list", classes="-filling", opens_at_first_click=True)
+                with TabPane("Cost", id="cost"), VerticalScroll():
+                    yield Static(self._told_receipt, id="receipt")
+            yield KeyHints(*KEYS)
+
+    def on_mount(self) -> None:
+        show_messages(self.query_one("#replaced-list", LineList), self._shown, NOTHING_LEFT, chosen=0)
+        show_messages(self.query_one("#kept-list", LineList), self._kept, NOTHING_KEPT, chosen=0)
+        self.query_one("#summary VerticalScroll").focus()
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
+
+    def on_resize(self) -> None:
+        """As high as the fullest tab needs, so that it does not jump from tab to tab."""
+        width = min(WIDTH, int(self.size.width * 0.95)) - MARGIN_COLUMNS
+        summary = self.query_one(InertMarkdown).get_content_height(self.size, self.size, width)
+        rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), len(self._receipt))
+        self.query_one("CompactionScreen > Vertical").styles.height = min(
+            rows + MARGIN_ROWS, int(self.size.height * 0.9)
+        )
+
+    @property
+    def _tab(self) -> str:
+        return self.query_one(TabbedContent).active
+
+    def action_turn(self, step: int) -> None:
+        """To the next tab, around the ends; in what is being written the keys move the cursor."""
+        if isinstance(self.focused, Input):
+            raise SkipAction
+        now = TABS.index(self.query_one(TabbedContent).active)
+        self.action_tab(TABS[(now + step) % len(TABS)])
+
+    def action_tab(self, name: str) -> None:
+        self.query_one(TabbedContent).active = name
+        inside = {"replaced": "#replaced-list", "kept": "#kept-list"}.get(name, f"#{name} VerticalScroll")
+        self.query_one(inside).focus()
+
+    def _theme_changed(self, theme: Theme) -> None:
+        self.query_one(InertMarkdown).set_look(Look(palette_of(theme)))
+        self.query_one("#receipt", Static).update(self._told_receipt)
+
+    @property
+    def _told_receipt(self) -> Table:
+        return receipt(self._receipt, Look(palette_of(self.app.current_theme)).muted)
+
+    def action_search(self) -> None:
+        self.query_one(TabbedContent).active = "replaced"
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _search(self, event: Input.Changed) -> None:
+        words, found = event.value.lower().split(), self.query_one("#replaced-list", LineList)
+        pairs = zip(self._replaced, self._small_texts, strict=True)
+        self._shown = [row for row, text in pairs if all(word in text for word in words)]
+        show_messages(found, self._shown, NO_MATCH, chosen=0)
+
+    @cached_property
+    def _small_texts(self) -> list[str]:
+        """All that was said in each of them, in small letters once for all keys."""
+        return [_whole(entry).lower() for entry in self._entries]
+
+    @on(Input.Submitted)
+    def _searched(self) -> None:
+        self.query_one("#replaced-list").focus()
+
+    @on(LineList.Opened)
+    def _open(self, event: LineList.Opened) -> None:
+        rows = self._shown if event.lines.id == "replaced-list" else self._kept
+        if event.place >= len(rows):  # filtered away right behind the click
+            return
+        row = rows[event.place]
+        entry = next((each for each in self._entries if each.ref == row.ref), None)
+        title = f"{row.role} · turn {row.turn or '–'}"
+        self.app.push_screen(TextScreen(title, _whole(entry) if entry is not None else row.text))
+
+    def action_wish(self, action: Literal["undo", "edit"]) -> None:
+        self.answer(DetailWish(action, self._event.seq or 0))
+
+    def action_pin(self) -> None:
+        place = self.query_one("#replaced-list", LineList).chosen
+        if self._tab != "replaced" or place >= len(self._shown):
+            self.notify("Choose a message under Replaced first (2).", timeout=3)
+            return
+        self.answer(DetailWish("pin", self._event.seq or 0, self._shown[place].ref))
+
+    def action_copy(self) -> None:
+        """The message that is chosen in a list, else the summary."""
+        text = self._chosen_text()
+        copy(self.app, text or self._fact.summary, "message" if text else "summary")
+
+    def _chosen_text(self) -> str:
+        rows = {"replaced": self._shown, "kept": self._kept}.get(self._tab)
+        if not rows:
+            return ""
+        row = rows[self.query_one(f"#{self._tab}-list", LineList).chosen]
+        entry = next((each for each in self._entries if each.ref == row.ref), None)
+        return _whole(entry) if entry is not None else row.text
+
+    def action_close(self) -> None:
+        """Out of the search first, then out of the dialog."""
+        search = self.query_one(Input)
+        if search.has_focus:
+            search.value = ""
+            self.query_one("#replaced-list").focus()
+        else:
+            self.answer(None)
+
+
+def _whole(entry: Entry) -> str:
+    return text_of_all(entry.message)

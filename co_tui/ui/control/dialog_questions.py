@@ -1,0 +1,174 @@
+"""Asks the person at the screen on behalf of a session, without taking the keyboard from someone who is typing."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from textual.app import App
+
+from co_tui.inert import inert, one_line
+from co_tui.session.approvals.questions import (
+    USER,
+    Approval,
+    ApprovalQuestion,
+    CompactionQuestion,
+    ModelAnswer,
+    ModelQuestion,
+    SummaryQuestion,
+)
+from co_tui.ui.approvals.choices import Choice, Choices
+from co_tui.ui.approvals.question_bar import Question, QuestionPanel, simple_question
+from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.chat.chat_screen import ChatScreen
+
+if TYPE_CHECKING:
+    from co_tui.ui.dialogs.dialog import Dialog
+
+T = TypeVar("T")
+MOST_OPTIONS = 9
+"""As many as there are digits to choose by."""
+OPTION_CHARS = 60
+
+
+class DialogQuestions:
+    """What a session asks becomes a panel; when nobody waits for the answer any more, the panel closes."""
+
+    def __init__(self, app: App[Any], chat: ChatScreen, sandbox: SandboxCheck | None = None) -> None:
+        self._app = app
+        self._chat = chat
+        self._sandbox = sandbox or SandboxCheck()
+        self._turn = asyncio.Lock()
+        """One question at a time."""
+
+    async def may_compact(self, question: CompactionQuestion) -> bool:
+        text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} earlier messages now?"
+        return await self.choose("Compact the conversation?", text, {"y": "Yes", "n": "No"}) == "y"
+
+    async def review(self, question: SummaryQuestion) -> str | None:
+        keys = {"r": "Read and edit it", "a": "Apply it as it is", "n": "Do not apply it"}
+        words = f"A summary of {len(question.summary.split()):,} words is ready to take the place of earlier messages."
+        answer = await self.choose("Apply the summary?", words, keys)
+        if answer == "r":
+            return await self._edited(question.summary)
+        return question.summary if answer == "a" else None
+
+    async def approve(self, question: ApprovalQuestion) -> Approval:
+        from co_tui.ui.approvals.approval_wording import PLAN_MODES, approval_panel
+
+        has_sandbox = question.is_plan and not await self._sandbox.trouble()
+        panel = approval_panel(question, has_sandbox=has_sandbox)
+        while True:
+            answer = await self._ask_showing(panel)
+            if question.is_plan and answer in PLAN_MODES:
+                return Approval(approved=True, by=USER, mode=PLAN_MODES[answer])
+            match answer:
+                case "y":
+                    return Approval(approved=True, by=USER)
+                case "s":
+                    return Approval(approved=True, by=USER, scope="session", rules=question.rules)
+                case "p":
+                    return Approval(approved=True, by=USER, scope="project", rules=question.rules)
+                case "r":
+                    title = "Comments for the model" if question.is_plan else "Why not? The model is told."
+                    if (reason := await self._line(title)) is not None:
+                        return Approval(approved=False, by=USER, reason=reason)
+                case _:
+                    return Approval(approved=False, by=USER)
+
+    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+        options = question.options[:MOST_OPTIONS]
+        digits = [str(n) for n in range(1, len(options) + 1)]
+        listed = [Choice(digit, one_line(text, OPTION_CHARS)) for digit, text in zip(digits, options, strict=True)]
+        own = Choice("w", "Another answer…" if options else "Write the answer…")
+        choices = Choices(
+            (*listed, own, Choice("n", "No answer", beside=True)), several=digits if question.multiple else ()
+        )
+        several = "Space checks, Enter accepts." if question.multiple else ""
+        panel = Question(_asks(question), inert(question.question), choices, opens=True, below=(several,))
+        while True:
+            answer = await self._ask_showing(panel)
+            if answer[:1] in digits:
+                return ModelAnswer(selected=tuple(options[int(digit) - 1] for digit in answer.split(",")))
+            if answer != "w":
+                return ModelAnswer(declined=True, reason="The user gave no answer.")
+            if text := await self._line("Your answer"):
+                return ModelAnswer(text=text)
+
+    async def _ask_showing(self, question: Question) -> str:
+        """The answer, given above the prompt or after reading all of it."""
+        while (answer := await self._choose(question)) == question.opening_key:
+            from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+
+            if (answer := await self._waiting_for(WholeQuestionScreen(question)) or "") != "":
+                return answer
+        return answer
+
+    async def choose(self, title: str, text: str, answers: Mapping[str, str]) -> str:
+        """The key that was pressed."""
+        return await self._choose(simple_question(title, text, answers, marked=""))
+
+    async def _choose(self, question: Question) -> str:
+        async with self._turn:
+            return await self._ask_now(question)
+
+    async def _ask_now(self, question: Question) -> str:
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        panels: list[QuestionPanel] = []
+
+        def show() -> None:
+            panels.append(QuestionPanel(question, answered))
+            self._chat.show_question(panels[0])
+
+        def answered(key: str) -> None:
+            if not answer.done():
+                answer.set_result(key)
+
+        def close() -> None:
+            for panel in panels:
+                self._chat.end_question(panel)
+
+        # A session's task runs outside of the app's context, in which widgets have to be made.
+        self._app.call_later(show)
+        try:
+            return await answer
+        finally:
+            self._app.call_later(close)
+
+    async def _edited(self, summary: str) -> str | None:
+        from co_tui.ui.dialogs.edit_text import EditScreen
+
+        return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
+
+    async def _line(self, title: str) -> str | None:
+        """What was written; None after Esc."""
+        from co_tui.ui.dialogs.short_questions import AskScreen
+
+        written = await self._waiting_for(AskScreen(title, enters="send"))
+        return written.strip() if written is not None else None
+
+    async def _waiting_for(self, screen: "Dialog[T]") -> T | None:
+        """What a dialog was answered with, while the prompt says that an answer is waited for."""
+        self._app.call_later(self._chat.show_asking, True)
+        try:
+            return await self._answer_of(screen)
+        finally:
+            self._app.call_later(self._chat.show_asking, False)
+
+    async def _answer_of(self, screen: "Dialog[T]") -> T | None:
+        """What a dialog was answered with; it is withdrawn when nobody waits for it any more."""
+        answer: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+
+        def answered(result: T | None) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        self._app.call_later(self._app.push_screen, screen, answered)
+        try:
+            return await answer
+        finally:
+            if not answer.done() or answer.cancelled():
+                self._app.call_later(screen.withdraw)
+
+
+def _asks(question: ModelQuestion) -> str:
+    return f"{one_line(question.agent, 20)} asks" if question.agent else "The model asks"

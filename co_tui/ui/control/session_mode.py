@@ -1,0 +1,94 @@
+"""The mode of the session that is shown, or of the one that begins next (T3b)."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from co_tui.settings import shown
+from co_tui.settings.rules import AUTO, MODES
+from co_tui.ui.approvals.mode_wording import mode_line
+from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.chat.chat_screen import ChatScreen
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+
+class ModeUnavailable(Exception):
+    """Why a mode cannot be used: a sentence."""
+
+
+class Modes:
+    """Switches modes. A mode chosen before a session is open waits for it."""
+
+    def __init__(
+        self,
+        chat: ChatScreen,
+        sandbox: SandboxCheck,
+        session: "Callable[[], Session | None]",
+        setting: Callable[[], str],
+    ) -> None:
+        """`session` gives the open one, `setting` the mode in which sessions begin."""
+        self._chat, self._sandbox, self._session, self._setting = chat, sandbox, session, setting
+        self._waiting = ""
+        """Chosen for the session that opens next."""
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def current(self) -> str:
+        session = self._session()
+        return session.state.mode if session is not None else self._waiting or self._setting()
+
+    async def next(self) -> None:
+        """The mode after this one; auto is skipped where no sandbox works."""
+        self._sandbox.begin()  # known by the time auto is reached
+        async with self._one_at_a_time:
+            present = self.current
+            mode = MODES[(MODES.index(present) + 1) % len(MODES)] if present in MODES else MODES[0]
+            skipped = mode == AUTO and bool(await self._sandbox.trouble())
+            if skipped:
+                mode = MODES[(MODES.index(mode) + 1) % len(MODES)]
+            await self._switch(mode)
+        self._chat.show_mode_line(
+            f"{AUTO} is skipped: no sandbox works here. Now: {mode}" if skipped else mode_line(mode)
+        )
+
+    async def switch(self, mode: str) -> None:
+        """Raises `ModeUnavailable`."""
+        if mode not in MODES:
+            raise ModeUnavailable(f"There is no mode {shown(mode)}; choose one of {', '.join(MODES)}.")
+        async with self._one_at_a_time:
+            if mode == AUTO and (trouble := await self._sandbox.trouble()):
+                raise ModeUnavailable(f"Mode {AUTO} needs a sandbox, and none can be started here: {trouble}.")
+            await self._switch(mode)
+        self._chat.show_mode_line(mode_line(mode))
+
+    async def _switch(self, mode: str) -> None:
+        session = self._session()
+        if session is None:
+            self._waiting = mode
+        else:
+            await _switch_session(session, mode)
+        self.show()
+
+    async def begin(self, session: "Session") -> None:
+        """Let a session that was just opened have the mode that was chosen meanwhile. Raises `ModeUnavailable`."""
+        waiting, self._waiting = self._waiting, ""
+        if waiting:
+            await _switch_session(session, waiting)
+
+    def forget(self) -> None:
+        """Another session is opened, to which the choice does not apply."""
+        self._waiting = ""
+
+    def show(self) -> None:
+        self._chat.show_mode(self.current)
+
+
+async def _switch_session(session: "Session", mode: str) -> None:
+    from co_tui.session.approvals.modes import ModeRefused
+
+    try:
+        await session.switch_mode(mode)
+    except ModeRefused as refused:
+        raise ModeUnavailable(str(refused)) from None

@@ -1,0 +1,113 @@
+"""The stored sessions as a whole: found, renamed, pinned, copied, exported, deleted, whichever is open here."""
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from co_tui.paths import path_text
+from co_tui.store.housekeeping import pin, put_into_trash, take_out_of_trash
+from co_tui.store.port import Store
+from co_tui.store.store_errors import StoreError
+from co_tui.ui.control.backend import Backend
+
+if TYPE_CHECKING:
+    from co_tui.session.session import Session
+
+
+class OpenSession(Protocol):
+    """The session that is open here, and leaving it."""
+
+    way_back: str
+    """How to go on with the one that was left last."""
+
+    @property
+    def session(self) -> "Session | None": ...
+
+    @property
+    def session_id(self) -> str:
+        """Of the session that is shown, open or not."""
+
+    def require_saved(self) -> None:
+        """Raises `StoreError` while leaving would lose something."""
+
+    async def switch_session(self, session_id: str) -> None:
+        """An empty id begins a new one. Raises `StoreError` as `require_saved`."""
+
+
+class StoredSessions:
+    """One that is open here is changed by itself, one that is open elsewhere not at all. All raise `StoreError`."""
+
+    def __init__(self, backend: Backend, here: OpenSession) -> None:
+        self._backend, self._here = backend, here
+
+    @property
+    def _store(self) -> Store:
+        return self._backend.launch.store
+
+    def find(self, name: str) -> str:
+        """The id of a session, by a part of it."""
+        with self._store.reading() as reading:
+            return reading.session(name).id
+
+    async def rename(self, session_id: str, title: str) -> None:
+        if (session := self._open(session_id)) is not None:
+            await session.rename(title)
+        else:
+            await self._backend.rename(session_id, title)
+
+    async def keep_first(self, session_id: str, pinned: bool) -> None:
+        """In every list, or no longer."""
+        if (session := self._open(session_id)) is not None:
+            await session.keep_first(pinned)
+        else:
+            await asyncio.to_thread(pin, self._store, session_id, pinned=pinned)
+
+    async def trash(self, session_id: str) -> None:
+        await self._leave(session_id)
+        await asyncio.to_thread(put_into_trash, self._store, session_id)
+        self._forget_way_back(session_id)
+
+    async def restore(self, session_id: str) -> None:
+        """Out of the trash."""
+        self._require_engine()
+        await asyncio.to_thread(take_out_of_trash, self._store, session_id)
+
+    async def delete(self, session_id: str) -> None:
+        """For good."""
+        await self._leave(session_id)
+        await self._backend.delete(session_id)
+        self._forget_way_back(session_id)
+
+    def _forget_way_back(self, session_id: str) -> None:
+        if session_id in self._here.way_back:
+            self._here.way_back = ""
+
+    async def fork(self, session_id: str, upto: int | None = None) -> None:
+        """Go on in a copy, of all of it or up to a seq."""
+        self._require_engine()
+        self._here.require_saved()  # else there would be a copy that nobody goes on in
+        await self._here.switch_session(await self._backend.fork(session_id, upto))
+
+    async def export(self, session_id: str, form: str) -> str:
+        """Write it into the present folder; returns the file."""
+        from co_tui.ui.control.exporting import export_file, write_export
+
+        launch = self._backend.launch
+        file = export_file(launch.cwd, session_id, form)
+        await write_export(launch, session_id, form, file)
+        return path_text(file)
+
+    def _open(self, session_id: str) -> "Session | None":
+        """The session, when it is open here."""
+        self._require_engine()
+        session = self._here.session
+        return session if session is not None and session.id == session_id else None
+
+    async def _leave(self, session_id: str) -> None:
+        """A new session begins where this one was shown; one that is open elsewhere stays, and will be refused."""
+        is_ours = self._open(session_id) is not None or session_id not in self._store.claimed()
+        if is_ours and session_id == self._here.session_id:
+            await self._here.switch_session("")
+
+    def _require_engine(self) -> None:
+        if not self._backend.ready:
+            raise StoreError("The engine is still loading; try again in a moment.")

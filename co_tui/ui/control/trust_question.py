@@ -1,0 +1,62 @@
+"""Asking whether a folder's own settings may count: once, beside the conversation, never in its way."""
+
+from functools import partial
+from typing import Any
+
+from textual.app import App
+
+from co_tui.inert import one_line
+from co_tui.settings import told_waiting
+from co_tui.trust import Trust, Wish
+from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
+from co_tui.ui.background import run_in_background
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.control.controller import SessionController
+from co_tui.ui.settings.trust_screen import FileScreen, wish_text
+
+
+def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
+    """Ask at the first start in a folder that wants more than it may; each wish once."""
+    wish = controller.launch.loaded.withheld
+    if wish is None:
+        return
+    if Trust(controller.launch.paths.trust_file).was_asked(wish):
+        if wish.agents:
+            chat.feed.note(told_waiting(wish))
+        return
+
+    def answered(key: str) -> None:
+        if key == "v":
+            app.push_screen(FileScreen(wish))
+            return
+        chat.end_question(panel)
+        take = partial(_take_answer, chat, controller, wish, key == "t")
+        run_in_background(app, "Trusting the folder", take, group="trust")
+
+    has = "settings" if wish.settings else "agents"
+    title = f"{one_line(wish.folder, 60)} has its own {has}"
+    answers = {
+        "t": "Trust this folder",
+        "v": "View the file" if len(wish.agent_files) < 2 else "View the files",
+        "esc": "Not now",
+    }
+    panel = QuestionPanel(simple_question(title, wish_text(wish), answers), answered)
+    chat.show_question(panel)
+
+
+async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Wish, trusted: bool) -> None:
+    """Remember it; what was trusted holds for the sessions that begin from now on."""
+    launch = controller.launch
+    try:
+        Trust(launch.paths.trust_file).remember(wish, trusted=trusted)
+    except OSError as error:
+        chat.feed.note(f"The answer cannot be remembered: {error.strerror or error}.", "error")
+        return
+    if not trusted:
+        chat.feed.note("Not trusted; `co-tui trust` does it later.")
+        return
+    loaded = launch.reloaded()
+    await controller.settings.renew(loaded)
+    for problem in (*loaded.problems, *loaded.folder_problems):
+        chat.feed.note(problem, "error")
+    chat.feed.note("Trusted. It holds for sessions that begin from now on; theme and telemetry from the next start.")

@@ -1,0 +1,107 @@
+"""Choosing one of many messages: for pinning, and for going back to a turn."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from co_tui.events import Json, Ref
+from co_tui.events.stored_messages import STANDS_FOR, pieces
+from co_tui.inert import one_line
+from co_tui.session.state.session_state import Entry
+from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
+from co_tui.ui.widgets.field import Field
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.line_list import LineList
+
+LINE_CHARS = 200
+_SIGNS = {
+    "user": "you",
+    "assistant": "co-tui",
+    "thinking": "thought",
+    "tool_call": "call",
+    "tool_result": "result",
+    "system": "system",
+    "attached": "file",
+    "command": "you ran",
+}
+
+
+class Row(NamedTuple):
+    """A message in one line."""
+
+    ref: Ref
+    turn: int
+    role: str
+    text: str
+    mark: str = ""
+
+
+def row_of(entry: Entry, mark: str = "") -> Row:
+    """What an entry's first piece says; a message without one says what kind it is."""
+    role, text = first_words(entry.message)
+    return Row(entry.ref, entry.turn, role, text, mark)
+
+
+def first_words(message: Json) -> tuple[str, str]:
+    if STANDS_FOR in (message.get("metadata") or {}):
+        return "summary", one_line(text_of_all(message), LINE_CHARS)
+    for role, text, part in pieces(message):
+        name = part.get("tool_name")
+        return _SIGNS[role], one_line(f"{name} {text}" if name else text, LINE_CHARS)
+    return str(message.get("kind", "")), ""
+
+
+def text_of_all(message: Json) -> str:
+    """Everything readable in a message."""
+    return "\n\n".join(text for _, text, _ in pieces(message))
+
+
+def line_of(row: Row) -> Text:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    turn = f"{row.turn}" if row.turn else "–"
+    line.append(f"{turn:>4} ", "dim")
+    line.append(f"{row.role:<8}", "bold")
+    if row.mark:
+        line.append(f"{row.mark} ")
+    return line.append(row.text)
+
+
+def show_messages(lines: LineList, rows: Sequence[Row], nothing: str, chosen: int) -> None:
+    """One line each, made when it is seen: a session may have very many."""
+    lines.show(len(rows), lambda place, _: line_of(rows[place]), lambda place: rows[place].ref, nothing)
+    lines.chosen = chosen
+
+
+class ChooseMessageScreen(ChoosingDialog[Ref]):
+    """Type to filter; Enter chooses."""
+
+    def __init__(self, title: str, rows: Sequence[Row], verb: str) -> None:
+        super().__init__()
+        self._title, self._verb = title, verb
+        self._rows = [(row, row.text.lower()) for row in rows]
+        """With what is looked through at every key."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = self._title
+            yield Field(placeholder="Filter")
+            yield LineList(classes="-filling", opens_at_first_click=True)
+            yield KeyHints(("enter", self._verb), ("esc", "back"))
+
+    def on_mount(self) -> None:
+        self._fill("")
+
+    @on(Input.Changed)
+    def _filter(self, event: Input.Changed) -> None:
+        self._fill(event.value)
+
+    def _fill(self, wanted: str) -> None:
+        words, lines = wanted.lower().split(), self.query_one(LineList)
+        found = [row for row, small in self._rows if all(word in small for word in words)]
+        self._choices = [row.ref for row in found]
+        show_messages(lines, found, "No message has these words.", chosen=len(found) - 1)  # the newest is the likeliest

@@ -1,0 +1,69 @@
+"""What all dialogs share: they answer once, and are as high as what they show."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Generic, TypeVar
+
+from rich.text import Text
+from textual.screen import ModalScreen
+from textual.types import CSSPathType
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from co_tui.ui.dialogs.steady_screen import SteadyScreen
+
+T = TypeVar("T")
+LOW_ROWS: Final = 22
+"""Below so many there is no room for borders around fields and for space above the keys."""
+LEAST_ROWS, AROUND_ROWS = 3, 5
+"""Of what scrolls in a box, and of all that stands around it: the border, and the keys in up to two lines."""
+
+
+class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
+    """A modal screen in a box: as high as its content, unless `tall`, where that fills the screen anyway.
+
+    `wide` is for longer texts.
+    """
+
+    CSS_PATH: ClassVar[CSSPathType | None] = "dialogs.tcss"
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW_ROWS, "-high")]
+
+    def __init__(self, *, tall: bool = False, wide: bool = False) -> None:
+        super().__init__(classes=" ".join(("dialog", *(["-tall"] if tall else []), *(["-wide"] if wide else []))))
+        self._answered = False
+
+    def on_resize(self) -> None:
+        """What scrolls grows with its content, as far as border and keys leave room."""
+        if not self.has_class("-tall"):
+            for growing in self.query("VerticalScroll, .-filling"):
+                growing.styles.max_height = self.rows_for_content
+                growing.styles.min_height = None
+
+    @property
+    def rows_for_content(self) -> int:
+        """What border, keys and a field leave."""
+        field_rows = len(self.query(Input)) * (1 if self.size.height < LOW_ROWS else 3)
+        return max(LEAST_ROWS, int(self.size.height * 0.95) - AROUND_ROWS - field_rows)
+
+    def answer(self, result: T) -> None:
+        """Close with a result. A second Enter that was already on its way finds the dialog answered."""
+        if not self._answered:
+            self._answered = True
+            self.dismiss(result)
+
+    def withdraw(self) -> None:
+        """Close without an answer: nobody waits for it any more."""
+        if not self._answered:
+            self._answered = True
+            self.dismiss()
+
+    def action_close(self) -> None:
+        """The user goes back."""
+        self.withdraw()
+
+
+def show_rows(options: OptionList, rows: Sequence[Option], nothing: str, at: int | None = None) -> None:
+    """These, or where there are none a sentence about that, whole; `at` names the one to highlight, else the last."""
+    options.set_class(not rows, "-telling")
+    options.set_options(rows or [Option(Text(nothing), disabled=True)])
+    if at is not None:
+        options.highlighted = min(at, len(rows) - 1) if rows else None

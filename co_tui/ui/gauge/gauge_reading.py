@@ -1,0 +1,164 @@
+"""What the gauge tells, in figures and words."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from co_tui.context.compact.thresholds import Marks, marks
+from co_tui.context.policy import policy_of
+from co_tui.events import CompactionStart, UsageInfo
+from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.session.state.pace import Fill
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Settings
+from co_tui.ui.formatting import tokens
+
+MOST_TURNS = 100
+"""Beyond so many a forecast means little."""
+NEARLY, FULLY = 0.8, 0.95
+"""From here on the colours warn, under policies that do not look at the window."""
+
+
+class GaugeReading(NamedTuple):
+    """What the gauge shows; all figures come from events."""
+
+    usage: UsageInfo | None = None
+    cost: float | None = None
+    """Of turns and summaries; None when nobody published a price."""
+    model: str = ""
+    """Who answers."""
+    summary_cost: float = 0.0
+    cached_tokens: int = 0
+    """What providers did not have to read again."""
+    cache_saved: float = 0.0
+    """In US dollars; 0 when nobody published a price."""
+    tokens_per_turn: float = 0.0
+    messages_per_turn: float = 0.0
+    fills: tuple[Fill, ...] = ()
+    """The last turns."""
+    compactions: int = 0
+    """How many there were."""
+    turns: int = 0
+    """How many are in the context."""
+    marks: Marks = Marks(NEARLY, FULLY)
+    summarising: int = 0
+    """How many messages are being summarised in the background."""
+
+    @property
+    def share(self) -> float:
+        return self.usage.share if self.usage else 0.0
+
+    @property
+    def percent(self) -> str:
+        return f"{'' if self.is_measured else '~'}{self.share * 100:.0f} %"
+
+    @property
+    def is_measured(self) -> bool:
+        return self.usage is not None and self.usage.measured == "provider"
+
+    @property
+    def amount(self) -> str:
+        """`~` marks an estimate, `?` a limit nobody confirmed."""
+        if self.usage is None:
+            return ""
+        about = "" if self.is_measured else "~"
+        assumed = "" if self.usage.limit_known else "?"
+        return f"{about}{tokens(self.usage.current_tokens)} of {tokens(self.usage.token_limit)}{assumed}"
+
+    @property
+    def high_tokens(self) -> float:
+        """How many are many here: as many as are compacted, or else the whole window."""
+        return (self.marks.share or 1.0) * self.usage.token_limit if self.usage else 0.0
+
+    @property
+    def level(self) -> str:
+        if self.share >= (self.marks.waiting_share or FULLY):
+            return "error"
+        return "warning" if self.share >= (self.marks.share or NEARLY) else "normal"
+
+    @property
+    def outlook(self) -> str:
+        """What comes next, and in how many turns at the present pace."""
+        return self.outlooks[0]
+
+    def outlook_in(self, width: int) -> str:
+        """The longest form of it that fits; empty when none does."""
+        return next((form for form in self.outlooks if len(form) <= width), "")
+
+    @property
+    def outlooks(self) -> tuple[str, ...]:
+        """The same in ever fewer words."""
+        if self.summarising:
+            short = f"summarising {self.summarising}"
+            return f"{short} messages in the background", f"{short} in the background", "summarising"
+        if self.share >= 1.005:
+            over = f"{(self.share - 1) * 100:.0f} % over"
+            return f"{over}: the oldest are left out", f"{over}, the oldest left out", over
+        if self.share > 1:
+            return ("full",)
+        if self.level == "error":
+            past = f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %"
+            return f"{past}: nearly full", "nearly full"
+        if self.level == "warning":
+            past = f"past {(self.marks.share or NEARLY) * 100:.0f} %"
+            return (f"{past}: compaction is due", "compaction is due", past) if self.marks.share else (past,)
+        mark, left = self._next
+        if not mark:
+            return ("never compacts",)
+        ahead, turns = f"{mark}, {_in_turns(left)}".rstrip(", "), _in_turns(left)
+        soon = f"compacts {'in ' if left != 1 else ''}{turns}" if turns else ahead
+        return f"compacts {ahead}", *([f"{COMPACTED_SIGN} {ahead}"] if mark.startswith("over") else []), soon, turns
+
+    @property
+    def _next(self) -> tuple[str, int | None]:
+        """The mark that will be reached first, and in how many turns; no mark where the policy has none."""
+        return min(self._ahead(), key=lambda mark: (mark[1] is None, mark[1] or 0), default=("", None))
+
+    def _ahead(self) -> Iterator[tuple[str, int | None]]:
+        """Each of the policy's marks in words, with the turns that are left until it; None while there is no pace."""
+        usage, marks = self.usage, self.marks
+        if usage is None:
+            return
+        if marks.share is not None:
+            room = marks.share * usage.token_limit - usage.current_tokens
+            yield f"at {marks.share * 100:.0f} %", _turns(room, self.tokens_per_turn)
+        if marks.messages is not None:
+            room = marks.messages + 1 - usage.messages_count
+            yield f"over {marks.messages} messages", _turns(room, self.messages_per_turn)
+        if marks.turns is not None:
+            yield f"over {marks.turns} turns", _turns(marks.turns + 1 - self.turns, 1)
+
+
+def _turns(room: float, pace: float) -> int | None:
+    """After how many more turns something is used up; None while there is no pace."""
+    return max(1, math.ceil(room / pace)) if pace > 0 else None
+
+
+def _in_turns(left: int | None) -> str:
+    if left is None:
+        return ""
+    if left > MOST_TURNS:
+        return f"> {MOST_TURNS} turns"
+    return f"≈ {left} turns" if left > 1 else "next turn"
+
+
+def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
+    """A session's figures, against the marks at which its policy acts."""
+    running = state.compacting.fact if state.compacting else None
+    usage = state.usage
+    acts = marks(policy_of(settings), usage.token_limit, usage.fixed_tokens) if usage else marks(policy_of(settings), 0)
+    return GaugeReading(
+        usage=state.usage,
+        cost=state.total_cost,
+        model=state.model,
+        summary_cost=state.summary_cost,
+        cached_tokens=state.cached_tokens,
+        cache_saved=state.cache_saved,
+        tokens_per_turn=state.pace.tokens_per_turn,
+        messages_per_turn=state.pace.messages_per_turn,
+        fills=state.pace.fills,
+        compactions=len(state.compactions),
+        turns=state.turns_in_context(acts.turns) if acts.turns else 0,
+        marks=acts,
+        summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
+    )

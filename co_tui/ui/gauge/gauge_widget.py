@@ -1,0 +1,153 @@
+"""How full the context is, from `session.usage_info` alone."""
+
+import time
+from collections.abc import Iterator
+
+from rich.style import Style
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.ui.formatting import FREE, money, tokens, told_cost
+from co_tui.ui.gauge.gauge_bar import MARK, PARTS, bar_cells, tokens_by_part
+from co_tui.ui.gauge.gauge_reading import GaugeReading
+from co_tui.ui.gauge.sparkline import sparkline
+from co_tui.ui.themes.motion import stands_still
+
+MOVE_S = 0.2
+"""How fast the mark of a compaction in the background moves."""
+EMPTY_TEXT = "Nothing sent yet. Here you see what fills the model's window; at ┆ older messages are summarised."
+MINI_BAR, SMALL_MINI_BAR, SMALL_COLUMNS = 20, 14, 70
+SEPARATOR = " · "
+ALL_PARTS_ROWS = 6
+"""Below, what fills the window is not told apart; above, the last turns and the cache are told, too."""
+
+
+class Gauge(Widget):
+    """The bar with its marks, the figures, and what they are made of."""
+
+    reading: reactive[GaugeReading] = reactive(GaugeReading())
+    COMPONENT_CLASSES = {
+        "gauge--normal",
+        "gauge--warning",
+        "gauge--error",
+        "gauge--muted",
+        "gauge--mark",
+        "gauge--system",
+        "gauge--tools",
+        "gauge--compacted",
+    }
+    DEFAULT_CSS = """
+    Gauge { height: 8; padding: 0 1; border: round $border; border-title-color: $muted; }
+    Gauge > .gauge--normal { color: $secondary; }
+    Gauge > .gauge--warning { color: $warning; }
+    Gauge > .gauge--error { color: $error; }
+    Gauge > .gauge--muted { color: $muted; }
+    Gauge > .gauge--mark { color: $foreground; text-style: bold; }
+    Gauge > .gauge--system { color: $accent; }
+    Gauge > .gauge--tools { color: $primary; }
+    Gauge > .gauge--compacted { color: $accent; text-style: bold; }
+    """
+
+    def watch_reading(self, reading: GaugeReading) -> None:
+        self.auto_refresh = MOVE_S if reading.summarising else None
+        self.set_class(reading.cached_tokens > 0, "-cached")
+
+    def style_of(self, level: str) -> Style:
+        return self.get_component_rich_style(f"gauge--{level}", partial=True)
+
+    def _style_of_part(self, name: str) -> Style:
+        """The conversation's colour tells how full it is: nothing else can be made smaller."""
+        if not name:
+            return self.style_of("muted")
+        return self.style_of(self.reading.level if name == "conversation" else name)
+
+    def _moving_at(self, width: int) -> int:
+        """Where the mark of a compaction in the background is; at the end, when nothing may move."""
+        return width - 1 if stands_still(self) else int(time.monotonic() / MOVE_S) % width
+
+    def bar(self, width: int) -> Text:
+        reading = self.reading
+        bar = Text(no_wrap=True)
+        moving = self._moving_at(width) if reading.summarising else -1
+        marks = (reading.marks.share, reading.marks.waiting_share)
+        for n, cell in enumerate(bar_cells(reading.usage, marks, width)):
+            if n == moving:
+                bar.append(COMPACTED_SIGN, self.style_of("warning"))
+            else:
+                bar.append(cell.sign, self.style_of("mark") if cell.sign == MARK else self._style_of_part(cell.part))
+        return bar
+
+    def render(self) -> Text:
+        lines = [self.bar(max(4, self.size.width)), *self._lines()]
+        return Text("\n").join(lines)
+
+    def _lines(self) -> Iterator[Text]:
+        reading, muted = self.reading, self.style_of("muted")
+        if reading.usage is None:
+            yield Text(EMPTY_TEXT, style=muted)
+            return
+        rows = self.size.height
+        bold = self.style_of(reading.level) + Style(bold=True)
+        yield Text.assemble((reading.percent, bold), f"   {reading.amount} tokens")
+        if rows >= ALL_PARTS_ROWS:
+            yield from self._legend()
+        yield Text(reading.outlook_in(self.size.width), style=muted)
+        if rows > ALL_PARTS_ROWS:
+            yield self._last_turns()
+        cost = told_cost(reading.cost, reading.summary_cost, model=reading.model)
+        yield Text({FREE: "runs here, for nothing"}.get(cost, cost if reading.cost else f"cost {cost}"), style=muted)
+        if rows > ALL_PARTS_ROWS and reading.cached_tokens:
+            yield Text(self._cache(), style=muted)
+
+    def _legend(self) -> Iterator[Text]:
+        """Each part with its shade; the conversation, the one that grows, on a line of its own."""
+        usage, muted = self.reading.usage, self.style_of("muted")
+        assert usage is not None
+        told = [
+            Text.assemble((part.shade, self._style_of_part(part.name)), (f" {part.name} {tokens(count)}", muted))
+            for part, count in zip(PARTS, tokens_by_part(usage), strict=True)
+            if count or part is PARTS[-1]
+        ]
+        if told[:-1]:
+            yield Text(SEPARATOR, style=muted).join(told[:-1])
+        yield told[-1]
+
+    def _last_turns(self) -> Text:
+        fills = self.reading.fills
+        turns = len({fill.turn for fill in fills})
+        words = f" last {turns} turns" if turns > 1 else " first turn"
+        bars = sparkline(fills, max(1, self.size.width - len(words)), self.reading.high_tokens)
+        shown = Text(no_wrap=True)
+        for sign in bars:
+            shown.append(sign, self.style_of("compacted" if sign == COMPACTED_SIGN else "normal"))
+        return shown.append(words, self.style_of("muted"))
+
+    def _cache(self) -> str:
+        saved = self.reading.cache_saved
+        worth = f"{SEPARATOR}{money(saved)}" if saved > 0 else ""
+        return f"cache saved {tokens(self.reading.cached_tokens)} tokens{worth}"
+
+
+class MiniGauge(Gauge):
+    """The same in one line, for narrow screens: whole items, the weightiest first."""
+
+    DEFAULT_CSS = "MiniGauge { height: 1; border: none; display: none; }"
+
+    def render(self) -> Text:
+        reading = self.reading
+        if reading.usage is None:
+            return Text("context: nothing sent yet", style=self.style_of("muted"))
+        bold = self.style_of(reading.level) + Style(bold=True)
+        cells = MINI_BAR if self.size.width >= SMALL_COLUMNS else SMALL_MINI_BAR
+        line = Text.assemble((f"{reading.percent} ", bold), self.bar(cells), f" {reading.amount}", no_wrap=True)
+        cost = money(reading.cost) if reading.cost else ""
+        room = self.size.width - line.cell_len - len(SEPARATOR)
+        for item in (reading.outlook_in(room), self._compactions(), cost):
+            if item and line.cell_len + len(SEPARATOR) + len(item) <= self.size.width:
+                line.append(f"{SEPARATOR}{item}", self.style_of("muted"))
+        return line
+
+    def _compactions(self) -> str:
+        return f"{COMPACTED_SIGN} {self.reading.compactions}" if self.reading.compactions else ""

@@ -1,0 +1,76 @@
+"""The palette: every command by its name or by what it does, with its key."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.fuzzy import Matcher
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from co_tui.actions import COMMANDS, Command
+from co_tui.ui.dialogs.dialog import show_rows
+from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
+from co_tui.ui.keys.command_table import told_key
+from co_tui.ui.widgets.field import Field
+from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
+
+NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
+NO_MATCH: Final = "No command is called so, or does such a thing."
+
+
+def found_commands(typed: str) -> Sequence[Command]:
+    """The likeliest first: by the beginning of the name, by its letters, then by the words of what it does."""
+    wanted = typed.strip().lower().removeprefix("/")
+    matcher, words = Matcher(wanted), wanted.split()
+
+    def rank(command: Command) -> float | None:
+        if command.name.startswith(wanted):
+            return 0.0
+        if (score := matcher.match(command.name)) > 0:
+            return 1.0 + 1.0 / (1.0 + score)
+        return 2.0 if all(word in command.help.lower() for word in words) else None
+
+    ranked = [(place, command) for command in COMMANDS if (place := rank(command)) is not None]
+    return [command for _, command in sorted(ranked, key=lambda each: each[0])]
+
+
+class PaletteScreen(ChoosingDialog[str]):
+    """Answers with the name of a command."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "close", "Back", priority=True)]
+
+    def __init__(self, chosen: Mapping[str, str]) -> None:
+        """`chosen` are the keys that the user chose."""
+        super().__init__()
+        self._chosen_keys = chosen
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Commands"
+            yield Field(placeholder="Type what it is called, or what it does")
+            yield SteadyList(classes="-filling")
+            yield KeyHints(("enter", "do it"), ("esc", "back"))
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._fill)
+
+    @on(Input.Changed)
+    def _fill(self) -> None:
+        typed, options = self.query_one(Input).value, self.query_one(OptionList)
+        before, found = options.highlighted or 0, found_commands(typed)
+        self._choices = [command.name for command in found]
+        show_rows(options, [Option(self._line(command)) for command in found], NO_MATCH, 0 if typed else before)
+
+    def _line(self, command: Command) -> Content:
+        room = max(30, self.query_one(OptionList).scrollable_content_region.width)
+        key = told_key(self._chosen_keys.get(command.name, command.key))
+        name = command.slash.ljust(NAME_COLUMNS)
+        told = Content(command.help).truncate(room - len(name) - len(key) - 3, ellipsis=True, pad=True)
+        return Content.assemble((name, "bold"), told.stylize("$muted"), "  ", (key, KEY_STYLE))

@@ -1,0 +1,1 @@
+"""Images as cells of text."""

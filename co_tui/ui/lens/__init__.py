@@ -1,0 +1,1 @@
+"""The context lens: the next request, message by message."""

@@ -1,0 +1,142 @@
+"""The lens in lines: each message of the request, each policy, and each message that left, as wide as there is room."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from rich.style import Style
+from rich.text import Text
+
+from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.inert import one_line
+from co_tui.lab.outlook import PolicyOutlook
+from co_tui.session.lens.request_rows import Fate, Judgement, Kind, LeftMessage, LensMessage
+from co_tui.ui.formatting import tokens
+
+LINE_CHARS: Final = 400
+WIDE: Final = 84
+"""From so many columns on there is room for bars and whole words."""
+BAR: Final = 8
+_WHOLE, _HALF = "━", "╸"
+_KIND_WIDTH: Final = max(map(len, Kind))
+
+
+class _Shown(NamedTuple):
+    """How a fate is shown: never by its colour alone."""
+
+    sign: str
+    short: str
+    style: str
+
+
+_FATES: Final = {
+    Fate.KEPT: _Shown("·", "kept", "muted"),
+    Fate.TRIMMED: _Shown("✂", "trimmed", "smaller"),
+    Fate.ARCHIVED: _Shown("▤", "archived", "smaller"),
+    Fate.TO_BE_SUMMARISED: _Shown(COMPACTED_SIGN, "goes next", "going"),
+    Fate.RECOLLECTED: _Shown("↩", "came back", "back"),
+    Fate.PINNED: _Shown("◉", "pinned", "pinned"),
+}
+_LONG_FATE, _SHORT_FATE = max(map(len, Fate)) + 4, max(len(each.short) for each in _FATES.values()) + 4
+
+_BARS: Final = {Kind.SYSTEM: "system-bar", Kind.BOARD: "system-bar", Kind.TOOLS: "tools-bar"}
+"""Bars have the colours of the parts in the gauge above them."""
+STYLES: Final = ("text", "muted", "bar", "system-bar", "tools-bar", "user", "smaller", "going", "back", "pinned")
+StyleOf = Callable[[str], Style]
+"""The style of one of these names, in the colours of the theme."""
+
+
+def message_line(each: LensMessage, largest: int, width: int, style_of: StyleOf) -> Text:
+    """Tokens, a bar, what it is, what becomes of it, and its first words."""
+    wide, line = width >= WIDE, Text(no_wrap=True)
+    line.append(f"{each.tokens:>8,} " if wide else f"{tokens(each.tokens):>5} ")
+    if wide:
+        line.append(f"{bar(each.tokens, largest)} ", style_of(_BARS.get(each.kind, "bar")))
+    line.append(f"{each.kind:<{_KIND_WIDTH}} ", style_of(_style_of_kind(each.kind)))
+    fate, style = told_fate(each.judgement, wide=wide)
+    line.append(fate.ljust(_LONG_FATE if wide else _SHORT_FATE), style_of(style))
+    beginning = one_line(each.beginning, LINE_CHARS) or "–"
+    return line.append(beginning, style_of("muted" if each.message is None else "text"))
+
+
+def told_fate(judgement: Judgement, *, wide: bool = True) -> tuple[str, str]:
+    """A fate in a word or two with its sign, and the style that goes with it."""
+    shown = _FATES[judgement.fate]
+    also = f" {COMPACTED_SIGN}" if judgement.goes_next and judgement.fate is not Fate.TO_BE_SUMMARISED else ""
+    return f"{shown.sign} {judgement.fate if wide else shown.short}{also}", shown.style
+
+
+def _style_of_kind(kind: Kind) -> str:
+    if kind in (Kind.SYSTEM, Kind.BOARD, Kind.TOOLS):
+        return "muted"
+    if kind in (Kind.SUMMARY, Kind.UNDER_WAY):
+        return "going"
+    return "user" if kind in (Kind.USER, Kind.COMMAND) else "text"
+
+
+def bar(count: int, largest: int) -> str:
+    """How large something is beside the largest, in halves of a cell; what there is at all is seen."""
+    halves = round(2 * BAR * count / largest) if largest else 0
+    halves = max(halves, 1 if count else 0)
+    return (_WHOLE * (halves // 2) + _HALF * (halves % 2)).ljust(BAR)
+
+
+class _Column(NamedTuple):
+    """A figure of a policy."""
+
+    name: str
+    width: int
+
+
+_COLUMNS: Final = (
+    _Column("shortened", 11),
+    _Column("summarised", 12),
+    _Column("left out", 10),
+    _Column("then tokens", 13),
+)
+_NARROW_COLUMNS: Final = (_Column("less", 5), _Column("summed", 7), _Column("out", 5), _Column("then", 9))
+_NAME_WIDTH, _TOKENS_WIDTH, _SHARE_WIDTH = 10, 9, 6
+_NARROW: Final = 74
+
+
+def _columns(width: int) -> tuple[_Column, ...]:
+    return _COLUMNS if width >= _NARROW else _NARROW_COLUMNS
+
+
+def policy_head(width: int, style_of: StyleOf) -> Text:
+    """What the figures of the policies are."""
+    bars = BAR + 1 if width >= WIDE else 0
+    start = f"{'':{_NAME_WIDTH + 2}}{'tokens':>{_TOKENS_WIDTH}}{'':{bars}}{'full':>{_SHARE_WIDTH}}"
+    line = Text(
+        start + "".join(f"{each.name:>{each.width}}" for each in _columns(width)), style_of("muted"), no_wrap=True
+    )
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, style_of: StyleOf) -> Text:
+    """What one policy would make of the next request; still being worked out without an outlook."""
+    mark = "●" if name == own else " "
+    told = f"{one_line(name, _NAME_WIDTH):<{_NAME_WIDTH}}"
+    line = Text.assemble((f"{mark} ", style_of("pinned")), told, no_wrap=True)
+    if seen is None:
+        return line.append("  working it out …", style_of("muted"))
+    reading = seen.lens.reading
+    line.append(f"{reading.current_tokens:>{_TOKENS_WIDTH},}")
+    if width >= WIDE:
+        line.append(f" {bar(reading.current_tokens, reading.window.tokens)}", style_of("bar"))
+    line.append(f"{f'{reading.share:.0%}':>{_SHARE_WIDTH}}", style_of("muted"))
+    counts = (seen.smaller, seen.summarised, seen.left_out, seen.compacted_tokens or 0)
+    for column, count, style in zip(_columns(width), counts, ("smaller", "going", "smaller", "text"), strict=True):
+        line.append(f"{f'{count:,}' if count else '–':>{column.width}}", style_of(style if count else "muted"))
+    return line
+
+
+def left_line(each: LeftMessage, width: int, style_of: StyleOf) -> Text:
+    """Tokens, when it was said, why it left, where it is now, and its first words."""
+    wide = width >= WIDE
+    line = Text(f"{each.tokens:>8,} " if wide else f"{tokens(each.tokens):>5} ", no_wrap=True)
+    if wide:
+        line.append(f"{f'turn {each.turn}' if each.turn else '–':<9} ", style_of("muted"))
+    line.append(f"{one_line(each.why, 12):<12} ", style_of("going"))
+    line.append(f"{one_line(each.where, 24):<24} ", style_of("muted"))
+    return line.append(one_line(each.text, LINE_CHARS))

@@ -1,0 +1,99 @@
+"""What the lens is made of: its gauge, its list, its tabs, and the keys that do something where one is."""
+
+from datetime import datetime
+from typing import Final
+
+from rich.style import Style
+from rich.text import Text
+
+from co_tui.session.lens.request_rows import Lens, LensMessage
+from co_tui.ui.formatting import tokens
+from co_tui.ui.gauge.gauge_widget import SEPARATOR, Gauge
+from co_tui.ui.lens.lens_lines import STYLES
+from co_tui.ui.sessions.session_lines import short_time
+from co_tui.ui.widgets.key_hints import KeyHint
+from co_tui.ui.widgets.line_list import LineList
+
+LOOKING: Final = "looking at each message …"
+POLICIES_TOLD: Final = (
+    "Tokens under each policy · messages shortened, summarised first, left out · tokens after that summary."
+)
+
+
+def keys_for(
+    tab: str, chosen: LensMessage | None, can_change: bool, has_lines: bool, as_if: str
+) -> tuple[KeyHint, ...]:
+    """What the keys do with the chosen line of a tab; `as_if` names a policy that does not govern."""
+    back = ("esc", "back to the own policy" if as_if else "back")
+    if tab == "policies":
+        return ("enter", "look through it"), ("tab", "what left"), back
+    opening = (("space", "open"),) if has_lines else ()
+    if tab == "left":
+        return *opening, ("tab", "the request"), back
+    return *opening, *(_changes(chosen) if can_change else ()), ("tab", "other policies"), back
+
+
+def _changes(chosen: LensMessage | None) -> tuple[KeyHint, ...]:
+    """Only messages of the conversation can be pinned, or be where a compaction ends."""
+    if chosen is None or chosen.ref is None:
+        return ()
+    return ("p", "unpin" if chosen.is_pinned else "pin"), ("s", "compact up to here")
+
+
+def told_left(lens: Lens) -> str:
+    """How much left since when, and where to find it."""
+    since = lens.left_since
+    when = f"since you last looked, {_told_time(since.at)}" if since.at else "since the session began"
+    if not lens.left:
+        return f"Nothing has left the context {when}."
+    count = f"{len(lens.left):,} message{'' if len(lens.left) == 1 else 's'}"
+    total = tokens(sum(each.tokens for each in lens.left))
+    return f"Left {when}: {count}, ~{total} tokens. Nothing is lost: space shows it whole, from where it is kept."
+
+
+def _told_time(timestamp: str) -> str:
+    try:
+        return short_time(datetime.fromisoformat(timestamp).astimezone(), datetime.now().astimezone().date())
+    except ValueError:
+        return "some time ago"
+
+
+class LensGauge(Gauge):
+    """The gauge's own figures in two lines, and the conversation by kind."""
+
+    kinds = LOOKING
+
+    def render(self) -> Text:
+        reading, muted = self.reading, self.style_of("muted")
+        if reading.usage is None:
+            return Text("Looking at the next request …", style=muted)
+        bold = self.style_of(reading.level) + Style(bold=True)
+        figures = Text.assemble((reading.percent, bold), f"   {reading.amount}", no_wrap=True)
+        parts, kinds = Text(SEPARATOR, style=muted).join(self._legend()), Text(self.kinds, style=muted, no_wrap=True)
+        if figures.cell_len + parts.cell_len + 3 <= self.size.width:
+            figures.append("   ").append_text(parts)
+        else:
+            kinds = parts
+        for line in (figures, kinds):
+            line.truncate(self.size.width, overflow="ellipsis")
+        return Text("\n").join([self.bar(max(4, self.size.width)), figures, kinds])
+
+
+class LensList(LineList):
+    """Lines in the lens's own colours."""
+
+    COMPONENT_CLASSES = {f"lens--{name}" for name in STYLES}
+    DEFAULT_CSS = """
+    LensList > .lens--muted { color: $muted; }
+    LensList > .lens--bar { color: $secondary; }
+    LensList > .lens--system-bar { color: $accent; }
+    LensList > .lens--tools-bar { color: $primary; }
+    LensList > .lens--user { color: $primary; }
+    LensList > .lens--smaller { color: $warning; }
+    LensList > .lens--going { color: $accent; }
+    LensList > .lens--back { color: $secondary; }
+    LensList > .lens--pinned { color: $primary; text-style: bold; }
+    """
+
+    def style_of(self, name: str) -> Style:
+        return self.get_component_rich_style(f"lens--{name}", partial=True)

@@ -1,0 +1,343 @@
+"""The context lens: the next request, message by message; the same under other policies; and what left the context."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar, Final, Protocol
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from co_tui.context.compact.thresholds import marks
+from co_tui.events import Ref
+from co_tui.inert import inert
+from co_tui.lab.outlook import PolicyOutlook, outlook
+from co_tui.session.history.whole_transcript import SaidBefore
+from co_tui.session.lens.last_viewed import LastLook
+from co_tui.session.lens.request_rows import Kind, Lens, LensMessage
+from co_tui.session.lens.snapshot import LensSource, look
+from co_tui.ui.background import guarded_callback, in_thread, run_in_background
+from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.formatting import tokens
+from co_tui.ui.gauge.gauge_reading import GaugeReading
+from co_tui.ui.gauge.gauge_widget import SEPARATOR
+from co_tui.ui.lens.lens_lines import left_line, message_line, policy_head, policy_line, told_fate
+from co_tui.ui.lens.lens_parts import POLICIES_TOLD, LensGauge, LensList, keys_for, told_left
+from co_tui.ui.timeline.detail_screen import TextScreen
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.line_list import LineList
+
+LOOK_EVERY_S: Final = 0.25
+LOOKING: Final = "Reading the next request"
+SEEN_FIRST_S: Final = 0.02
+"""The screen is there before anything is worked out for it."""
+TABS: Final = ("request", "policies", "left")
+
+
+class LensDesk(Protocol):
+    """What the lens looks at, and what can be done from there."""
+
+    @property
+    def version(self) -> object:
+        """The same object as long as nothing has happened."""
+
+    @property
+    def gauge(self) -> GaugeReading:
+        """How full the context is, as far as that is known without looking."""
+
+    @property
+    def policy(self) -> str:
+        """The one that governs."""
+
+    @property
+    def policies(self) -> Sequence[str]:
+        """All that could."""
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be changed from here, in a sentence; empty when it can."""
+
+    async def source(self, policy: str) -> LensSource:
+        """What the next request is made from, as if a policy governed."""
+
+    @property
+    def last_look(self) -> LastLook:
+        """When this session was looked at before."""
+
+    def remember_look(self, lens: Lens) -> None:
+        """What has left by now is no news at the next look."""
+
+    async def pin(self, ref: Ref, *, pinned: bool) -> None: ...
+
+
+class LensScreen(Dialog[Ref | None]):
+    """Follows the session while it is open. Answers with the message up to which is to be compacted, or with None."""
+
+    CSS_PATH = ["../dialogs/dialogs.tcss", "lens.tcss"]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-high")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,f3", "close", "Back"),
+        Binding("tab", "turn(1)", "Other policies", priority=True),
+        Binding("shift+tab", "turn(-1)", show=False, priority=True),
+        Binding("right", "turn(1)", show=False),
+        Binding("left", "turn(-1)", show=False),
+        Binding("p", "pin", "Pin"),
+        Binding("s", "compact", "Compact up to here"),
+    ]
+
+    def __init__(self, desk: LensDesk) -> None:
+        super().__init__(tall=True)
+        self._desk = desk
+        self._version: object = None
+        self._is_looking = self._is_comparing = False
+        self._lens: Lens | None = None
+        self._policy = ""
+        """As if that one governed; empty for the one that does."""
+        self._tab = TABS[0]
+        self._chosen: dict[str, int] = {}
+        self._outlooks: dict[str, PolicyOutlook] = {}
+        self._since = desk.last_look
+        self._own_lens: Lens | None = None
+        """Under the policy that governs."""
+        self._largest = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Context lens · the next request" + (" · read only" if self._desk.read_only else "")
+            yield LensGauge()
+            yield Static(id="tabs", markup=False)
+            yield Static(id="head", markup=False)
+            yield LensList()
+            yield Static(id="why", markup=False)
+            yield KeyHints()
+
+    def on_mount(self) -> None:
+        self.query_one(LensGauge).reading = self._desk.gauge
+        self._list.focus()
+        self._show_tabs()
+        follow = guarded_callback(self, LOOKING, self._follow, once=True)
+        self.call_after_refresh(self.set_timer, SEEN_FIRST_S, follow)
+        self.set_interval(LOOK_EVERY_S, follow)
+
+    async def on_unmount(self) -> None:
+        if self._own_lens is not None:
+            await in_thread(self._desk.remember_look, self._own_lens)
+
+    def on_resize(self) -> None:
+        self._show()
+
+    @property
+    def _list(self) -> LensList:
+        return self.query_one(LensList)
+
+    # Looking
+
+    def _follow(self) -> None:
+        """Look again when something has happened: one look after the other, as a thread cannot be called off."""
+        if self._desk.version is not self._version and not self._is_looking:
+            self._version, self._is_looking = self._desk.version, True
+            run_in_background(self, LOOKING, self._look, group="lens")
+            self._outlooks.clear()
+            if self._tab == "policies":
+                self._compare()
+
+    async def _look(self) -> None:
+        policy = self._policy
+        try:
+            source = await self._desk.source(policy)
+            lens, largest, kinds = await in_thread(_looked, source, self._since)
+        finally:
+            self._is_looking = False
+        if policy != self._policy:  # another one was chosen meanwhile
+            self._follow()
+            return
+        self._lens, self._largest, gauge = lens, largest, self.query_one(LensGauge)
+        self._own_lens = self._own_lens if policy else lens
+        gauge.kinds = kinds
+        usage = lens.reading.as_fact(is_initial=False, model=lens.model)
+        gauge.reading = GaugeReading(usage=usage, marks=marks(source.policy, usage.token_limit, usage.fixed_tokens))
+        gauge.refresh()
+        self._show()
+
+    def _compare(self) -> None:
+        if not self._is_comparing:
+            self._is_comparing = True
+            run_in_background(self, "Comparing policies", self._look_through_all, group="policies")
+
+    async def _look_through_all(self) -> None:
+        try:
+            said_before: SaidBefore | None = None
+            while missing := [name for name in self._desk.policies if name not in self._outlooks]:
+                version, source = self._version, await self._desk.source(missing[0])
+                said_before = said_before or SaidBefore(source.parsed)
+                found = await in_thread(outlook, source, said_before)
+                if version is self._version:  # else what was found is of before
+                    self._outlooks[missing[0]] = found
+                if self._tab != "policies":
+                    break
+                self._show()
+        finally:
+            self._is_comparing = False
+
+    # Showing
+
+    def _show(self) -> None:
+        self._show_tabs()
+        lens, lines = self._lens, self._list
+        style_of = lines.style_of
+        self.query_one("#head", Static).display = self._tab == "policies"
+        if self._tab == "policies":
+            names, own = self._desk.policies, self._desk.policy
+            self.query_one("#head", Static).update(policy_head(lines.size.width, style_of))
+            lines.show(
+                len(names),
+                lambda n, width: policy_line(names[n], self._outlooks.get(names[n]), own, width, style_of),
+                names.__getitem__,
+            )
+        elif lens is not None and self._tab == "left":
+            left = lens.left
+            lines.show(len(left), lambda n, width: left_line(left[n], width, style_of), lambda n: left[n].ref)
+        elif lens is not None:
+            rows = lens.messages
+            lines.show(
+                len(rows),
+                lambda n, width: message_line(rows[n], self._largest, width, style_of),
+                lambda n: rows[n].ref or rows[n].kind,
+            )
+
+    def _show_tabs(self) -> None:
+        lens = self._lens
+        names = {
+            "request": f"Request {len(lens.messages):,}" if lens else "Request",
+            "policies": "If the policy were …",
+            "left": f"Left {len(lens.left):,}" if lens else "Left",
+        }
+        line = Text(no_wrap=True)
+        for name, label in names.items():
+            line.append(f" {label} ", "reverse bold" if name == self._tab else "")
+            line.append("  ")
+        under = f"as if {self._policy} governed" if self._policy else f"policy {self._desk.policy}"
+        if line.cell_len + len(under) <= self.size.width - 4:
+            line.append(under, "dim")
+        self.query_one("#tabs", Static).update(line)
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        """Those that do something with the line that is chosen."""
+        can_change = not self._policy and not self._desk.read_only
+        has_lines = len(self._list) > 0
+        self.query_one(KeyHints).show(*keys_for(self._tab, self._chosen_message, can_change, has_lines, self._policy))
+
+    @on(LineList.Chosen)
+    def _chose(self) -> None:
+        self.query_one("#why", Static).update(Text(self._why()))
+        self._show_keys()
+
+    def _why(self) -> str:
+        lens = self._lens
+        if self._tab == "policies":
+            return POLICIES_TOLD
+        if lens is None:
+            return ""
+        if self._tab == "left":
+            return told_left(lens)
+        each = self._chosen_message
+        if each is None:
+            return "The context is empty: the first prompt fills it."
+        fate, _ = told_fate(each.judgement)
+        due = f"  {lens.due}" if lens.due else ""
+        return f"{fate}: {each.judgement.why}{due}"
+
+    @property
+    def _chosen_message(self) -> LensMessage | None:
+        lens, place = self._lens, self._list.chosen
+        is_there = self._tab == "request" and lens is not None and place < len(lens.messages)
+        return lens.messages[place] if is_there and lens is not None else None
+
+    # Doing
+
+    @on(LineList.Opened)
+    def _open(self, event: LineList.Opened) -> None:
+        if self._tab == "policies":
+            self._look_through(self._desk.policies[event.place])
+        elif self._tab == "left" and self._lens is not None:
+            if event.place >= len(self._lens.left):
+                return  # fewer have left by now than when the key was pressed
+            left = self._lens.left[event.place]
+            turn = f"turn {left.turn} · " if left.turn else ""
+            self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.text))
+        elif (each := self._chosen_message) is not None:
+            fate, _ = told_fate(each.judgement)
+            known = each.text or "Its text is known once a request was sent from here."
+            text = Text.assemble((f"{fate}: {each.judgement.why}\n\n", "dim"), inert(known))
+            self.app.push_screen(TextScreen(f"{each.kind} · {each.tokens:,} tokens", text))
+
+    def _look_through(self, policy: str) -> None:
+        self._policy = "" if policy == self._desk.policy else policy
+        self._version = None
+        self._turn_to("request")
+        self._follow()
+
+    def action_turn(self, step: int) -> None:
+        self._chosen[self._tab] = self._list.chosen
+        self._turn_to(TABS[(TABS.index(self._tab) + step) % len(TABS)])
+        if self._tab == "policies":
+            self._compare()
+
+    def _turn_to(self, tab: str) -> None:
+        """Each tab has its own chosen line; of the policies, at first the one that governs."""
+        self._tab = tab
+        self._show()
+        own = self._desk.policies.index(self._desk.policy) if self._desk.policy in self._desk.policies else 0
+        self._list.chosen = self._chosen.get(tab, own if tab == "policies" else 0)
+
+    def action_pin(self) -> None:
+        each = self._chosen_message
+        if each is None or self._refuses():
+            return
+        if each.ref is None:
+            kept = "It stays until the context is rewritten." if each.kind is Kind.RECOLLECTED else ""
+            self.notify(kept or "It goes with every request anyway.", timeout=3)
+            return
+        # What is begun is done, also when the lens is closed at once.
+        pin = partial(self._desk.pin, each.ref, pinned=not each.is_pinned)
+        run_in_background(self.app, "Unpinning" if each.is_pinned else "Pinning", pin, group="pin")
+
+    def _refuses(self) -> bool:
+        """Whether nothing can be changed from here; then that is said."""
+        look_only = f"This shows {self._policy}, which does not govern: esc goes back." if self._policy else ""
+        why = self._desk.read_only or look_only
+        if why:
+            self.notify(why, severity="warning", markup=False)
+        return bool(why)
+
+    def action_compact(self) -> None:
+        each = self._chosen_message
+        if self._refuses():
+            return
+        if each is None or each.ref is None:
+            self.notify("Choose a message: all that stands before it is summarised.", timeout=3)
+            return
+        self.answer(each.ref)
+
+    def action_close(self) -> None:
+        """Back to the policy that governs first, then out."""
+        if self._policy:
+            self._look_through(self._desk.policy)
+        else:
+            self.answer(None)
+
+
+def _looked(source: LensSource, since: LastLook) -> tuple[Lens, int, str]:
+    """The lens with what takes a look at each of its messages: the tokens of the largest, and the kinds they are of."""
+    lens = look(source, since)
+    return lens, max((each.tokens for each in lens.messages), default=0), _told_kinds(lens)
+
+
+def _told_kinds(lens: Lens) -> str:
+    fixed = (Kind.SYSTEM, Kind.BOARD, Kind.TOOLS)
+    found = [f"{kind} {tokens(count)}" for kind, count in lens.tokens_by_kind.items() if kind not in fixed]
+    return SEPARATOR.join(found)

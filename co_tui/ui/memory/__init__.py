@@ -1,0 +1,1 @@
+"""Daily memory and the context board."""

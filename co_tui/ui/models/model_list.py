@@ -1,0 +1,138 @@
+"""The models one can choose from, in the order in which they are offered."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS, is_file, provider_of
+from co_tui.record import Record
+from co_tui.settings import SettingsError, check
+
+if TYPE_CHECKING:
+    from co_tui.agent.models.nearby_servers import FoundModel
+
+PRESENT, RECENT, HERE, SERVER, READY, LOCKED = "Now", "Recent", "On this machine", "Server", "Key present", "No key"
+GROUPS: Final = (PRESENT, RECENT, HERE, SERVER, READY, LOCKED)
+"""In the order in which they are shown."""
+EMBEDDED_TOKENS: Final = 8192
+
+
+class ModelEntry(Record):
+    """A model as the list shows it."""
+
+    model: str
+    """The string that chooses it."""
+    note: str = ""
+    """Who serves it, where that is not in its name."""
+    window_tokens: int | None = None
+    most_tokens: int | None = None
+    """At most so many, when the window itself is not known yet."""
+    input_price: float | None = None
+    """US dollars for a million tokens."""
+    output_price: float | None = None
+
+
+class ModelGroup(NamedTuple):
+    """Entries under one heading."""
+
+    heading: str
+    entries: Sequence[ModelEntry]
+
+
+EMBEDDED_ENTRY: Final = ModelEntry(model=EMBEDDED, note=f"{EMBEDDED_LABEL}, offline", window_tokens=EMBEDDED_TOKENS)
+
+
+def default_models() -> list[ModelEntry]:
+    """The ones that are known without looking anything up."""
+    return [ModelEntry(model=f"{p.prefix}:{p.default_model}") for p in PROVIDERS if p.default_model]
+
+
+def known_models() -> list[ModelEntry]:
+    """Every model of the providers we name, with what is recorded of it. Slow to import; meant for a thread."""
+    from co_tui.agent.models.known_models import known_names, recorded
+
+    defaults = [entry.model for entry in default_models()]
+    prefixes = {provider.prefix for provider in PROVIDERS} - {"openai-chat"}
+    names = [*defaults, *(name for name in known_names() if name.partition(":")[0] in prefixes)]
+    return [
+        ModelEntry(
+            model=name,
+            window_tokens=told.window_tokens,
+            input_price=told.input_price,
+            output_price=told.output_price,
+        )
+        for name in dict.fromkeys(names)
+        if (told := recorded(name))
+    ]
+
+
+def found_models(entries: "Iterable[FoundModel]") -> list[ModelEntry]:
+    """The models that servers offer, as entries."""
+    return [
+        ModelEntry(model=each.model, note=each.server, window_tokens=each.window_tokens, most_tokens=each.most_tokens)
+        for each in entries
+    ]
+
+
+class ModelList:
+    """What is known so far; entries come as they are found."""
+
+    def __init__(self, environ: Mapping[str, str], present: str, recent: Sequence[str]) -> None:
+        self._environ, self._present, self._recent = environ, present, recent
+        self._catalogue: Sequence[ModelEntry] = default_models()
+        self._here: list[ModelEntry] = []
+        self._server: Sequence[ModelEntry] = ()
+
+    def learn_catalogue(self, entries: Sequence[ModelEntry]) -> None:
+        self._catalogue = entries
+
+    def learn_here(self, entries: Sequence[ModelEntry]) -> None:
+        self._here += entries
+
+    def learn_server(self, entries: Sequence[ModelEntry]) -> None:
+        self._server = entries
+
+    def is_ready(self, model: str) -> bool:
+        """Whether nothing is missing to use it, as far as that shows."""
+        provider = provider_of(model)
+        return model == EMBEDDED or is_file(model) or (provider is not None and provider.has_key(self._environ))
+
+    def matching(self, wanted: str) -> list[ModelGroup]:
+        """What has all the words that were typed, each model once."""
+        words = wanted.lower().split()
+        shown: set[str] = set()
+        groups = []
+        for heading in GROUPS:
+            found = []
+            for entry in self._of(heading):
+                if entry.model not in shown and _has(entry, words):
+                    shown.add(entry.model)
+                    found.append(entry)
+            if found:
+                groups.append(ModelGroup(heading, found))
+        return groups
+
+    def _of(self, heading: str) -> Iterator[ModelEntry]:
+        known = {entry.model: entry for entry in (*self._catalogue, *self._server, *self._here, EMBEDDED_ENTRY)}
+        if heading == PRESENT:
+            yield known.get(self._present, ModelEntry(model=self._present))
+        elif heading == RECENT:
+            yield from (known.get(model, ModelEntry(model=model)) for model in self._recent)
+        elif heading == HERE:
+            yield from (*self._here, EMBEDDED_ENTRY)
+        elif heading == SERVER:
+            yield from self._server
+        else:
+            yield from (entry for entry in self._catalogue if self.is_ready(entry.model) == (heading == READY))
+
+
+def _has(entry: ModelEntry, words: Sequence[str]) -> bool:
+    text = f"{entry.model} {entry.note}".lower()
+    return all(word in text for word in words)
+
+
+def is_model_string(text: str) -> bool:
+    """Whether what was typed can be chosen as it stands."""
+    try:
+        return bool(check("model", text))
+    except SettingsError:
+        return False

@@ -1,0 +1,196 @@
+"""Choosing who answers: what was used lately, what runs on this machine, and every provider's models."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, served, short_name
+from co_tui.inert import one_line
+from co_tui.record import Record
+from co_tui.ui.background import run_in_background
+from co_tui.ui.dialogs.dialog import show_rows
+from co_tui.ui.dialogs.filter_dialog import FilteringDialog
+from co_tui.ui.formatting import tokens
+from co_tui.ui.models.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
+from co_tui.ui.slow_imports import one_at_a_time
+from co_tui.ui.widgets.field import Field
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from co_tui.agent.models.nearby_servers import UsualServer
+
+MAX_SHOWN: Final = 100
+KEYS: Final = (("enter", "choose"), ("esc", "back"), ("●", "ready"), ("○", "needs a key"))
+NO_MATCH: Final = "No model that is known has these words; any PROVIDER:NAME can be written whole."
+NARROW: Final = 50
+"""Below so many columns prices are left out."""
+
+
+class ModelsKnown(Record):
+    """What the list is made from."""
+
+    environ: Mapping[str, str]
+    present: str
+    recent: Sequence[str] = ()
+    base_url: str = ""
+    """Of the configured server; empty means the one in the environment, if any."""
+
+
+class ModelScreen(FilteringDialog[str]):
+    """Type to filter, or to name any model string; Enter chooses. Entries come as they are found."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Back"),
+    ]
+
+    def __init__(self, known: ModelsKnown) -> None:
+        super().__init__()
+        self._known = known
+        self._models = ModelList(known.environ, known.present, known.recent)
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Model"
+            box.border_subtitle = "$ per million tokens in/out"
+            yield Field(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
+            yield SteadyList(classes="-filling")
+            yield KeyHints(*KEYS)
+
+    def on_mount(self) -> None:
+        self._fill()
+        run_in_background(self, "Loading the list of models", self._load_catalogue, group="catalogue")
+        run_in_background(self, "Asking local servers for models", self._look_around, group="servers")
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._fill)
+
+    async def _load_catalogue(self) -> None:
+        """It needs the provider library; it joins when that is there."""
+        self._models.learn_catalogue(await asyncio.to_thread(one_at_a_time, known_models))
+        self._fill()
+
+    async def _look_around(self) -> None:
+        """Ask the servers, all at once, each heard as soon as it answers."""
+        nearby_servers = await asyncio.to_thread(one_at_a_time, _nearby)
+        environ = self._known.environ
+        base_url = self._known.base_url or environ.get(BASE_URL_VARIABLE, "")
+
+        async def look_here(server: "UsualServer") -> None:
+            self._learn_here(found_models(await nearby_servers.models_at(server)))
+
+        async def ask_configured() -> None:
+            if base_url:
+                found = await nearby_servers.models_of(base_url, environ.get("OPENAI_API_KEY", ""))
+                self._models.learn_server(found_models(found))
+                self._fill()
+
+        configured = base_url.replace("localhost", "127.0.0.1").rstrip("/")
+        others = [server for server in nearby_servers.USUAL_SERVERS if server.address != configured]
+        await asyncio.gather(ask_configured(), *map(look_here, others))
+
+    def _learn_here(self, entries: Sequence[ModelEntry]) -> None:
+        if entries:
+            self._models.learn_here(entries)
+            self._fill()
+
+    @on(Input.Changed)
+    def _filter(self) -> None:
+        self._fill(keep=False)
+
+    def _fill(self, *, keep: bool = True) -> None:
+        """Show what matches. What was highlighted stays so when entries come, wherever it has moved to."""
+        if not self.query(OptionList):  # closed, while a server was still asked
+            return
+        options, wanted = self.query_one(OptionList), self.query_one(Input).value.strip()
+        before = options.highlighted_option.id if keep and options.highlighted_option is not None else None
+        rows = self._rows(self._models.matching(wanted))
+        if is_model_string(wanted) and not any(row.id == wanted for row in rows):
+            rows += [_heading("As typed"), self._row(ModelEntry(model=wanted))]
+        show_rows(options, rows, NO_MATCH)
+        choosable = [row.id for row in rows if row.id is not None]
+        if choosable:
+            chosen = next((id for id in (before, wanted) if id in choosable), choosable[0])
+            options.highlighted = options.get_option_index(str(chosen))
+
+    def _rows(self, groups: Sequence[ModelGroup]) -> list[Option]:
+        rows: list[Option] = []
+        left = MAX_SHOWN
+        for group in groups:
+            if left > 0:
+                columns = "" if rows else _in_columns("window", "$ in/out", self._room)
+                rows += [_heading(group.heading, columns, self._room), *map(self._row, group.entries[:left])]
+            left -= len(group.entries)
+        return [*rows, _heading(f"{-left} more: type to find them")] if left < 0 else rows
+
+    def _row(self, entry: ModelEntry) -> Option:
+        present = entry.model == self._known.present
+        sign = "●" if self._models.is_ready(entry.model) else "○"
+        room = self._room
+        line = Text(no_wrap=True)
+        line.append(f"{sign} {one_line(_label(entry), 120)}", "bold" if present else "")
+        figures = _figures(entry, room)
+        line.truncate(room - len(figures) - 1, overflow="ellipsis", pad=True)
+        line.append(f" {figures}", "dim")
+        return Option(line, id=entry.model)
+
+    @property
+    def _room(self) -> int:
+        """Columns of a row."""
+        return max(20, self.query_one(OptionList).scrollable_content_region.width - 2)
+
+    @on(Input.Submitted)
+    def _entered(self) -> None:
+        chosen = self.query_one(OptionList).highlighted_option
+        if chosen is not None and chosen.id:
+            self.answer(chosen.id)
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.answer(event.option_id or "")
+
+    def action_cancel(self) -> None:
+        self.answer("")
+
+
+def _nearby() -> "ModuleType":
+    """How servers are asked; slow to import."""
+    from co_tui.agent.models import nearby_servers
+
+    return nearby_servers
+
+
+def _heading(words: str, columns: str = "", room: int = 0) -> Option:
+    """The first one names the columns, too; disabled ones are dimmed."""
+    return Option(Text.assemble((words, "bold"), f"{columns:>{max(0, room - len(words))}}"), disabled=True)
+
+
+def _label(entry: ModelEntry) -> str:
+    at = served(entry.model)
+    if at is not None and entry.note:
+        return f"{at.name} · {entry.note}"
+    return f"{short_name(entry.model)} · {entry.note}" if entry.note else short_name(entry.model)
+
+
+def _figures(entry: ModelEntry, room: int) -> str:
+    """Window and prices, in columns; prices only where there is room."""
+    at_most = f"≤{tokens(entry.most_tokens)}" if entry.most_tokens else ""
+    window = tokens(entry.window_tokens) if entry.window_tokens else at_most
+    priced = entry.input_price is not None and entry.output_price is not None
+    prices = f"${entry.input_price:g}/{entry.output_price:g}" if priced else ""
+    return _in_columns(window, prices, room)
+
+
+def _in_columns(window: str, prices: str, room: int) -> str:
+    return f"{window:>6}" if room < NARROW else f"{window:>6} {prices:>12}"

@@ -1,0 +1,1 @@
+"""The prompt: writing, completing, queueing, earlier prompts."""

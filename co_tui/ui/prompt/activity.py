@@ -1,0 +1,215 @@
+"""What is being done right now, for how long, and whether anything comes. Knows no screen and no clock."""
+
+from typing import NamedTuple
+
+from rich.text import Text
+
+from co_tui.events import (
+    ApprovalDecided,
+    BoardProgress,
+    CommandOutput,
+    CompactionComplete,
+    CompactionStart,
+    CompactionWait,
+    DelegationEnd,
+    DelegationStart,
+    Fact,
+    Message,
+    SessionError,
+    StreamDelta,
+    StreamReset,
+    ToolActivity,
+    UsageInfo,
+    agent_of,
+)
+from co_tui.events.stored_messages import prompt_of
+from co_tui.inert import one_line
+from co_tui.session.tool_wording import told_call
+from co_tui.ui.formatting import elapsed as in_words
+
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAME_S = 0.1
+SILENCE_S = 5.0
+"""So long without a byte, and the line says that nothing comes."""
+HIDDEN_SILENCE_S = 60.0
+"""The same while it thinks and shows nothing of it, as some do for long."""
+SPEED_FROM_S = 1.0
+CHARS_PER_TOKEN = 4
+"""A guess while a reply is on its way; its provider's own count comes with its end."""
+GIST_CHARS = 48
+BOARD = "board"
+"""Stands for a run over the context board there."""
+VERBS = {"thinking": "thinking", "text": "answering", "tool_call": "calling a tool"}
+OWN_COMMAND = "!"
+"""Stands for the user's own command among the tools that run."""
+
+
+STILL_FRAME = "●"
+
+
+def spinner(elapsed_s: float, *, still: bool = False) -> str:
+    """`still` is for who wants nothing to move."""
+    return STILL_FRAME if still else FRAMES[int(elapsed_s / FRAME_S) % len(FRAMES)]
+
+
+class RunningTool(NamedTuple):
+    """What runs, what it is about, and since when."""
+
+    name: str
+    gist: str
+    since: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.name}  {self.gist}".rstrip() if self.name != OWN_COMMAND else f"{self.name} {self.gist}"
+
+
+class Activity:
+    """Follows the events of a turn; every method is told the time."""
+
+    def __init__(self) -> None:
+        self.begin(0.0)
+
+    def begin(self, now: float) -> None:
+        """A turn begins."""
+        self._began = self._heard_at = now
+        self._tokens = 0
+        """What providers counted of the replies that are complete."""
+        self._begin_reply()
+        self._tools: dict[str, RunningTool] = {}
+        self._delegates: dict[str, str] = {}
+        """Who works on which call of the main agent."""
+        self._retry_at: float | None = None
+        self._compacting = False
+        self._stopping = False
+
+    def _begin_reply(self) -> None:
+        self._first_at: float | None = None
+        self._chars = 0
+        self._kind = ""
+        self._hidden_thoughts = False
+
+    def stop(self) -> None:
+        """The user wants it to end."""
+        self._stopping = True
+
+    def hear(self, fact: Fact, now: float) -> None:
+        match fact:
+            case _ if agent_of(fact):
+                self._heard_at = now
+                self._hear_delegate(fact)
+            case Message(message=message) if prompt_of(message) is not None:
+                self.begin(now)
+            case CommandOutput(command=command):
+                self._tools.setdefault(OWN_COMMAND, RunningTool(OWN_COMMAND, one_line(command, GIST_CHARS), now))
+            case StreamReset():
+                self._heard_at = now
+                self._begin_reply()
+            case Message() | UsageInfo():
+                self._tools.pop(OWN_COMMAND, None)
+                self._heard_at, self._retry_at = now, None
+                self._count(fact)
+            case StreamDelta(text=text, kind=kind):
+                self._heard_at, self._first_at = now, self._first_at if self._first_at is not None else now
+                self._chars += len(text)
+                self._kind, self._hidden_thoughts = kind, kind == "thinking" and not self._chars
+            case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text):
+                self._tools[call] = RunningTool(one_line(name, 40), one_line(told_call(name, text), GIST_CHARS), now)
+            case ToolActivity(tool_call_id=call):
+                self._tools.pop(call, None)
+                self._heard_at = now
+            case BoardProgress(over=True):
+                self._tools.pop(BOARD, None)
+            case BoardProgress(text=text):
+                since = self._tools[BOARD].since if BOARD in self._tools else now
+                self._tools[BOARD] = RunningTool("learning for later sessions", one_line(text, 2 * GIST_CHARS), since)
+            case ApprovalDecided():
+                self._heard_at = now
+            case SessionError(retry_in_s=float() as delay):
+                self._retry_at = now + delay
+            case CompactionStart(blocks=True) | CompactionWait(over=False):
+                self._compacting = True
+            case CompactionComplete() | CompactionWait():
+                self._compacting, self._heard_at = False, now
+            case _:
+                pass
+
+    def _count(self, fact: Message | UsageInfo) -> None:
+        """A guess gives way to its provider's count."""
+        if isinstance(fact, UsageInfo) and fact.output_tokens is not None:
+            self._tokens += fact.output_tokens
+            self._begin_reply()
+
+    def _hear_delegate(self, fact: Fact) -> None:
+        """Who was asked, and what it does now, stand beside the call that asked."""
+        match fact:
+            case DelegationStart(agent=agent, name=name, call_id=call, task=task) if call in self._tools:
+                self._delegates[agent] = call
+                self._tools[call] = self._tools[call]._replace(name=one_line(name, 40), gist=one_line(task, GIST_CHARS))
+            case ToolActivity(agent=agent, stage="started", tool_name=name, text=text) if agent in self._delegates:
+                doing = f"{one_line(name, 40)} {told_call(name, text)}"
+                self._change(self._delegates[agent], one_line(doing, GIST_CHARS))
+            case DelegationEnd(agent=agent):
+                self._delegates.pop(agent, None)
+            case _:
+                pass
+
+    def _change(self, call: str, gist: str) -> None:
+        if call in self._tools:
+            self._tools[call] = self._tools[call]._replace(gist=gist)
+
+    def is_held_up(self, now: float) -> bool:
+        """Whether nothing comes, or nothing is asked for yet: who waits may want to know."""
+        if self._stopping or self._tools:
+            return False
+        return self._waits_to_retry(now) or self._silent_s(now) >= (
+            HIDDEN_SILENCE_S if self._hidden_thoughts else SILENCE_S
+        )
+
+    def _waits_to_retry(self, now: float) -> bool:
+        return self._retry_at is not None and self._retry_at > now
+
+    def line(self, now: float, provider: str, *, still: bool = False, room: int = 200) -> str:
+        """One line; empty while something else tells what is waited for. What a tool is about is cut before times."""
+        if self._compacting:
+            return ""
+        return f"{spinner(now - self._began, still=still)} {self._words(now, provider, room - 2)}"
+
+    def _silent_s(self, now: float) -> float:
+        return now - max(self._heard_at, self._retry_at or 0.0)
+
+    def _words(self, now: float, provider: str, room: int) -> str:
+        took, silent = in_words(now - self._began), self._silent_s(now)
+        if self._stopping:
+            return f"stopping · {took}"
+        if self._tools:
+            return self._told_tool(now, room)
+        if self._waits_to_retry(now):
+            return f"trying again in {in_words((self._retry_at or now) - now)}"
+        if self._hidden_thoughts:
+            unheard = f" · nothing heard for {in_words(silent)}" if silent >= HIDDEN_SILENCE_S else ""
+            return f"thinking · {took}{self._told_tokens()}{unheard}"
+        if self.is_held_up(now):
+            since = "without an answer" if self._first_at is None else "since its last word"
+            return f"waiting for {provider} · {in_words(silent)} {since}"
+        if self._first_at is None:
+            return f"asking {provider} · {took}{self._told_tokens()}"
+        return f"{VERBS.get(self._kind, 'answering')} · {took}{self._told_tokens()}{self._told_speed(now)}"
+
+    def _told_tool(self, now: float, room: int) -> str:
+        tool = next(reversed(self._tools.values()))
+        more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""
+        figures = f" · {in_words(now - tool.since)}{more}"
+        words = Text(tool.words)
+        words.truncate(max(8, room - len(figures)), overflow="ellipsis")
+        return f"{words.plain}{figures}"
+
+    def _told_tokens(self) -> str:
+        """Of the whole turn so far; `~` while some of it is a guess."""
+        count = self._tokens + self._chars // CHARS_PER_TOKEN
+        return f" · {'~' if self._chars else ''}{count:,} tokens" if count else ""
+
+    def _told_speed(self, now: float) -> str:
+        """Of the reply that is coming: tools take their own time."""
+        streamed = now - self._first_at if self._first_at is not None else 0.0
+        return f" · {self._chars / CHARS_PER_TOKEN / streamed:.0f}/s" if streamed >= SPEED_FROM_S else ""

@@ -1,0 +1,102 @@
+"""Earlier prompts, searched as one types: of this folder, or of all sessions."""
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from co_tui.inert import one_line
+from co_tui.store.store_errors import StoreError
+from co_tui.ui.background import run_in_background
+from co_tui.ui.dialogs.dialog import show_rows
+from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
+from co_tui.ui.widgets.field import Field
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
+
+if TYPE_CHECKING:
+    from co_tui.store.port import Store
+
+MOST_SHOWN = 200
+LINE_CHARS = 200
+PAUSE_S = 0.05
+"""Keys that come faster are searched for together."""
+
+
+class EarlierPromptsScreen(ChoosingDialog[str]):
+    """Answers with the prompt that was chosen. The newest come first; the store is read beside the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+r", "widen", "This folder or all", priority=True),
+    ]
+
+    def __init__(self, store: "Store", cwd: str) -> None:
+        super().__init__()
+        self._store, self._cwd = store, cwd
+        self._here = True
+        self._asked = 0
+        """How often; only the latest question is answered."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Earlier prompts"
+            yield Field(placeholder="Type to search")
+            yield SteadyList(classes="-filling")
+            yield KeyHints(("enter", "take"), ("^r", "this folder or all"), ("esc", "back"))
+
+    def on_mount(self) -> None:
+        self._look()
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._look()
+
+    def action_widen(self) -> None:
+        self._here = not self._here
+        self._look()
+
+    def _look(self) -> None:
+        self._asked += 1
+        search = partial(self._search, self.query_one(Input).value, self._asked)
+        run_in_background(self, "Searching earlier prompts", search, group="search")
+
+    async def _search(self, text: str, asked: int) -> None:
+        await asyncio.sleep(PAUSE_S)
+        if asked != self._asked:
+            return
+        cwd = self._cwd if self._here else ""
+        try:
+            found = await asyncio.to_thread(self._found, text, cwd)
+        except StoreError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if asked == self._asked:
+            self._show(found)
+
+    def _found(self, text: str, cwd: str) -> list[str]:
+        with self._store.reading() as reading:
+            return reading.prompts(MOST_SHOWN, search=text.strip(), cwd=cwd)[::-1]
+
+    def _show(self, found: list[str]) -> None:
+        self._choices = found
+        options = self.query_one(OptionList)
+        rows = [Option(Text(one_line(each, LINE_CHARS), no_wrap=True)) for each in found]
+        show_rows(options, rows, self._told_nothing, at=0)
+        count = f"the newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else f"{len(found)}"
+        self.query_one(Vertical).border_subtitle = f"{count} {self._where}, newest first" if found else self._where
+
+    @property
+    def _where(self) -> str:
+        return "of this folder" if self._here else "of all sessions"
+
+    @property
+    def _told_nothing(self) -> str:
+        words = "has these words" if self.query_one(Input).value.strip() else "was sent yet"
+        return f"No prompt {self._where} {words}." + (" ^r looks in all sessions." if self._here else "")

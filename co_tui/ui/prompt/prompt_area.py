@@ -1,0 +1,324 @@
+"""Where the user writes: Enter sends, the arrow keys at the edges bring back earlier prompts."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.document._document import Location
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from co_tui.inert import inert
+from co_tui.session.file_references import NamedFile, NamedFiles, named_files
+from co_tui.ui.keys import command_table
+from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
+from co_tui.ui.prompt.graphemes import end_after, start_before, with_whole_characters
+from co_tui.ui.prompt.pasted import PastedTexts
+from co_tui.ui.widgets.steady_text_area import SteadyTextArea
+
+PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
+OWN_COMMAND_SIGN = "!"
+HOW_TO_RUN = "Write the command behind the sign, as in `!git status`: it runs here, and the model sees what it says."
+MAX_REMEMBERED = 200
+_STEERING = ("up", "down", "escape", "tab", "enter")
+"""Keys that belong to the list of completions while it is open."""
+
+
+def is_own_command(text: str) -> bool:
+    """Whether it is a command for the shell, and not said to the model."""
+    return text.startswith(OWN_COMMAND_SIGN) and bool(text[1:].strip())
+
+
+class Prompt(SteadyTextArea):
+    """A text area that sends. Every key is dealt with where it arrives, so that none overtakes another."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Ordinary terminals send Enter and Ctrl+J as different bytes; Shift+Enter only where the terminal tells.
+        *command_table.bindings("prompt"),
+        Binding("shift+enter", "newline", show=False),  # help tells it with the other
+    ]
+
+    class Submitted(Message):
+        def __init__(self, text: str, files: tuple[NamedFile, ...] = (), *, steers: bool = False) -> None:
+            super().__init__()
+            self.text = text
+            self.files = files
+            """Those that go along."""
+            self.steers = steers
+            """Whether it is meant for the turn that runs."""
+
+    class Edited(Message):
+        """The text changed; completions may apply."""
+
+    class Commanded(Message):
+        """A command was chosen from the list of completions."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class Unknown(Message):
+        """There is no such command; what was typed is the latest of the earlier prompts, to be mended."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class Refused(Message):
+        """Something keeps the prompt from being sent as it is; it stays, to be mended or sent all the same."""
+
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
+
+    class SentNothing(Message):
+        """Enter in an empty prompt."""
+
+    class WentUp(Message):
+        """Up in an empty prompt."""
+
+    class PastedOpened(Message):
+        """The user wants to see what a marker stands for."""
+
+        def __init__(self, marker: str, text: str) -> None:
+            super().__init__()
+            self.marker, self.text = marker, text
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, placeholder=PLACEHOLDER, compact=True, show_line_numbers=False, soft_wrap=True)
+        for key in ("f6", "f7"):  # the text area's own; ours mean something else everywhere
+            self._bindings.key_to_bindings.pop(key, None)
+        self.offer = CompletionOffer()
+        self.up_opens_queue = False
+        """While something waits, Up in an empty prompt shows it instead of the prompt before."""
+        self.cwd = Path()
+        """Where the files are that a prompt names."""
+        self._refused = ""
+        """The text that was not sent because of what it names."""
+        self._pasted = PastedTexts()
+        self._past: list[str] = []
+        self._place: int | None = None
+        self._present = ""
+
+    @property
+    def whole(self) -> str:
+        """What would be sent: pasted text in place of its markers."""
+        return self._pasted.unfold(self.text)
+
+    def remember(self, prompts: list[str]) -> None:
+        """Earlier prompts, oldest first."""
+        self._past = [*prompts, *self._past][-MAX_REMEMBERED:]
+
+    def set_text(self, text: str) -> None:
+        self._put(self._pasted.fold_if_slow(text))
+
+    def _put(self, text: str) -> None:
+        self.text = text
+        self.move_cursor(self.document.end)
+
+    def bring_back(self, text: str) -> None:
+        """Put a text that was not sent below what is being written."""
+        self._put("\n".join(filter(None, (self.text, self._pasted.fold_if_slow(text)))))
+
+    def exchange(self, text: str) -> None:
+        """Put a text in place of what is being written, which can be brought back."""
+        if self.text.strip():
+            self._leave(self.whole)
+        self.set_text(text)
+
+    def clear_draft(self) -> None:
+        """Begin afresh; Up brings back what was written, and so does undoing."""
+        self._remember(self.whole)
+        self.clear()
+
+    def replace_pasted(self, marker: str, text: str) -> None:
+        """Let another text stand where a paste stood."""
+        self._put(self.text.replace(marker, self._pasted.fold(text)))
+
+    def get_line(self, line_index: int) -> Text:
+        """As it is drawn: what was pasted, or comes back, may hold characters that a terminal would obey."""
+        return Text(inert(self.document.get_line(line_index)), end="", no_wrap=True)
+
+    def render_line(self, y: int) -> Strip:
+        return with_whole_characters(super().render_line(y), self.size.width)
+
+    def get_cursor_left_location(self) -> Location:
+        """By a character as people see it, as far as it is on this line."""
+        row, column = self.cursor_location
+        return (row, start_before(self.document[row], column)) if column else super().get_cursor_left_location()
+
+    def get_cursor_right_location(self) -> Location:
+        row, column = self.cursor_location
+        line = self.document[row]
+        return (row, end_after(line, column)) if column < len(line) else super().get_cursor_right_location()
+
+    # Keys
+
+    async def _on_key(self, event: events.Key) -> None:
+        if await self._took(event.key):
+            event.stop()
+            event.prevent_default()
+
+    async def _took(self, key: str) -> bool:
+        """Do what the key means here; False leaves it to the text area, which inserts what is printable."""
+        if key in _STEERING and self._steered(key):
+            return True
+        match key:
+            case "enter":
+                self.send()
+                return True
+            case "up" if not self.text and self.up_opens_queue:
+                self.post_message(self.WentUp())
+                return True
+            case "up" if self.cursor_at_first_line and self._step(-1):
+                return True
+            case "down" if self.cursor_at_last_line and self._step(1):
+                return True
+            case _:
+                return await self._ran_binding(key)
+
+    async def _ran_binding(self, key: str) -> bool:
+        """Run our own binding at once: the library would do so only after the keys that follow were inserted."""
+        for binding in self._bindings.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False
+
+    def follow_offer(self) -> CompletionOffer:
+        """What is on offer for the text as it is now."""
+        row, column = self.cursor_location
+        # Files are for the model: a command of the user's own names them as a shell does.
+        self.offer.update(self.text, "" if is_own_command(self.text) else self.document[row][:column])
+        return self.offer
+
+    def _steered(self, key: str) -> bool:
+        self.follow_offer().look()  # the list that will be shown counts, not the one that is
+        chosen = self.offer.chosen
+        if chosen is None:
+            return False
+        match key:
+            case "up" | "down":
+                self.offer.move(-1 if key == "up" else 1)
+            case "escape":
+                self.offer.dismiss()
+            case _:
+                self._take(chosen, finally_so=key == "enter")
+        self.post_message(self.Edited())
+        return True
+
+    def _take(self, chosen: Choice, *, finally_so: bool) -> None:
+        """Put what was chosen in place of what was typed of it; a command that is meant so is run."""
+        if chosen.sort == "file":
+            row, column = self.cursor_location
+            start = (row, column - self.offer.length)
+            if result := self._replace_via_keyboard(inserted(chosen), start, (row, column)):
+                self.move_cursor(result.end_location)
+        elif finally_so:
+            self.text = ""
+            self.post_message(self.Commanded(chosen.name))
+        else:
+            self.set_text(f"{chosen.title} ")
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        if result := self._replace_via_keyboard(self._pasted.fold(text), *self.selection):
+            self.move_cursor(result.end_location)
+
+    def action_newline(self) -> None:
+        self.insert("\n")
+
+    def action_steer(self) -> None:
+        self.send(steers=True)
+
+    def action_delete_left(self) -> None:
+        """A marker goes as one."""
+        row, column = self.cursor_location
+        marker = self._pasted.marker_before(self.document[row][:column]) if self.selection.is_empty else None
+        if marker is None:
+            super().action_delete_left()
+        else:
+            self.delete((row, column - len(marker)), (row, column))
+
+    def action_delete_to_start_of_line(self) -> None:
+        """Of the line that was written, however it is wrapped."""
+        row, column = self.cursor_location
+        if column and self.selection.is_empty:
+            self._delete_via_keyboard((row, 0), (row, column))
+        else:
+            super().action_delete_to_start_of_line()
+
+    def action_delete_to_end_of_line(self) -> None:
+        row, column = self.cursor_location
+        if column < len(self.document[row]) and self.selection.is_empty:
+            self._delete_via_keyboard((row, column), (row, len(self.document[row])))
+        else:
+            super().action_delete_to_end_of_line()
+
+    def action_open_pasted(self) -> None:
+        row, column = self.cursor_location
+        marker = self._pasted.marker_near(self.document[row], column)
+        if marker is not None:
+            self.post_message(self.PastedOpened(marker, self._pasted.text_of(marker)))
+
+    def send(self, *, steers: bool = False) -> None:
+        text = self.whole
+        if text.endswith("\\"):  # a backslash at the end asks for a newline, as in a shell
+            self._put(self.text[:-1] + "\n")
+            return
+        if not text.strip():
+            self.post_message(self.SentNothing())
+            return
+        called = command_table.called(text)
+        if text.strip() == OWN_COMMAND_SIGN:
+            self._leave(text)  # what is written next is not meant for a shell
+            self.post_message(self.Refused(HOW_TO_RUN))
+            return
+        if called is not None and command_table.find(called.name) is None:
+            self._leave(text)
+            self.post_message(self.Unknown(called.name))
+            return
+        # Of what was pasted and folded nothing is taken for a file: it was not typed.
+        says = called is None and not is_own_command(text)
+        named = named_files(self.text, self.cwd) if says and "@" in self.text else NamedFiles()
+        if named.troubles and self._refused != text:
+            self._refused = text
+            self.post_message(self.Refused(" ".join((*named.troubles, "Enter again sends the words all the same."))))
+            return
+        self._refused = ""
+        self._leave(text)
+        self.post_message(self.Submitted(text, named.files, steers=steers))
+
+    def _leave(self, text: str) -> None:
+        """Begin an empty prompt; what was written can be brought back."""
+        self._remember(text)
+        self.text = ""
+
+    def _remember(self, text: str) -> None:
+        if not self._past or self._past[-1] != text:
+            self._past = [*self._past, text][-MAX_REMEMBERED:]
+        self._place = None
+
+    def _step(self, step: int) -> bool:
+        """Go through earlier prompts; what was being written waits at the end."""
+        place = len(self._past) if self._place is None else self._place
+        target = place + step
+        if not 0 <= target <= len(self._past) or (self._place is None and step > 0):
+            return False
+        if self._place is None:
+            self._present = self.text
+        if target == len(self._past):
+            self._place = None
+            self._put(self._present)
+        else:
+            self._place = target
+            self.set_text(self._past[target])
+        return True
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self.post_message(self.Edited())

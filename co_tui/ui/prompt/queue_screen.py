@@ -1,0 +1,100 @@
+"""The prompts that wait for their turn: seen, edited, reordered, dropped."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from co_tui.inert import one_line
+from co_tui.ui.background import guarded_callback
+from co_tui.ui.dialogs.dialog import Dialog, show_rows
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_list import SteadyList
+
+if TYPE_CHECKING:
+    from co_tui.session.queue import WaitingPrompt
+    from co_tui.session.session import Session
+
+LINE_CHARS = 200
+KEYS = (
+    ("enter", "edit"),
+    ("d", "drop"),
+    ("k", "earlier"),
+    ("j", "later"),
+    ("esc", "back"),
+)
+NOTHING = "Nothing waits. What you send while a turn runs stands here until that has ended."
+
+
+class QueueScreen(Dialog[int | None]):
+    """Answers with the number of the prompt that is to be edited, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Back"),
+        Binding("e", "edit", "Edit"),
+        Binding("d,delete", "drop", "Drop"),
+        Binding("shift+up,k", "move(-1)", "Earlier"),
+        Binding("shift+down,j", "move(1)", "Later"),
+    ]
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(wide=True)
+        self._session = session
+        self._shown: tuple[WaitingPrompt, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Waiting prompts"
+            yield SteadyList(classes="-filling")
+            yield KeyHints(*KEYS)
+
+    def on_mount(self) -> None:
+        self._fill(0)
+        self.query_one(OptionList).focus()
+        self.set_interval(0.3, guarded_callback(self, "Reading the queue", self._refill, once=True))
+
+    def _refill(self) -> None:
+        """What waits may be taken up while it is looked at."""
+        if self._session.waiting != self._shown:
+            self._fill(self.query_one(OptionList).highlighted or 0)
+
+    def _fill(self, highlighted: int) -> None:
+        self._shown = self._session.waiting
+        options = self.query_one(OptionList)
+        show_rows(options, [_option(n, prompt) for n, prompt in enumerate(self._shown, 1)], NOTHING, highlighted)
+        self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
+
+    @property
+    def _chosen(self) -> "WaitingPrompt | None":
+        highlighted = self.query_one(OptionList).highlighted
+        return self._shown[highlighted] if highlighted is not None and highlighted < len(self._shown) else None
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_edit()
+
+    def action_edit(self) -> None:
+        if (chosen := self._chosen) is not None:
+            self.answer(chosen.number)
+
+    def action_drop(self) -> None:
+        if (chosen := self._chosen) is not None:
+            self._session.withdraw(chosen.number)
+            self._fill(self.query_one(OptionList).highlighted or 0)
+
+    def action_move(self, step: int) -> None:
+        if (chosen := self._chosen) is not None:
+            self._session.move_waiting(chosen.number, step)
+            self._fill(max(0, (self.query_one(OptionList).highlighted or 0) + step))
+
+
+def _option(number: int, prompt: "WaitingPrompt") -> Option:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(f"{number:>3} ", "dim")
+    line.append("for this turn  " if prompt.steers else "on hold  " if prompt.held else "", "dim")
+    line.append(one_line(prompt.text, LINE_CHARS))
+    return Option(line)

@@ -1,1 +1,0 @@
-"""What helps while a prompt is written. Knows no widget."""

@@ -1,0 +1,1 @@
+"""The settings screen, and trusting a folder's settings."""

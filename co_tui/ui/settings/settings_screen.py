@@ -1,0 +1,337 @@
+"""The settings: groups on the left, values on the right, changed in place and in force at once."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Protocol
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from co_tui.inert import inert, one_line
+from co_tui.settings import GROUPS, SettingGroup, SettingsError
+from co_tui.ui.dialogs.steady_screen import SteadyScreen
+from co_tui.ui.settings.opening_list import OpeningList
+from co_tui.ui.settings.setting_fields import ChoiceList, FilterField, ValueField
+from co_tui.ui.settings.setting_rows import SettingRow
+from co_tui.ui.widgets.key_line import HELP, KeyLine
+from co_tui.ui.widgets.steady_list import SteadyList
+
+EMPTY: Final = "(empty)"
+SOURCE_COLUMNS: Final = 76
+"""From this width of the list on there is room to tell where a value comes from."""
+LIST_ROWS: Final = 3
+"""Always left to the list, however much there is to tell of a setting."""
+AROUND_ROWS: Final = 3
+"""Title, keys, and the line above what is told."""
+
+LONG_VALUE: Final = 30
+CHOICE_CHARS: Final = 60
+MANY_CHOICES: Final = 8
+IN_THE_FILE: Final = ("mcp_servers", "hooks", "permissions")
+"""Too much for one line."""
+
+
+class SettingEditor(Protocol):
+    """Changes settings. What it refuses raises `SettingsError`; else it says from when on a change holds."""
+
+    def rows(self) -> Sequence[SettingRow]: ...
+
+    async def change(self, key: str, value: str) -> str: ...
+
+    async def take_back(self, key: str) -> str: ...
+
+    def preview(self, theme: str) -> None: ...
+
+
+class SettingsScreen(SteadyScreen, Screen[None]):
+    CSS_PATH = "settings.tcss"
+    AUTO_FOCUS = "#rows"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Before the list sees the key: what is typed right behind it is for the filter.
+        Binding("slash", "filter", "Filter", priority=True, key_display="/"),
+        Binding("backspace", "take_back", "Default", key_display="⌫", tooltip="Take back to the default"),
+        Binding("escape", "back", "Back", priority=True, key_display="esc"),
+        Binding("left", "groups(-1)", "Groups", key_display="← →"),
+        Binding("right", "groups(1)", "Values", show=False),
+    ]
+
+    groups = query_one("#groups", OptionList)
+    values = query_one("#rows", OpeningList)
+    choices = query_one("#choices", OptionList)
+    filter = query_one("#filter", Input)
+    text = query_one("#text", Input)
+
+    def __init__(self, editor: SettingEditor, words: str = "") -> None:
+        """`words` are filtered by from the beginning."""
+        super().__init__()
+        self._editor, self._words = editor, words
+        self._rows: Sequence[SettingRow] = ()
+        self._group = GROUPS[0]
+        self._edited = ""
+        """The setting that is being changed."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="title", markup=False)
+        with Horizontal(id="columns"):
+            yield SteadyList(*(Option(group, id=group) for group in GROUPS), id="groups")
+            with Vertical(id="right"):
+                yield FilterField(id="filter", placeholder="Filter by words")
+                yield OpeningList(self._edit, id="rows")
+                yield Static(id="about", markup=False)
+                yield ChoiceList(id="choices")
+                yield ValueField(id="text")
+        yield Static(id="said", markup=False)
+        yield KeyLine(HELP)
+
+    def on_mount(self) -> None:
+        self.groups.highlighted = 0
+        self._load()
+        if self._words:
+            self.filter.value = self._words
+            self.action_filter()
+            self.values.focus()
+
+    def on_resize(self) -> None:
+        self.query_one("#about").styles.max_height = max(3, self.size.height - AROUND_ROWS - LIST_ROWS)
+        self.call_after_refresh(self._fill)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a value is being changed, keys are for that."""
+        if action == "filter" and self.filter.has_focus:
+            return False
+        return not self._edited or action not in ("filter", "take_back", "groups")
+
+    # What is shown
+
+    def _load(self) -> None:
+        self._rows = self._editor.rows()
+        self._fill()
+
+    def _fill(self) -> None:
+        """Show what matches, or the group; what was highlighted stays so."""
+        before, words = self._highlighted(), self.filter.value.strip()
+        shown = [row for row in self._rows if (row.matches(words) if words else row.group == self._group)]
+        self.values.clear_options()
+        self.values.add_options([Option(self._line(row), id=row.name) for row in shown])
+        if not shown:
+            self.values.add_option(Option(Text("No setting has these words."), disabled=True))
+        else:
+            names = [row.name for row in shown]
+            self.values.highlighted = names.index(before.name) if before and before.name in names else 0
+        self._show_title(f"{len(shown)} with “{one_line(words, 30)}”" if words else self._group)
+        self._tell()
+
+    def _show_title(self, what: str) -> None:
+        groups = "" if self.filter.value.strip() else f"  ← {GROUPS.index(self._group) + 1} of {len(GROUPS)} →"
+        self.query_one("#title", Static).update(
+            Content.assemble(("Settings", "bold"), f" · {what}", (groups, "$muted"))
+        )
+
+    def _line(self, row: SettingRow) -> Content:
+        width = max(30, self.values.scrollable_content_region.width)
+        source = row.source if width >= SOURCE_COLUMNS else ""
+        name_width = min(34, width // 2)
+        name = f"{'●' if row.is_set else ' '} {one_line(row.name, name_width - 1):<{name_width}}"
+        room = width - name_width - 2 - (24 if source else 0)
+        value = Content(f"{one_line(row.value, 200)}{' (unused)' if row.unused else ''}")
+        value = value.truncate(max(6, room), ellipsis=True, pad=bool(source))
+        weak = "$muted" if row.unused or row.value == EMPTY else ""
+        line = Content.assemble((name, "bold" if row.is_set else "$muted" if row.unused else ""), (value.plain, weak))
+        return Content.assemble(line, (f" {one_line(source, 23)}", "$muted")) if source else line
+
+    def _highlighted(self) -> SettingRow | None:
+        chosen = self.values.highlighted_option
+        return next((row for row in self._rows if chosen is not None and row.name == chosen.id), None)
+
+    @on(OptionList.OptionHighlighted, "#rows")
+    def _tell(self) -> None:
+        row = self._highlighted()
+        about = self.query_one("#about", Static)
+        about.display = row is not None
+        if row is not None:
+            about.border_title = "" if self._edited else f" {row.name} "
+            about.update(Content(row.sentence) if self._edited else self._about(row))
+
+    def _about(self, row: SettingRow) -> Content:
+        return _about(row, whole=self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE)
+
+    def _say(self, sentence: str, *, bad: bool = False) -> None:
+        said = self.query_one("#said", Static)
+        said.update(Text(inert(f"{'✗ ' if bad else ''}{sentence}")))
+        said.set_class(bad, "-bad")
+
+    @on(OptionList.OptionHighlighted, "#groups")
+    def _group_chosen(self, event: OptionList.OptionHighlighted) -> None:
+        self._show_group(next(group for group in GROUPS if group == event.option_id))
+
+    def _show_group(self, group: SettingGroup) -> None:
+        if group == self._group:
+            return  # the first one, which nobody chose
+        self._group = group
+        self.filter.value = ""
+        self.remove_class("-filtering")
+        self._fill()
+
+    @on(OptionList.OptionSelected, "#groups")
+    def _to_values(self) -> None:
+        self.values.focus()
+
+    def action_groups(self, step: int) -> None:
+        """To the groups and back; where there is no room for them, from one to the next."""
+        if self.has_class("-narrow"):
+            place = (GROUPS.index(self._group) + step) % len(GROUPS)
+            with self.prevent(OptionList.OptionHighlighted):
+                self.groups.highlighted = place
+            self._show_group(GROUPS[place])
+        else:
+            self.set_focus(self.groups if step < 0 else self.values)
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        if self._rows:
+            self._fill()
+
+    def action_filter(self) -> None:
+        self.add_class("-filtering")
+        self.set_focus(self.filter)
+
+    @on(Input.Submitted, "#filter")
+    def _filter_done(self) -> None:
+        self.values.focus()
+
+    # What is changed
+
+    @on(OptionList.OptionSelected, "#rows")
+    async def _edit(self) -> None:
+        row = self._highlighted()
+        if row is None:
+            return
+        if row.name in IN_THE_FILE:
+            how = "or use /approvals" if row.name == "permissions" else "as the README shows"
+            self._say(f"{row.name} is a table: write it in config.toml, {how}.", bad=True)
+        elif row.is_switch:
+            await self._change(row.name, "off" if row.value == "on" else "on")
+        elif row.choices:
+            self._choose(row)
+        else:
+            self._write(row)
+
+    def _begin_edit(self, row: SettingRow) -> None:
+        self._edited = row.name
+        self._tell()
+        self.refresh_bindings()
+
+    def _choose(self, row: SettingRow) -> None:
+        self._begin_edit(row)
+        present = "" if row.value == EMPTY else row.value
+        self.choices.border_title = row.name
+        self.choices.clear_options()
+        told = {choice: Text(one_line(choice, CHOICE_CHARS) or EMPTY) for choice in row.choices}
+        self.choices.add_options([Option(words, id=f"={choice}") for choice, words in told.items()])
+        self.add_class("-choosing")
+        self.set_focus(self.choices)
+        if present in row.choices:
+            self.choices.highlighted = [*row.choices].index(present)
+
+    def _write(self, row: SettingRow) -> None:
+        self._begin_edit(row)
+        self.text.border_title = row.name
+        self.text.value = _written(row)
+        self.add_class("-writing")
+        self.set_focus(self.text)
+        self._say(f"It must be {row.allowed}.")
+
+    @on(OptionList.OptionHighlighted, "#choices")
+    def _look(self, event: OptionList.OptionHighlighted) -> None:
+        if self._edited == "theme":
+            self._editor.preview(_choice(event))
+
+    @on(OptionList.OptionSelected, "#choices")
+    async def _chosen(self, event: OptionList.OptionSelected) -> None:
+        await self._change(self._edited, _choice(event))
+
+    @on(Input.Submitted, "#text")
+    async def _value_written(self, event: Input.Submitted) -> None:
+        row, value = self._highlighted(), event.value.strip()
+        if row is not None and value == _written(row):
+            self._end_edit()
+            self._say(f"{row.name} stays as it is.")
+        else:
+            await self._change(self._edited, value)
+
+    async def _change(self, name: str, value: str) -> None:
+        """What is refused stays, to be mended."""
+        try:
+            said = await self._editor.change(name, value)
+        except SettingsError as error:
+            self._say(str(error), bad=True)
+            return
+        self._end_edit()
+        self._load()
+        self._say(said)
+
+    async def action_take_back(self) -> None:
+        row = self._highlighted()
+        if row is None:
+            return
+        try:
+            said = await self._editor.take_back(row.name)
+        except SettingsError as error:
+            self._say(str(error), bad=True)
+            return
+        self._load()
+        self._say(said)
+
+    def _end_edit(self) -> None:
+        self._edited = ""
+        self.remove_class("-choosing", "-writing")
+        self.values.focus()
+        self._tell()
+        self.refresh_bindings()
+
+    def action_back(self) -> None:
+        """Out of what was opened last."""
+        if self._edited:
+            if self._edited == "theme":
+                self._editor.preview("")
+            self._end_edit()
+            self._say("")
+        elif self.has_class("-filtering"):
+            self.filter.value = ""
+            self.remove_class("-filtering")
+            self.values.focus()
+        else:
+            self.dismiss()
+
+
+def _written(row: SettingRow) -> str:
+    """Its value as one begins to change it."""
+    return "" if row.value in (EMPTY, "none") else row.value
+
+
+def _choice(event: OptionList.OptionMessage) -> str:
+    return (event.option_id or "=")[1:]
+
+
+def _about(row: SettingRow, *, whole: bool) -> Content:
+    """`whole` tells the value, too, which the list has no room for."""
+    unused = f"{row.unused[0].upper()}{inert(row.unused[1:])}." if row.unused else ""
+    origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
+    listed = f"one of {len(row.choices)} words, which enter lists"
+    told = (
+        (one_line(row.value, 300) if whole else "", "bold"),
+        (row.sentence, ""),
+        (unused, "bold"),
+        ("This is the default." if row.source == "default" else origin, "$muted"),
+        (f"Allowed: {listed if len(row.choices) > MANY_CHOICES else row.allowed}.", "$muted"),
+    )
+    return Content("\n").join(Content.styled(words, style) for words, style in told if words)

@@ -1,0 +1,97 @@
+"""What a folder's own settings want, in words and as they are written."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Static
+
+from co_tui.inert import inert, one_line
+from co_tui.paths import path_text
+from co_tui.settings import SettingsError, read_text, shown
+from co_tui.trust import AGENTS, Wish
+from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
+
+MOST_PHRASES = 4
+VALUE_CHARS = 40
+"""The question has to fit a small screen; the file can be viewed."""
+_PHRASES = {
+    "model": "choose the model ({})",
+    "summarization_model": "choose who summarises ({})",
+    "base_url": "send the conversation to {}",
+    "telemetry": "report to {}",
+    "mode": "start in mode {}",
+    "permissions": "allow calls without asking ({})",
+    "hooks": "run commands ({})",
+    "mcp_servers": "start MCP servers ({})",
+    AGENTS: "give work to its own agents ({})",
+}
+
+
+def wish_text(wish: Wish) -> str:
+    """What the folder wants, in words."""
+    named = sorted(wish.wanted.items(), key=lambda wanted: wanted[0] not in _PHRASES)
+    phrases = [
+        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_told(key, value, wish), VALUE_CHARS))
+        for key, value in named[:MOST_PHRASES]
+    ]
+    if more := len(named) - len(phrases):
+        phrases.append(f"set {more} more")
+    listed = " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
+    return f"It wants to {listed}. Until you trust this folder, none of it counts."
+
+
+def _told(key: str, value: object, wish: Wish) -> str:
+    if key == AGENTS:
+        return ", ".join(wish.agents)
+    if isinstance(value, str):
+        return value
+    if key == "permissions" and isinstance(value, Mapping):
+        return ", ".join(rule for rules in value.values() for rule in _commands(rules))
+    if key == "hooks" and isinstance(value, Mapping):
+        return ", ".join(command for commands in value.values() for command in _commands(commands))
+    if key != "mcp_servers" or not isinstance(value, Mapping):
+        return shown(value)
+    places = {name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)}
+    return ", ".join(f"{name}: {place}" for name, place in places.items())
+
+
+def _commands(value: object) -> list[str]:
+    """The commands of a hook, or permission rules, as they are written, also where that is wrong."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return [each if isinstance(each, str) else shown(each) for each in several]
+
+
+class FileScreen(Dialog[None]):
+    """The files, as they are."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
+
+    def __init__(self, wish: Wish) -> None:
+        super().__init__(wide=True)
+        self._files = [*([wish.file] if wish.settings else []), *wish.agent_files]
+
+    def compose(self) -> ComposeResult:
+        first, *others = self._files
+        with Vertical() as box:
+            box.border_title = Text(one_line(path_text(first), 70))
+            with VerticalScroll():
+                yield Static(_shown(first), markup=False)
+                for file in others:
+                    yield Static(f"\n── {inert(path_text(file))} ──\n\n{_shown(file)}", markup=False)
+            yield KeyHints(*SCROLL_AND_BACK)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+
+def _shown(file: Path) -> str:
+    try:
+        return inert(read_text(file))
+    except SettingsError as error:
+        return str(error)

@@ -1,0 +1,1 @@
+"""Text as lines: Markdown, code, long texts, and finding in them."""

@@ -1,0 +1,177 @@
+"""Markdown as it reads well in a chat: headings to the left, tables with thin lines, links and tags spelled out."""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, HorizontalRule, ListItem, Markdown, MarkdownElement, TableElement
+from rich.rule import Rule
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from co_tui.ui.text.safe_links import is_web_address
+
+SIGN = "sign"
+"""In a token of a list's item: what stands in place of its bullet."""
+_BOXES = {"[ ] ": "☐", "[x] ": "☑"}
+
+
+class _Heading(Heading):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = self.text
+        text.justify = "left"
+        if self.tag == "h1":
+            yield Text("")
+        yield text
+
+
+class _Rule(HorizontalRule):
+    new_line = True
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Rule(style=console.get_style("markdown.hr", default="none"), characters="─")
+
+
+class _Item(ListItem):
+    sign = "•"
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
+        item = cls()
+        item.sign = token.meta.get(SIGN, cls.sign)
+        return item
+
+    def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        style = console.get_style("markdown.item.bullet", default="none")
+        lines = console.render_lines(self.elements, options.update(width=options.max_width - 3), style=self.style)
+        for n, line in enumerate(lines):
+            yield Segment("   " if n else f" {self.sign} ", style)
+            yield from line
+            yield Segment.line()
+
+    def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
+        style = console.get_style("markdown.item.number", default="none")
+        numeral = f" {number}. ".rjust(len(str(last_number - 1)) + 3)
+        inner = options.update(width=options.max_width - len(numeral))
+        lines = console.render_lines(self.elements, inner, style=self.style)
+        for n, line in enumerate(lines):
+            yield Segment(" " * len(numeral) if n else numeral, style)
+            yield from line
+            yield Segment.line()
+
+
+class _Table(TableElement):
+    """May be wider than the prose around it, unless it stands within a list or a quotation."""
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
+        table = cls()
+        assert isinstance(markdown, ChatMarkdown)
+        table.prose_width, table.wide = markdown.prose_width, markdown.wide
+        return table
+
+    prose_width = wide = 0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="markdown.table.border")
+        if self.header is not None and self.header.row is not None:
+            for column in self.header.row.cells:
+                table.add_column(column.content, header_style="markdown.table.header", overflow="fold")
+        if self.body is not None:
+            for row in self.body.rows:
+                table.add_row(*(cell.content for cell in row.cells))
+        room = self.wide if options.max_width == self.prose_width else options.max_width
+        yield from console.render(table, options.update(width=room))
+
+
+def _parser() -> MarkdownIt:
+    """Tags are what somebody wrote about, `<Suspense>` or `<b>`: as HTML they would vanish."""
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": True}).enable(["strikethrough", "table", "linkify"])
+    assert parser.linkify is not None
+    # Only what begins with its scheme is an address: README.md is a file.
+    parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False, "fuzzy_ip": False})
+    return parser
+
+
+_PARSER = _parser()
+
+
+class ChatMarkdown(Markdown):
+    """Rich's Markdown with our elements; links show their address instead of hiding it."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+        "hr": _Rule,
+        "list_item_open": _Item,
+        "table_open": _Table,
+    }
+    inlines = {*Markdown.inlines, "address"}
+
+    code_theme = inline_code_theme = "monokai"
+    """Asked for by Rich; code blocks are drawn elsewhere."""
+    inline_code_lexer = justify = None
+    style = "none"
+    hyperlinks = True
+
+    def __init__(self, text: str, prose_width: int, wide: int) -> None:
+        # Rich's own would make another parser for each text, which takes as long as to parse a page of it.
+        self.markup, self.parsed = text, _with_boxes(_PARSER.parse(text))
+        self.prose_width, self.wide = prose_width, wide
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from super().__rich_console__(console, options.update(width=self.prose_width))
+
+    def _flatten_tokens(self, tokens: Iterable[Token]) -> Iterator[Token]:
+        """In the order of reading, with the address after the words of each link."""
+        for token in tokens:
+            if token.type == "inline":
+                yield from _with_addresses(token.children or ())
+            else:
+                yield token
+
+
+def _with_boxes(tokens: list[Token]) -> list[Token]:
+    """Items that begin with `[ ]` or `[x]` have a box in place of their bullet."""
+    for item, _, words in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_bullet = item.type == "list_item_open" and item.markup in ("-", "*", "+")
+        first = words.children[0] if is_bullet and words.children else None
+        if first is not None and first.type == "text" and (sign := _BOXES.get(first.content[:4].lower())):
+            item.meta[SIGN], first.content = sign, first.content[4:]
+    return tokens
+
+
+def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:
+    """What cannot be opened is no link; an address that is its own words is told once."""
+    address = words = ""
+    for token in tokens:
+        if token.type == "image":
+            yield from _told_image(token)
+        elif token.type == "link_open":
+            address, words = str(token.attrs.get("href", "")), ""
+            if is_web_address(address):
+                yield token
+        elif token.type == "link_close":
+            if is_web_address(address):
+                yield token
+            if words not in (address, address.removeprefix("mailto:"), _PARSER.normalizeLinkText(address)):
+                yield from _told_address(address)
+        else:
+            words += token.content
+            yield token
+
+
+def _told_address(address: str) -> Iterator[Token]:
+    yield Token("address_open", "address", 1)
+    yield Token("text", "", 0, content=f" ({address})")
+    yield Token("address_close", "address", -1)
+
+
+def _told_image(token: Token) -> Iterator[Token]:
+    """No terminal shows it for us: what it is of, and where it is."""
+    yield Token("text", "", 0, content=f"▣ {token.content or 'image'}")
+    yield from _told_address(str(token.attrs.get("src", "")))

@@ -1,0 +1,71 @@
+"""Markdown as lines that can grow while it is still being written."""
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from co_tui.ui.text.markdown_splitter import LONGEST_CODE_LINE_CHARS, LONGEST_PARAGRAPH_CHARS, Cutter, MarkdownPiece
+from co_tui.ui.text.text_rendering import Look
+
+CODE_MARGIN = 2
+"""Cells beside a code block."""
+
+
+class Prose:
+    """Markdown as lines, at one width; grows at its end without rendering the rest again.
+
+    Lines are kept as their segments: a strip holds a dozen caches, which garbage collections would go through.
+    """
+
+    def __init__(self, look: Look, width: int) -> None:
+        self._look = look
+        self._width = width
+        # A long line of code is cut where it is wrapped.
+        inner = max(1, width - CODE_MARGIN)
+        self._cutter = Cutter(max(1, LONGEST_CODE_LINE_CHARS // inner) * inner)
+        self._final: list[list[Segment]] = []
+        self._tail: list[list[Segment]] = []
+
+    def feed(self, text: str) -> None:
+        for piece in self._cutter.feed(text):
+            self._add(self._final, self._lines(piece), piece)
+        tail = self._cutter.tail
+        self._tail = []
+        if tail is None:
+            return
+        lines = self._lines(tail)
+        if tail.language is None and len(tail.text) > LONGEST_PARAGRAPH_CHARS and len(lines) > 3:
+            self._freeze_all_but_last(lines)
+            tail = self._cutter.tail
+            lines = self._lines(tail) if tail else []
+        if tail is not None:
+            self._add(self._tail, lines, tail)
+
+    def _freeze_all_but_last(self, lines: list[Strip]) -> None:
+        """Keep the full lines of a very long paragraph as they are; only its last line can still change."""
+        last = lines[-1].text.strip()
+        at = self._cutter.rest.rfind(last) if last else -1
+        if at <= 0:
+            at = self._cutter.rest.rfind(" ", 0, LONGEST_PARAGRAPH_CHARS) + 1 or LONGEST_PARAGRAPH_CHARS
+        piece = self._cutter.split_tail(at)
+        self._add(self._final, self._lines(piece), piece)
+
+    def _lines(self, piece: MarkdownPiece) -> list[Strip]:
+        indent = min(piece.indent + 1 if piece.indent else 0, self._width // 2)  # as lists are drawn
+        width = self._width - indent
+        code = piece.language is not None
+        lines = (
+            self._look.code(piece.text, piece.language or "", width) if code else self._look.prose(piece.text, width)
+        )
+        return [Strip([Segment(" " * indent), *line]) for line in lines] if indent else lines
+
+    def _add(self, lines: list[list[Segment]], more: list[Strip], piece: MarkdownPiece) -> None:
+        if not piece.joined and (self._final or lines) and more:
+            lines.append([])
+        lines.extend(map(list, more))
+
+    def __len__(self) -> int:
+        return len(self._final) + len(self._tail)
+
+    def __getitem__(self, index: int) -> list[Segment]:
+        count = len(self._final)
+        return self._final[index] if index < count else self._tail[index - count]

@@ -1,0 +1,119 @@
+"""How texts become lines under one theme, by way of Rich."""
+
+import io
+from functools import cached_property
+
+from rich.color import Color as RichColor
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.style import Style
+from rich.text import Text
+from rich.theme import Theme
+from textual.color import Color
+from textual.strip import Strip
+
+from co_tui.ui.themes.text_colours import Palette
+
+PROSE_COLUMNS = 100
+"""Longer lines are hard to read; code, tables and what tools say may be wider."""
+
+MARKED_SHARE = 0.1
+"""Of the accent in the background of what is marked: seen, and everything on it can be read."""
+
+CHANGED_SHARE = 0.16
+"""Of green and red in the background of lines that came and went."""
+
+
+def prose_width(width: int) -> int:
+    return min(width, PROSE_COLUMNS)
+
+
+class Look:
+    """How things are drawn under one theme."""
+
+    def __init__(self, palette: Palette, *, rich: bool = True, draws_images: bool = False) -> None:
+        """Without `rich`, Markdown shows as it is written: its renderer takes longer to import than a paint."""
+        self.palette = palette
+        self.rich = rich
+        self.draws_images = draws_images and rich
+        self.muted = Style.parse(palette.muted)
+        self.you = Style.parse(f"bold {palette.accent}")
+        self.reply = Style.parse(palette.reply)
+        self.me = Style.parse(f"bold {palette.reply}")
+        self.compaction = Style.parse(f"bold {palette.compaction}")
+        self.text = Style.parse(palette.text)
+        self.error = Style.parse(palette.error)
+        self.warning = Style.parse(palette.warning)
+        self.gone = Style.parse(f"bold {palette.error}")
+        self.marked = Style(bgcolor=_tint(palette.surface, palette.accent, MARKED_SHARE))
+        self.came = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.reply, CHANGED_SHARE))
+        self.went = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.error, CHANGED_SHARE))
+        self.found = Style.parse(f"not bold not underline {palette.surface} on {palette.warning}")
+        self.looked_at = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
+
+    @cached_property
+    def console(self) -> Console:
+        palette = self.palette
+        theme = Theme(
+            {
+                "markdown.h1": f"bold underline {palette.accent}",
+                "markdown.h2": f"bold {palette.accent}",
+                "markdown.h3": "bold",
+                "markdown.h4": "italic bold",
+                "markdown.code": f"{palette.warning} on {palette.surface}",
+                "markdown.code_block": palette.text,
+                "markdown.block_quote": palette.muted,
+                "markdown.list": palette.text,
+                "markdown.item.bullet": f"bold {palette.accent}",
+                "markdown.item.number": f"bold {palette.accent}",
+                "markdown.hr": palette.muted,
+                "markdown.link_url": f"underline {palette.accent}",
+                "markdown.address": palette.muted,
+                "markdown.table.border": palette.muted,
+                "markdown.table.header": "bold",
+            }
+        )
+        return Console(
+            file=io.StringIO(), theme=theme, color_system="truecolor", force_terminal=True, legacy_windows=False
+        )
+
+    def lines(self, renderable: RenderableType, width: int) -> list[Strip]:
+        options: ConsoleOptions = self.console.options.update(width=max(1, width), height=None, max_width=max(1, width))
+        rendered = self.console.render_lines(renderable, options, pad=False)
+        return [Strip(line) for line in rendered]
+
+    def prose(self, text: str, width: int) -> list[Strip]:
+        """Markdown that is no code block; its tables may be wider than its words."""
+        narrow = prose_width(width)
+        if not self.rich:
+            return _trimmed(self.plain(text, narrow))
+        from co_tui.ui.text.markdown_lines import ChatMarkdown
+
+        try:
+            return _trimmed(self.lines(ChatMarkdown(text, narrow, width), width))
+        except Exception:  # whatever a model writes, a screen that cannot show it nicely still shows it
+            return _trimmed(self.plain(text, narrow))
+
+    def code(self, text: str, language: str, width: int) -> list[Strip]:
+        if not self.rich:
+            return self.plain(text.rstrip("\n"), width)
+        from co_tui.ui.text.code import highlighted
+
+        narrow = prose_width(width)
+        return highlighted(text, language, narrow, width, self.palette)
+
+    def plain(self, text: str, width: int, style: Style | None = None) -> list[Strip]:
+        return self.lines(Text(text.expandtabs(4), style=style or "", overflow="fold"), width)
+
+
+def _tint(ground: str, colour: str, share: float) -> RichColor:
+    return Color.parse(ground).blend(Color.parse(colour), share).rich_color
+
+
+def _trimmed(lines: list[Strip]) -> list[Strip]:
+    """Without the empty lines at both ends that Markdown renders."""
+    start, end = 0, len(lines)
+    while start < end and not lines[start].text.strip():
+        start += 1
+    while end > start and not lines[end - 1].text.strip():
+        end -= 1
+    return lines[start:end]

@@ -1,0 +1,96 @@
+"""What the app looks like: its theme, by the settings and the terminal, and what stands still."""
+
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from textual.app import App
+from textual.theme import Theme
+
+from co_tui.settings import Settings
+from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.themes.motion import set_still
+from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named
+
+NO_COLOR: Final = "NO_COLOR"
+UI: Final = Path(__file__).parent
+
+
+class Appearance:
+    """Keeps the theme what the setting says, while the terminal may change its mind about dark and light."""
+
+    def __init__(self, app: App[Any], settings: Settings, *, terminal_is_dark: bool) -> None:
+        self._app = app
+        self._setting, self._images = settings.theme, settings.images
+        self._terminal_is_dark = terminal_is_dark
+        for theme in OURS:
+            app.register_theme(theme)
+        if app.no_color:
+            _take_all_colours(app)
+        set_still(app, settings.reduced_motion == "on")
+        self._begin_with(self._wanted)
+
+    @property
+    def _wanted(self) -> str:
+        if self._app.no_color:
+            return DARK.name  # whose backgrounds tell apart what is reversed instead
+        return theme_named(self._setting, terminal_is_dark=self._terminal_is_dark)
+
+    def _begin_with(self, name: str) -> None:
+        """As setting it would, but without parsing every style sheet a second time before the first paint."""
+        app = self._app
+        app.set_reactive(App.theme, name)
+        dark = app.current_theme.dark
+        app.update_classes({f"-theme-{name}": True, "-dark-mode": dark, "-light-mode": not dark}, update=False)
+        app._refresh_truecolor_filter(app.ansi_theme)
+        app.stylesheet.set_variables(app.get_css_variables())
+
+    @property
+    def draws_images(self) -> bool:
+        """Whether images in the chat are wanted, and the terminal has colours enough for them."""
+        enough = self._app.console.color_system in ("truecolor", "256", "windows")
+        return self._images == "on" and enough and not self._app.no_color
+
+    def follow(self, settings: Settings) -> None:
+        """Settings that may have changed."""
+        set_still(self._app, settings.reduced_motion == "on")
+        drew, self._images = self.draws_images, settings.images
+        if drew != self.draws_images:
+            self._app.theme_changed_signal.publish(self._app.current_theme)  # the chat is to be drawn anew
+        self.use(settings.theme)
+
+    def use(self, setting: str) -> None:
+        """A theme as the settings name it."""
+        self._setting = setting
+        self._change_to(self._wanted)
+
+    def terminal_is(self, dark: bool) -> None:
+        """What the terminal says of itself."""
+        self._terminal_is_dark = dark
+        self._change_to(self._wanted)
+
+    def _change_to(self, name: str) -> None:
+        """In one frame: style sheets and transcript take the new colours before anything is drawn."""
+        if name != self._app.theme:
+            self._app._begin_batch()
+            self._app.theme = name
+            self._app.call_next(self._app._end_batch)
+
+
+def _take_all_colours(app: App[Any]) -> None:
+    """The library would make greys of them."""
+    from textual.filter import Monochrome
+
+    from co_tui.ui.themes.no_color import Colourless
+
+    app._filters[:] = [*(each for each in app._filters if not isinstance(each, Monochrome)), Colourless()]
+
+
+def style_sheets(environ: Mapping[str, str]) -> list[str | PurePath]:
+    """What the first paint needs."""
+    colourless = [UI / "themes" / "no_color.tcss"] if NO_COLOR in environ else []
+    return [UI / "chat" / "chat.tcss", *colourless]
+
+
+def look_of(theme: Theme, *, rich: bool = True, draws_images: bool = False) -> Look:
+    return Look(palette_of(theme), rich=rich, draws_images=draws_images)

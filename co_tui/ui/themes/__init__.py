@@ -1,0 +1,1 @@
+"""Colours, contrast, and whether things may move."""

@@ -1,0 +1,1 @@
+"""What happened in the session, in order."""

@@ -1,0 +1,70 @@
+"""A text to be read: a timeline entry, opened, or what a tool would do."""
+
+import json
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from co_tui.events import Event, Fact, Message, Occurrence
+from co_tui.events.event import payload_of
+from co_tui.events.stored_messages import pieces
+from co_tui.events.symbols import sign_of
+from co_tui.inert import inert
+from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.timeline.timeline_wording import words_of
+from co_tui.ui.transcript.block import clock
+from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
+
+
+class TextScreen(Dialog[None]):
+    """A text to be read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
+
+    def __init__(self, title: str, text: Text | Content | str) -> None:
+        super().__init__(wide=True)
+        self._title, self._text = title, Text(inert(text)) if isinstance(text, str) else text
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Text(self._title)  # a tool's name is not ours
+            with VerticalScroll():
+                yield Static(self._text)
+            yield KeyHints(*SCROLL_AND_BACK)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+
+class EventScreen(TextScreen):
+    """What happened in words, and below it everything the log says of it."""
+
+    def __init__(self, event: Event) -> None:
+        happened, *_ = words_of(event.fact).split("\n")
+        super().__init__(f"{sign_of(event.fact)} {happened} · {clock(event.timestamp)}", _text(event))
+
+
+def _text(event: Event) -> Text:
+    fact = event.fact
+    if isinstance(fact, Message):
+        return Text(inert("\n".join(text for _, text, _ in pieces(fact.message))))
+    told = Text(f"{inert(_sentence(fact))}\n\n")
+    told.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
+    for key, value in payload_of(event).items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+        if shown not in ("", "null", "[]", "{}"):
+            told.append(f"{inert(key)}  ", "bold dim").append(f"{inert(shown)}\n", "dim")
+    told.rstrip()
+    return told
+
+
+def _sentence(fact: Fact) -> str:
+    """What the timeline had to shorten, whole."""
+    if isinstance(fact, Occurrence):
+        return " · ".join(filter(None, (fact.what, fact.where, fact.outcome)))
+    return words_of(fact).replace("\n", " · ")

@@ -1,0 +1,90 @@
+"""An entry of the timeline as lines: its time, its sign, its words."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.style import Style
+from rich.text import Text
+
+from co_tui.events import Event
+from co_tui.events.symbols import EntryWeight, Glance, glance_at
+from co_tui.ui.timeline.timeline_wording import gist_of, words_of
+from co_tui.ui.transcript.block import clock
+
+INDENT = "        "
+"""Under the words of an entry, past its time and sign."""
+NARROWEST_WORDS = 8
+BETWEEN = " · "
+QUIET: Final = Style(dim=True)
+DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
+    EntryWeight.LIGHT: QUIET,
+    EntryWeight.NORMAL: Style(),
+    EntryWeight.NOTABLE: Style(),
+    EntryWeight.BAD: Style(bold=True),
+    EntryWeight.HEAVY: Style(bold=True),
+}
+
+
+def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES) -> Text:
+    """Time, sign and words; what is longer than the column goes on below its beginning."""
+    glance, words = glance_at(event.fact), words_of(event.fact)
+    assert glance is not None, "not on the timeline"
+    first, *others = words.rstrip("\n").split("\n")
+    room = width - len(INDENT)
+    style = styles[glance.weight]
+    row = Text(no_wrap=True)
+    for n, line in enumerate(_wrapped(_with_gist(first, event, room), room)):
+        if n == 0:
+            row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{glance.sign} ", style)
+            row.append(line, style)
+        else:
+            row.append(f"\n{INDENT}").append(line, style)
+    below = _style_below(glance, styles)
+    for other in others:
+        for line in _wrapped(other, room):
+            row.append(f"\n{INDENT}").append(line, below)
+    return row
+
+
+def _style_below(glance: Glance, styles: Mapping[EntryWeight, Style]) -> Style:
+    """The figures of what is heavy are read; those of the rest stand back."""
+    return styles[EntryWeight.NORMAL if glance.weight is EntryWeight.HEAVY else EntryWeight.LIGHT]
+
+
+def _with_gist(first: str, event: Event, room: int) -> str:
+    """A turn's first words, cut so that it stays one line."""
+    gist, left = gist_of(event.fact), room - cell_len(first) - len(BETWEEN)
+    if not gist or left < NARROWEST_WORDS:
+        return first
+    cut = gist if cell_len(gist) <= left else f"{set_cell_size(gist, left - 1).rstrip()}…"
+    return f"{first}{BETWEEN}{cut}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return list(_lines(text, max(NARROWEST_WORDS, width))) or [""]
+
+
+def _lines(text: str, width: int) -> Iterator[str]:
+    """Figures stay whole as far as they fit: a line ends between two of them rather than between two words."""
+    return _filled(text.split(BETWEEN), BETWEEN, width, lambda item: list(_words(item, width)))
+
+
+def _words(text: str, width: int) -> Iterator[str]:
+    """Lines of whole words; a word that is wider is cut."""
+    return _filled(text.split(), " ", width, lambda word: chop_cells(word, width))
+
+
+def _filled(items: Sequence[str], between: str, width: int, parts_of: Callable[[str], list[str]]) -> Iterator[str]:
+    """Each line with as many items as it has cells for; one that is wider than a line comes in its parts."""
+    line = ""
+    for item in items:
+        if line and cell_len(line + between + item) <= width:
+            line = f"{line}{between}{item}"
+            continue
+        if line:
+            yield line
+        *full, line = parts_of(item) or [""]
+        yield from full
+    if line:
+        yield line

@@ -1,0 +1,236 @@
+"""What happened, in order: turns, and every event of the session's life."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from co_tui.events import Event
+from co_tui.events.symbols import EntryKind, EntryWeight
+from co_tui.ui.keys import command_table
+from co_tui.ui.timeline.timeline_entry import timeline_row
+from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
+from co_tui.ui.widgets.steady_list import SteadyList
+
+NARROWEST, GAP_TO_BAR = 20, 1
+PAGE, MOST_DRAWN = 150, 450
+"""So many entries are drawn around the one that is looked at; with new ones they become no more than the second."""
+EMPTY = "Turns, compactions and all else that happens will stand here; Enter opens an entry."
+
+
+class Timeline(SteadyList):
+    """Newest in view; Enter opens an entry. Of a long session only those around what is looked at are drawn."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *command_table.bindings("timeline"),
+    ]
+    COMPONENT_CLASSES = {f"timeline--{weight}" for weight in EntryWeight}
+    DEFAULT_CSS = """
+    Timeline {
+        height: 1fr;
+        padding: 0 0 0 1;
+        border: round $border;
+        border-title-color: $muted;
+        border-subtitle-color: $warning;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
+    }
+    Timeline:focus { background-tint: $background 0%; }
+    Timeline > .option-list--option { padding: 0; }
+    Timeline:focus > .option-list--option-highlighted { background: $primary 15%; }
+    Timeline > .option-list--option-disabled { color: $muted; }
+    Timeline > .timeline--light { color: $muted; }
+    Timeline > .timeline--normal { color: $foreground; }
+    Timeline > .timeline--notable { color: $warning; }
+    Timeline > .timeline--bad { color: $error; text-style: bold; }
+    Timeline > .timeline--heavy { color: $accent; text-style: bold; }
+    """
+
+    class Opened(Message):
+        def __init__(self, event: Event) -> None:
+            super().__init__()
+            self.event = event
+
+    class WantedInChat(Message):
+        """Show where in the conversation this happened."""
+
+        def __init__(self, event: Event) -> None:
+            super().__init__()
+            self.event = event
+
+    class FoldedAway(Message):
+        """It had the focus, and has no place on the screen any more."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._log = TimelineLog()
+        self._kind: EntryKind | None = EVERYTHING
+        self._drawn: range = range(0)
+        """Which of the entries of this kind are drawn."""
+        self._drawn_as: tuple[int, Mapping[EntryWeight, Style]] = (0, {})
+        """The width and the colours of what is drawn."""
+
+    # What is shown
+
+    def show(self, events: Iterable[Event]) -> None:
+        """Replace all entries."""
+        self._log, self._kind = TimelineLog(events), EVERYTHING
+        self._draw_newest()
+        self.see_newest()
+
+    def add(self, event: Event) -> None:
+        was_at_end = self._is_at_end
+        at_newest = was_at_end and self.highlighted == len(self._drawn) - 1
+        kind = self._log.add(event)
+        if kind is None:
+            return
+        if not self._drawn:
+            self.clear_options()
+        if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MOST_DRAWN:
+            self._drawn = range(self._drawn.start, self._drawn.stop + 1)
+            self.add_option(self._option(event))
+        self._tell_hidden()
+        if self.has_focus and at_newest:  # whoever reads the newest sees what comes behind it, too
+            self.scroll_end(animate=False, immediate=False)
+        self.see_newest()
+
+    def see_newest(self) -> None:
+        """Scroll to the end, unless somebody is reading."""
+        if not self.has_focus and self._entries:
+            if not self._is_at_end:
+                self._draw_newest()
+            self.highlighted = None
+            self.scroll_end(animate=False, immediate=False)
+
+    @property
+    def _entries(self) -> Sequence[Event]:
+        return self._log.of(self._kind)
+
+    @property
+    def _is_at_end(self) -> bool:
+        return self._drawn.stop == len(self._entries)
+
+    def _draw_newest(self) -> None:
+        count = len(self._entries)
+        self._draw(range(max(0, count - PAGE), count))
+
+    def _draw(self, places: range) -> None:
+        self._drawn_as = (self._width, self._styles)
+        self._drawn = places
+        self.clear_options()
+        self.add_options([self._option(self._entries[place]) for place in places])
+        if not places:
+            self.add_option(Option(Text(EMPTY), disabled=True))
+        self._tell_hidden()
+
+    def _draw_and_go_to(self, place: int) -> None:
+        """Draw the entries around one, unless it is drawn already, and highlight it."""
+        if place not in self._drawn:
+            start = max(0, min(place - PAGE // 2, len(self._entries) - PAGE))
+            self._draw(range(start, min(len(self._entries), start + PAGE)))
+        self.highlighted = place - self._drawn.start
+
+    def _option(self, event: Event) -> Option:
+        return Option(timeline_row(event, *self._drawn_as))
+
+    def _tell_hidden(self) -> None:
+        above, below = self._drawn.start, len(self._entries) - self._drawn.stop
+        further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
+        self.border_title = Text(" · ".join(["Timeline", *further]))
+        hidden = self._log.hidden_by(self._kind)
+        self.border_subtitle = Text(f"{self._kind} only · {hidden:,} hidden") if self._kind else ""
+
+    # How it looks
+
+    @property
+    def _width(self) -> int:
+        return max(NARROWEST, self.scrollable_content_region.width - GAP_TO_BAR)
+
+    @property
+    def _styles(self) -> Mapping[EntryWeight, Style]:
+        return {weight: self.get_component_rich_style(f"timeline--{weight}", partial=True) for weight in EntryWeight}
+
+    def on_resize(self) -> None:
+        """What is read stays in view, and else the newest."""
+        self._draw_again()
+        self.see_newest()
+        self.call_after_refresh(self.scroll_to_highlight)
+
+    def on_hide(self) -> None:
+        if self.has_focus:
+            self.post_message(self.FoldedAway())
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self.call_next(self._draw_again)  # the styles of its parts follow only now
+
+    def _draw_again(self) -> None:
+        """Entries are wrapped for a width, in the colours of a theme."""
+        if self.is_mounted and self._drawn_as != (self._width, self._styles):
+            highlighted = self.highlighted
+            self._draw(self._drawn)
+            self.highlighted = highlighted
+            self.see_newest()
+
+    # Keys
+
+    @property
+    def _place(self) -> int | None:
+        """Of the highlighted entry, among all of its kind."""
+        return None if self.highlighted is None else self._drawn.start + self.highlighted
+
+    def on_focus(self) -> None:
+        if self.highlighted is None and self._entries:
+            self._draw_and_go_to(len(self._entries) - 1)
+
+    def action_cursor_up(self) -> None:
+        self._move(-1)
+
+    def action_cursor_down(self) -> None:
+        self._move(1)
+
+    def _move(self, step: int) -> None:
+        """To the next entry; at the edge of what is drawn, its neighbours are drawn, too."""
+        place = (len(self._entries) if self._place is None else self._place) + step
+        if 0 <= place < len(self._entries):
+            self._draw_and_go_to(place)
+
+    def action_first(self) -> None:
+        if self._entries:
+            self._draw_and_go_to(0)
+
+    def action_last(self) -> None:
+        if self._entries:
+            self._draw_and_go_to(len(self._entries) - 1)
+
+    def action_filter(self) -> None:
+        """Show one kind of entries after the other, and then all again."""
+        self._kind = self._log.kind_after(self._kind)
+        self._draw_newest()
+        self.highlighted = len(self._drawn) - 1 if self._drawn else None
+
+    def action_show_in_chat(self) -> None:
+        if self._place is not None:
+            self.post_message(self.WantedInChat(self._entries[self._place]))
+
+    def go_to(self, seq: int) -> None:
+        """Take the focus, at the newest entry that is no newer than an event; hidden ones are shown again for it."""
+        if self._kind is not EVERYTHING:
+            self._kind = EVERYTHING
+            self._draw_newest()
+        self.focus()
+        if self._entries:
+            self._draw_and_go_to(max(0, bisect_right(self._entries, seq, key=lambda event: event.seq or 0) - 1))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        place = self._drawn.start + event.option_index
+        if place < len(self._entries):  # else it was filtered away right behind the click
+            self.post_message(self.Opened(self._entries[place]))

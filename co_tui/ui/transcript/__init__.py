@@ -1,0 +1,1 @@
+"""The conversation as one line-rendered widget."""

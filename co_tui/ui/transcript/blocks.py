@@ -1,0 +1,283 @@
+"""What the transcript is made of: one block for each thing that was said or done."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from co_tui.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Clear,
+    CompactionComplete,
+    CompactionStart,
+    DelegationEnd,
+    DelegationStart,
+    Event,
+    Json,
+    Message,
+    PlanChanged,
+    SessionError,
+    SessionInterrupted,
+    ToolActivity,
+    ToolOutput,
+    UsageInfo,
+    agent_of,
+)
+from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_beside_images
+from co_tui.events.stored_messages import attached_name, command_in, pieces
+from co_tui.inert import inert, one_line
+from co_tui.session.event_wording import told_compaction
+from co_tui.session.tool_wording import (
+    INTERRUPTED,
+    Stage,
+    stage_of,
+    told_output,
+    told_progress,
+    told_result,
+    told_steps,
+)
+from co_tui.ui.images.block_image import BlockImage
+from co_tui.ui.keys.command_table import WayTo, way_to
+from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind, clock
+
+if TYPE_CHECKING:
+    from co_tui.ui.transcript.delegation_lines import DelegationLines
+
+LINES_LEFT_OPEN = 40
+CLEARED = (
+    "Context cleared: the model starts afresh. Everything above stays in the session, and /undo lets the model see it "
+    "again."
+)
+_PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
+_WAYS_ON = {
+    "steps": "{continue} goes on.",
+    "length": "{continue} continues.",
+    "repeated_call": "{continue} continues, or type a correction.",
+    **dict.fromkeys(_PASSING, "{continue} tries again, {model} chooses another model."),
+}
+"""What can be done about a turn that failed, where the failure's own sentence does not say it."""
+_EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
+
+
+class BlockBuilder:
+    """Turns events into blocks, in order; tool results join the call they answer."""
+
+    def __init__(self, way_to: WayTo = way_to) -> None:
+        self.blocks: list[Block] = []
+        self._way_to = way_to
+        self.touched: list[Block] = []
+        """Blocks of before that the latest event changed."""
+        self._speaking = False
+        self._open_calls: dict[str, Block] = {}
+        self._plan: Block | None = None
+        """The line of the plan in the present turn, which changes in place."""
+
+    @cached_property
+    def _delegations(self) -> "DelegationLines":
+        from co_tui.ui.transcript.delegation_lines import DelegationLines  # few talks have any
+
+        return DelegationLines()
+
+    def add_all(self, events: Iterable[Event]) -> list[Block]:
+        for event in events:
+            self.add(event)
+        return self.blocks
+
+    def add(self, event: Event) -> None:
+        """Blocks for what the event says; most lifecycle events say nothing here."""
+        fact = event.fact
+        self.touched = []
+        match fact:
+            case _ if self.delegated(event) is not None or agent_of(fact):
+                pass  # told in the fold of the call that delegates
+            case Message():
+                before = len(self.blocks)
+                self._message(fact.message, clock(event.timestamp), fact.interrupted, event.seq or 0)
+                for block in self.blocks[before:]:
+                    block.turn = fact.turn
+            case SessionError() if fact.retry_in_s is None:
+                self.note(self._told_error(fact), "error", event.seq or 0)
+            case SessionInterrupted():
+                self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
+            case CompactionComplete():
+                way_back = " /undo takes it back." if fact.success and fact.replaced else ""
+                kind: Kind = "compaction" if fact.success else "note"
+                self.note(told_compaction(fact) + way_back, kind, event.seq or 0)
+            case Clear():
+                self.note(CLEARED, "note", event.seq or 0)
+            case PlanChanged(steps=steps):
+                self.plan(steps)
+            case _:
+                pass
+
+    def plan(self, steps: Sequence[Json]) -> Block:
+        """The plan's progress: the line that this turn has already, or a new one."""
+        text = inert(told_progress(steps))
+        if self._plan is None:
+            self._plan = self.part("plan", text)
+        self._plan.text, self._plan.result = text, inert(told_steps(steps))
+        return self._plan
+
+    def note(self, text: str, kind: Kind = "note", seq: int = 0) -> Block:
+        self._speaking = False
+        return self._append(Block(kind, inert(text), seq=seq))
+
+    def delegated(self, event: Event) -> Block | None:
+        """The call's block that changes with what its delegate did; None for events of the main agent."""
+        match event.fact:
+            case DelegationStart() as start:
+                return self._delegations.start(start, self._open_calls.get(start.call_id), event.timestamp)
+            case Message(agent=agent, message=message) if agent:
+                return self._delegations.said(agent, message)
+            case ToolActivity(agent=agent) as activity if agent:
+                return self._delegations.active(activity)
+            case ToolOutput(agent=agent) as output if agent:
+                return self._delegations.says(output)
+            case UsageInfo(agent=agent) as usage if agent:
+                return self._delegations.measured(usage)
+            case CompactionStart(agent=agent) as begun if agent:
+                return self._delegations.compacting(begun)
+            case CompactionComplete(agent=agent) as done if agent:
+                return self._delegations.compacted(done)
+            case SessionError(agent=agent) as error if agent:
+                return self._delegations.failed(error)
+            case (ApprovalRequested(agent=agent) | ApprovalDecided(agent=agent)) as approval if agent:
+                return self._delegations.asks(approval)
+            case DelegationEnd() as end:
+                return self._delegations.end(end, event.timestamp)
+            case _:
+                return None
+
+    def user(self, text: str, time: str, status: str = "", seq: int = 0) -> Block:
+        self._speaking, self._plan = False, None
+        self._close_calls()
+        return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
+
+    def _close_calls(self) -> None:
+        """A prompt ends the step before it: calls without a result never get one. Logs of older versions have some."""
+        for block in self._open_calls.values():
+            block.status = block.outcome or INTERRUPTED
+            self.touched.append(block)
+        self._open_calls.clear()
+
+    def attached(self, name: str, text: str, seq: int = 0, image: StoredImage | None = None) -> Block:
+        """A file that went with the prompt above."""
+        _, _, body = text.partition("\n")
+        lines = _unfenced(body).count("\n") + 1
+        told = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: that it was cut, or is an image
+        note = body.partition("\n")[0].strip("()").removeprefix("only its ").replace("; the file has", " of")
+        size = one_line(note, 72) if body.startswith("(") else told
+        block = Block("tool", inert(name), folded=True, tool_name=ATTACHED, result=inert(text), status=size, seq=seq)
+        self._append(block).tight = True
+        block.images = (BlockImage(image),) if image is not None else ()
+        return block
+
+    def made(self, image: StoredImage, time: str = "", seq: int = 0) -> Block:
+        """An image that the model made."""
+        block = self.part("tool", "an image", time, seq)
+        block.tool_name, block.status, block.images = MADE, image.media_type, (BlockImage(image),)
+        return block
+
+    def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
+        """A command the user ran, open as long as what it said is short."""
+        self._speaking = False
+        exited = _EXITED.search(how)
+        told = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        ended = f"exit {exited[1]} · {exited[2]}" if exited else told
+        long = output.count("\n") > LINES_LEFT_OPEN
+        return self._append(
+            Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
+        )
+
+    def end_reply(self) -> None:
+        """The next piece of a reply carries the speaker's name again."""
+        self._speaking = False
+
+    def part(self, kind: Kind, text: str, time: str = "", seq: int = 0) -> Block:
+        """A piece of the assistant's reply."""
+        block = Block(kind, inert(text), time=time, folded=kind != "reply", first_of_reply=not self._speaking, seq=seq)
+        self._speaking = True
+        return self._append(block)
+
+    def tool(self, name: str, arguments: str, call_id: str, time: str = "", seq: int = 0) -> Block:
+        block = self.part("tool", arguments, time, seq)
+        block.tool_name, block.tool_call_id, block.status = one_line(name, 40), call_id, "…"
+        self._open_calls[call_id] = block
+        return block
+
+    def output(self, call_id: str, text: str) -> Block | None:
+        """What a call that runs says so far: the end of it in its fold, the last line beside it."""
+        block = self._open_calls.get(call_id)
+        if block is not None:
+            block.result = inert(text)
+            block.status = told_output(text)
+        return block
+
+    def result(self, call_id: str, text: str, stage: Stage = "finished") -> Block | None:
+        """Join a result to its call; a call id that is reused means the latest call."""
+        block = self._open_calls.pop(call_id, None)
+        if block is not None:
+            block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
+            block.status = block.outcome or told_result(block.tool_name, block.text, block.result, stage)
+        return block
+
+    def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:
+        last: Block | None = None
+        for role, text, part in pieces(message):
+            match role:
+                case "user":
+                    images = images_in(part)
+                    last = self.user(text_beside_images(part) if images else text, time, seq=seq)
+                    last.images = tuple(map(BlockImage, images))
+                case "assistant" if (made := image_of(part.get("content"))) is not None:
+                    last = self.made(made, time, seq)
+                case "assistant":
+                    last = self.part("reply", text, time, seq) if text.strip() else last
+                case "thinking":
+                    last = self.part("thinking", text, time, seq) if text.strip() else last
+                case "tool_call":
+                    last = self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
+                case "tool_result":
+                    self._returned(part, text, seq)
+                case "attached":
+                    self.attached(attached_name(part), text, seq, attached_image(message, part))
+                case "command":
+                    output = _unfenced(text.partition("\n\n")[2])
+                    self.command(command_in(message), output, text.partition("\n")[0], seq)
+                case "system":
+                    pass
+        if interrupted and last is not None:
+            last.interrupted = True
+
+    def _returned(self, part: Json, text: str, seq: int) -> None:
+        """A result that is logged: mostly it was told of before, but for its images and its place in the log."""
+        call_id = part.get("tool_call_id", "")
+        block = self.result(call_id, text, stage_of(part.get("outcome", "success")))
+        block = block or next((each for each in reversed(self.blocks) if each.tool_call_id == call_id), None)
+        if block is not None:
+            block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))
+            if images:
+                block.result, block.status = inert(text_beside_images(part)).rstrip("\n"), told_images(images)
+            self.touched.append(block)
+
+    def _told_error(self, error: SessionError) -> str:
+        if (way_on := _WAYS_ON.get(error.kind)) is None:
+            return error.what
+        ways = {name: self._way_to(name) for name in ("continue", "model")}
+        return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {way_on.format(**ways)}"
+
+    def _append(self, block: Block) -> Block:
+        before = self.blocks[-1] if self.blocks else None
+        block.tight = before is None or (block.is_step and before.is_step and not block.first_of_reply)
+        self.blocks.append(block)
+        return block
+
+
+def told_images(images: Sequence[StoredImage]) -> str:
+    """What a call brought, in a few words."""
+    return f"{len(images):,} images" if len(images) > 1 else images[0].media_type
+
+
+def _unfenced(text: str) -> str:
+    return "\n".join(text.split("\n")[1:-1]) if text.startswith("```") else text

@@ -1,0 +1,171 @@
+"""What delegates do, told in the fold of the call that asked them: one line with a live gist, opened their own talk."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from co_tui.events import (
+    PATH_SIGN,
+    ApprovalDecided,
+    ApprovalRequested,
+    CompactionComplete,
+    CompactionStart,
+    DelegationEnd,
+    DelegationStart,
+    Json,
+    SessionError,
+    ToolActivity,
+    ToolOutput,
+    UsageInfo,
+)
+from co_tui.events.stored_messages import pieces
+from co_tui.inert import inert, one_line
+from co_tui.session.event_wording import money, told_compaction
+from co_tui.session.tool_wording import told_call, told_output
+from co_tui.ui.formatting import counted, elapsed, tokens
+from co_tui.ui.gauge.gauge_reading import GaugeReading
+from co_tui.ui.transcript.block import Block
+
+GIST_CHARS = 30
+"""Beside it, 80 columns have room for the call and for how full its context is."""
+LINE_CHARS = 200
+INDENT = "    "
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A delegation that is told of in a block."""
+
+    block: Block
+    name: str
+    depth: int
+    began: str
+    calls: int = 0
+    doing: str = ""
+    asked: set[str] = field(default_factory=set)
+    """Calls that wait for an approval."""
+    reading: GaugeReading = field(default_factory=GaugeReading)
+
+    def add(self, text: str) -> Block:
+        """Some more lines of its own talk."""
+        told = "\n".join(INDENT * (self.depth + 1) + line for line in text.split("\n"))
+        block = self.block
+        block.inner = block.result = f"{block.inner}\n{told}" if block.inner else told
+        return block
+
+    def show(self) -> Block:
+        """What it does right now stands on the one line, with how full its context is."""
+        who = f"{self.name}: " if self.depth else ""
+        gist = one_line(who + ("approval pending" if self.asked else self.doing), GIST_CHARS)
+        self.block.status = f"{gist} · {self.reading.amount}" if self.reading.usage else gist
+        return self.block
+
+
+class DelegationLines:
+    """Follows the delegations of a session; each belongs to the block of its call, or of the one that asked it."""
+
+    def __init__(self) -> None:
+        self._followed: dict[str, _Followed] = {}
+
+    def start(self, fact: DelegationStart, call: Block | None, at: str = "") -> Block | None:
+        asking = self._followed.get(fact.agent.rpartition(PATH_SIGN)[0])
+        block = asking.block if asking is not None else call
+        if block is None:
+            return None
+        depth = asking.depth + 1 if asking is not None else 0
+        self._followed[fact.agent] = _Followed(block, one_line(fact.name, 30), depth, at)
+        return self._shows(fact.agent, "asked")
+
+    def said(self, agent: str, message: Json) -> Block | None:
+        """A whole message of a delegate."""
+        followed = self._followed.get(agent)
+        if followed is None:
+            return None
+        for role, text, part in pieces(message):
+            if role == "tool_call":
+                followed.calls += 1
+                name = one_line(str(part.get("tool_name", "")), 40)
+                followed.add(f"▸ {name}  {told_call(name, text)}")
+            elif role == "tool_result":
+                lines = text.count("\n") + 1
+                followed.add(f"  ↳ {counted(lines, 'line') if lines > 1 else one_line(text, LINE_CHARS)}")
+            elif role == "assistant" and text.strip():
+                followed.add(inert(text).strip())
+        return followed.block
+
+    def active(self, fact: ToolActivity) -> Block | None:
+        if fact.stage != "started":
+            followed = self._followed.get(fact.agent)
+            return followed.block if followed is not None else None
+        return self._shows(fact.agent, f"{fact.tool_name} {told_call(fact.tool_name, fact.text)}")
+
+    def says(self, fact: ToolOutput) -> Block | None:
+        """What its command says, while that runs."""
+        return self._shows(fact.agent, told_output(fact.text))
+
+    def measured(self, fact: UsageInfo) -> Block | None:
+        """How full its own context is."""
+        followed = self._followed.get(fact.agent)
+        if followed is None:
+            return None
+        followed.reading = GaugeReading(usage=fact)
+        return followed.show()
+
+    def compacting(self, fact: CompactionStart) -> Block | None:
+        return self._shows(fact.agent, "compacting")
+
+    def compacted(self, fact: CompactionComplete) -> Block | None:
+        followed = self._followed.get(fact.agent)
+        return followed.add(f"· {inert(told_compaction(fact))}") if followed is not None else None
+
+    def failed(self, fact: SessionError) -> Block | None:
+        """What went wrong in it, and what is done about it."""
+        followed = self._followed.get(fact.agent)
+        if followed is None:
+            return None
+        block = followed.add(f"! {one_line(fact.what, LINE_CHARS)} ({one_line(fact.outcome, LINE_CHARS)})")
+        if fact.retry_in_s is not None:
+            self._shows(fact.agent, fact.outcome)
+            followed.doing = "trying again"  # from its next request on
+        return block
+
+    def asks(self, fact: ApprovalRequested | ApprovalDecided) -> Block | None:
+        """One of its calls waits for an approval, or no longer."""
+        followed = self._followed.get(fact.agent)
+        if followed is None:
+            return None
+        if isinstance(fact, ApprovalRequested):
+            followed.asked.add(fact.call_id)
+        else:
+            followed.asked.discard(fact.call_id)
+        return followed.show()
+
+    def end(self, fact: DelegationEnd, at: str = "") -> Block | None:
+        followed = self._followed.get(fact.agent)
+        if followed is None:
+            return None
+        used = fact.usage.get("input_tokens", 0) + fact.usage.get("output_tokens", 0)
+        price = money(fact.cost) if fact.cost else ""
+        figures = [fact.outcome, counted(followed.calls, "call"), tokens(used), price, _took(followed.began, at)]
+        ended = " · ".join(filter(None, figures))
+        if followed.reading.usage is not None:
+            followed.add(f"context {followed.reading.amount}, {followed.reading.percent}")
+        if followed.depth:
+            return followed.add(f"↳ {followed.name}: {ended}")
+        followed.block.outcome = followed.block.status = ended
+        return followed.block
+
+    def _shows(self, agent: str, doing: str) -> Block | None:
+        followed = self._followed.get(agent)
+        if followed is None:
+            return None
+        followed.doing = doing
+        return followed.show()
+
+
+def _took(began: str, ended: str) -> str:
+    """From one timestamp to another; empty below a second."""
+    try:
+        took_s = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    except (ValueError, TypeError):
+        return ""
+    return elapsed(took_s) if took_s >= 1 else ""

@@ -1,0 +1,59 @@
+"""Unpacks the images of blocks beside the screen, one after the other, the latest wanted first."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+from co_tui.ui.images.block_image import BlockImage
+from co_tui.ui.transcript.block import Block
+
+MOST_KEPT = 32
+"""Pictures that are kept beside those in view; older ones are unpacked again when they come into view."""
+
+
+class ImageLoader:
+    """Knows no screen: it is told what is in view, and tells which blocks have to be drawn again."""
+
+    def __init__(self, loaded: Callable[[Block], None]) -> None:
+        self._loaded = loaded
+        self._wanted: OrderedDict[Block, None] = OrderedDict()
+        self._in_view: frozenset[BlockImage] = frozenset()
+        self._kept: OrderedDict[BlockImage, None] = OrderedDict()
+        self._is_loading = False
+
+    def want(self, in_view: Iterable[Block]) -> bool:
+        """Whether there is something to load, and nothing that loads it."""
+        blocks = [block for block in dict.fromkeys(in_view) if block.images]
+        self._in_view = frozenset(image for block in blocks for image in block.drawn_images)
+        unseen = (block for block in blocks if any(image.is_unseen for image in block.drawn_images))
+        self._wanted.update(dict.fromkeys(unseen))
+        return bool(self._wanted) and not self._is_loading
+
+    async def load(self) -> None:
+        """Everything that is wanted, and what comes to be wanted meanwhile."""
+        if self._is_loading:
+            return
+        self._is_loading = True
+        try:
+            while self._wanted:
+                await self._load(next(reversed(self._wanted)))
+        finally:
+            self._is_loading = False
+
+    async def _load(self, block: Block) -> None:
+        try:
+            for image in block.drawn_images:
+                if image.is_unseen:
+                    await image.unpack()
+                    self._keep(image)
+        finally:
+            del self._wanted[block]
+        self._loaded(block)
+
+    def _keep(self, image: BlockImage) -> None:
+        """What is in view is never given up: it would be wanted again at once."""
+        if image.picture is not None:
+            self._kept[image] = None
+        over = len(self._kept) - MOST_KEPT
+        for old in [each for each in self._kept if each not in self._in_view][: max(0, over)]:
+            del self._kept[old]
+            old.picture = None

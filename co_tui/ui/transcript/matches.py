@@ -1,0 +1,146 @@
+"""Finding a text among blocks: how often it is there, which one is looked at, and how it is marked in a line."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from co_tui.ui.text.find_in_text import in_small_letters
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.layout import LinePlace, TranscriptLayout
+
+
+class Match(NamedTuple):
+    """One of the places where the text is: the how manieth of its block."""
+
+    block: Block
+    nth: int
+
+
+class Search:
+    """What is being searched for, how often each block has it, and which match is looked at."""
+
+    def __init__(self) -> None:
+        self.needle = ""
+        """In small letters; empty while nothing is searched for."""
+        self.match: Match | None = None
+        self._line = 0
+        """Of its block, where the match that is looked at stands."""
+        self._nth_in_line = 0
+        self._counts: dict[Block, int] = {}
+
+    def set_needle(self, text: str) -> None:
+        needle = in_small_letters(text)
+        if needle != self.needle:
+            # Whoever types on looks only where the letters so far were found.
+            is_longer = bool(self.needle) and self.needle in needle
+            without = {block: 0 for block, count in self._counts.items() if not count} if is_longer else {}
+            self.needle, self.match, self._counts = needle, None, without
+
+    def count(self, blocks: Iterable[Block]) -> None:
+        """Look through more blocks."""
+        for block in blocks:
+            self._in(block)
+
+    def forget(self, block: Block) -> None:
+        """Its text changed."""
+        self._counts.pop(block, None)
+
+    def _in(self, block: Block) -> int:
+        if not self.needle:
+            return 0
+        if block not in self._counts:
+            self._counts[block] = in_small_letters(block.plain).count(self.needle)
+        return self._counts[block]
+
+    @property
+    def total(self) -> int:
+        """In all blocks that were looked through."""
+        return sum(self._counts.values())
+
+    def position(self, layout: TranscriptLayout) -> int:
+        """Which of all matches is looked at, from the beginning; 0 for none."""
+        if self.match is None:
+            return 0
+        before = 0
+        for block in layout.blocks:
+            if block is self.match.block:
+                return before + self.match.nth + 1
+            before += self._counts.get(block, 0)
+        return 0
+
+    def step(self, layout: TranscriptLayout, start: LinePlace, step: int) -> LinePlace | None:
+        """Look at the next match above (`step` −1) or below, around the ends; the first one from `start` on.
+
+        A block that is folded is opened when it holds it.
+        """
+        found = self._next(layout, start, step)
+        if found is None:
+            self.match = None
+            return None
+        index, nth = found
+        block = layout.blocks[index]
+        if block.folded:
+            block.folded = False
+            layout.refresh(block)
+        self.match = Match(block, nth)
+        return self.place(layout)
+
+    def place(self, layout: TranscriptLayout) -> LinePlace | None:
+        """Where the match that is looked at stands, as it is laid out now; None without one."""
+        index = layout.index_of(self.match.block) if self.match is not None else None
+        if self.match is None or index is None:
+            return None
+        self._line, self._nth_in_line = self._line_of(layout, index, self.match.nth)
+        return LinePlace(index, self._line)
+
+    def nth_looked_at(self, block: Block, line: int) -> int | None:
+        """The how manieth match of a line is looked at; None when none of them is."""
+        is_here = self.match is not None and self.match.block is block and line == self._line
+        return self._nth_in_line if is_here else None
+
+    def _next(self, layout: TranscriptLayout, start: LinePlace, step: int) -> tuple[int, int] | None:
+        index = layout.index_of(self.match.block) if self.match is not None else None
+        if index is not None and self.match is not None:
+            nth = self.match.nth + step
+            if 0 <= nth < self._in(layout.blocks[index]):
+                return index, nth
+            first = index + step
+        else:
+            first = start.block
+        count = len(layout.blocks)
+        for distance in range(count if self.needle else 0):
+            at = (first + step * distance) % count
+            if found := self._in(layout.blocks[at]):
+                return at, found - 1 if step < 0 else 0
+        return None
+
+    def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> tuple[int, int]:
+        """In which line it is drawn, and as the how manieth there; what a line's end parts, or Markdown hides, is near
+        the others of its block."""
+        laid = layout.lay_out(index)
+        lines = [
+            n for n in laid.lines_with(self.needle) for _ in range(in_small_letters(laid.text_of(n)).count(self.needle))
+        ]
+        if not lines:
+            return min(laid.title_line, max(0, laid.height - 1)), 0
+        nth = min(nth, len(lines) - 1)
+        return lines[nth], nth - lines.index(lines[nth])
+
+
+def marked(strip: Strip, needle: str, style: Style, looked_at: tuple[int, Style] | None = None) -> Strip:
+    """The strip with every occurrence of the needle in this style, but for the one that is looked at."""
+    text = strip.text
+    small = in_small_letters(text)
+    parts: list[Strip] = []
+    done, at = 0, small.find(needle)
+    while at >= 0:
+        start = cell_len(text[:at])
+        end = start + cell_len(text[at : at + len(needle)])
+        own = looked_at[1] if looked_at is not None and looked_at[0] == len(parts) // 2 else style
+        parts += [strip.crop(done, start), Strip(Segment.apply_style(strip.crop(start, end), post_style=own))]
+        done, at = end, small.find(needle, at + len(needle))
+    return Strip.join([*parts, strip.crop(done)]) if parts else strip

@@ -1,0 +1,350 @@
+"""What can be done in the conversation: marking, folding, copying, finding; and what is asked of others there."""
+
+from collections.abc import Iterable, Sequence, Set
+from typing import ClassVar, Literal, TypeAlias
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+from textual.selection import Selection
+from textual.strip import Strip
+
+from co_tui.events import Ref
+from co_tui.ui.background import run_in_background
+from co_tui.ui.keys import command_table
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.block_events import event_at, place_of_event
+from co_tui.ui.transcript.image_loader import ImageLoader
+from co_tui.ui.transcript.layout import LinePlace
+from co_tui.ui.transcript.marked_blocks import Mark, code_in, copied_text, toggle_all
+from co_tui.ui.transcript.matches import Search, marked
+from co_tui.ui.transcript.pins import Pins
+from co_tui.ui.transcript.selected_text import selected_text, with_selection
+from co_tui.ui.transcript.transcript_view import TranscriptView
+
+Wish: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"]
+_HINTS = "↑↓ go · shift selects · esc back"
+
+
+class Transcript(TranscriptView, can_focus=True):
+    """While it has the focus one block is marked, on which the keys act."""
+
+    FOCUS_ON_CLICK = False
+    """Who clicks in the chat goes on typing in the prompt."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *command_table.bindings("chat"),
+    ]
+
+    class Wished(Message):
+        """Something is wanted of a block that others do."""
+
+        def __init__(self, wish: Wish, block: Block) -> None:
+            super().__init__()
+            self.wish, self.block = wish, block
+
+    class WantedInTimeline(Message):
+        """Show what happened at this event."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
+
+    class LinkClicked(Message):
+        def __init__(self, address: str) -> None:
+            super().__init__()
+            self.address = address
+
+    class Copied(Message):
+        """What was copied, and what it is."""
+
+        def __init__(self, text: str, what: str) -> None:
+            super().__init__()
+            self.text, self.what = text, what
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._mark = Mark()
+        self._marked: set[Block] = set()
+        self._search = Search()
+        self._pins = Pins()
+        self._images = ImageLoader(self.changed)
+        self._copied_code: tuple[Block, int] | None = None
+        self._shown_event: tuple[int, Block | None] = (0, None)
+        """The event that was brought into view last, and the block that stands for it."""
+
+    # What is shown
+
+    def show(self, blocks: Iterable[Block]) -> None:
+        self._mark.leave()
+        self._note_marked()
+        self._search.set_needle("")
+        blocks = list(blocks)
+        self._pins.apply(blocks)
+        super().show(blocks)
+
+    def prepend(self, blocks: Sequence[Block]) -> None:
+        self._pins.apply(blocks)
+        super().prepend(blocks)
+
+    def show_pins(self, pins: Set[Ref]) -> None:
+        """Which messages are pinned now."""
+        if self._pins.are(pins) and (changed := self._pins.apply(self.blocks)):
+            self._layout.refresh_all(changed)
+            self._settle()
+            self.refresh_bindings()
+
+    def drop(self, block: Block) -> None:
+        self._mark.leave(block)
+        self._note_marked()
+        self._search.forget(block)
+        super().drop(block)
+
+    def changed(self, block: Block) -> None:
+        self._search.forget(block)
+        super().changed(block)
+
+    def draw_streamed(self) -> None:
+        for block in self._pending:
+            self._search.forget(block)
+        super().draw_streamed()
+
+    def _place(self) -> None:
+        """What comes into view is looked through for images; none is unpacked before the first paint."""
+        super()._place()
+        look = self._layout.look
+        if look is not None and look.draws_images and self._images.want(self._blocks_in_view()):
+            run_in_background(self, "Showing images", self._images.load, group="images")
+
+    def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
+        block, look = self.blocks[place.block], self._layout.look
+        assert look is not None
+        if block in self._marked and (place.line or block.tight):
+            # Under what is there: code keeps its own surface.
+            strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=look.marked))
+        if self._search.needle:
+            nth = self._search.nth_looked_at(block, place.line)
+            here = (nth, look.looked_at) if nth is not None else None
+            strip = marked(strip, self._search.needle, look.found, here)
+        if (selection := self.text_selection) is not None:
+            style = self.screen.get_component_rich_style("screen--selection")
+            strip = with_selection(strip, selection, self._layout.row_of(place), style)
+        return strip
+
+    # Marking
+
+    @property
+    def marked_block(self) -> Block | None:
+        return self._mark.block
+
+    def on_focus(self) -> None:
+        self._mark.start(self._blocks_in_view())
+        self._note_marked()
+
+    def on_blur(self) -> None:
+        if self.app.app_focus and self.screen.is_current:  # the terminal, or a dialog, has it for a while
+            self._mark.leave()
+            self._note_marked()
+
+    def _note_marked(self) -> None:
+        self._marked = set(self._mark.marked(self._layout))
+        if self.is_mounted:
+            self.border_title = f"Chat · {_HINTS}" if self._marked else "Chat"
+            self.refresh_bindings()
+            self.refresh()
+
+    def mark(self, index: int, *, extends: bool = False) -> None:
+        """Mark the block there, and bring it into view."""
+        self._mark.put(self.blocks[index], extends=extends)
+        self._note_marked()
+        seen = self.in_view()
+        top_line = next((place.line for place in seen if place.block == index), None)
+        ends = bool(seen) and any(place.block > index for place in seen)
+        if top_line != 0 or not (ends or seen[-1].line == self._layout.lay_out(index).height - 1):
+            self.show_block(index)
+
+    def action_mark(self, step: int, extends: bool = False) -> None:
+        if self._mark.block is None:
+            self.on_focus()
+        elif (index := self._mark.step(self._layout, step)) is not None:
+            self.mark(index, extends=extends)
+        elif step > 0:
+            self.follow_end()
+
+    def action_mark_end(self, step: int) -> None:
+        if self.blocks:
+            self.mark(0 if step < 0 else len(self.blocks) - 1)
+
+    def action_fold(self, step: int) -> None:
+        if self._mark.block is None:
+            self.on_focus()
+        if (index := self._mark.step(self._layout, step, lambda block: block.foldable)) is not None:
+            self.mark(index)
+
+    def go_to_turn(self, step: int) -> bool:
+        """To the prompt before what is at the top, or the next one; False where there is none."""
+        start = self._layout.walk(self._top, 2)
+        places = range(start.block - 1, -1, -1) if step < 0 else range(start.block + 1, len(self.blocks))
+        found = next((n for n in places if self.blocks[n].kind == "user"), None)
+        if found is None:
+            if step > 0:
+                self.follow_end()
+            self._look_for_older()
+            return False
+        self.show_block(found)
+        if self.has_focus:
+            self._mark.put(self.blocks[found])
+            self._note_marked()
+        return True
+
+    def _blocks_in_view(self) -> list[Block]:
+        return [self.blocks[place.block] for place in self.in_view()]
+
+    # Events
+
+    def show_event(self, seq: int) -> None:
+        """Mark what an event brought, and bring it into view; of one that is not told here, what came before it."""
+        place = place_of_event(self.blocks, seq)
+        if place is not None:
+            self._mark.put(self.blocks[place])
+            self._note_marked()
+            self.show_block(place)
+            self._shown_event = (seq, self.blocks[place])
+
+    def action_show_in_timeline(self) -> None:
+        """The event that was shown, as long as its block is marked; else the one that the marked block tells of."""
+        block = self._mark.block
+        if block is not None and self._shown_event[1] is block:
+            self.post_message(self.WantedInTimeline(self._shown_event[0]))
+        elif (place := self._layout.index_of(block) if block is not None else None) is not None:
+            self.post_message(self.WantedInTimeline(event_at(self.blocks, place)))
+
+    # Selecting and copying
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        return selected_text(self._layout, selection), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    def action_copy(self) -> None:
+        """Copy the selection, else what is marked, else the last reply."""
+        if selected := self.screen.get_selected_text():
+            self.post_message(self.Copied(selected, "selection"))
+            return
+        last = next(([each] for each in reversed(self.blocks) if each.kind == "reply"), [])
+        if blocks := self._mark.marked(self._layout) or last:
+            what = f"{len(blocks)} messages" if len(blocks) > 1 else "message"
+            self.post_message(self.Copied(copied_text(blocks), what))
+
+    def action_copy_code(self) -> None:
+        """The code of the marked message; where there are several pieces, the next one each time."""
+        block = self._mark.block
+        codes = code_in(block) if block is not None else []
+        if block is None or not codes:
+            return
+        last = self._copied_code[1] if self._copied_code is not None and self._copied_code[0] is block else -1
+        number = (last + 1) % len(codes)
+        self._copied_code = (block, number)
+        what = f"code block {number + 1} of {len(codes)}" if len(codes) > 1 else "code block"
+        self.post_message(self.Copied(codes[number], what))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys for what the marked block has not are not shown."""
+        block = self._mark.block
+        if block is None:
+            return True
+        match action, parameters:
+            case "copy_code", _:
+                return "```" in block.text or "~~~" in block.text
+            case "wish", ("links",):
+                return "://" in block.plain or "mailto:" in block.plain
+            case "wish", ("edit",):
+                return block.kind == "user" and block.seq > 0 and block.turn > 0
+            case "wish", ("fork" | "pin",):
+                return block.is_message
+            case "open", _:
+                return block.foldable
+            case _:
+                return True
+
+    def label_of(self, action: str) -> str:
+        """What a key does with the block that is marked, where the table of keys cannot know it; else empty."""
+        is_pinned = self._mark.block is not None and self._mark.block.pinned
+        return "Unpin" if action == "wish('pin')" and is_pinned else ""
+
+    def action_wish(self, wish: Wish) -> None:
+        if self._mark.block is not None:
+            self._wish(wish, self._mark.block)
+
+    def _wish(self, wish: Wish, block: Block) -> None:
+        """Who views what has images wants to see them, where they can be drawn."""
+        draws = self._layout.look is not None and self._layout.look.draws_images
+        self.post_message(self.Wished("see" if wish == "view" and block.images and draws else wish, block))
+
+    # Folding
+
+    def on_click(self, event: events.Click) -> None:
+        if self.screen.get_selected_text():
+            return
+        if address := event.style.link:
+            self.post_message(self.LinkClicked(address))
+            return
+        place = self._place_at(event.y - self.gutter.top)
+        if place is not None:
+            block, laid = self.blocks[place.block], self._layout.lay_out(place.block)
+            if laid.is_drawn(place.line):
+                self._wish("view", block)
+            elif block.is_step and place.line == laid.title_line:
+                self._open(block)
+
+    def action_open(self) -> None:
+        block = self._mark.start(self._blocks_in_view())
+        if block is not None and block.foldable:
+            self._open(block)
+
+    def _open(self, block: Block) -> None:
+        """An image in large; what is folded, here."""
+        if block.is_drawn_image:
+            self._wish("view", block)
+        else:
+            self._toggle(block)
+
+    def toggle_all(self) -> None:
+        """Open everything that is folded, or fold everything when nothing is."""
+        toggle_all(self._layout)
+        self._settle()
+
+    def _toggle(self, block: Block) -> None:
+        block.folded = not block.folded
+        if self._following and not block.folded:
+            # Opening something is reading it: the view must not run away to the end.
+            self._follow(False)
+        self.changed(block)
+
+    # Searching
+
+    @property
+    def search(self) -> Search:
+        return self._search
+
+    def find(self, text: str, *, back: bool = False) -> bool:
+        """Mark the text, and go to the next place that has it, upwards unless told otherwise."""
+        self._search.set_needle(text)
+        self.refresh()
+        if not text or not self.blocks:
+            return False
+        seen = self.in_view()
+        found = self._search.step(self._layout, seen[-1] if seen else self._top, 1 if back else -1)
+        if found is not None and found not in seen[1:-1]:
+            self.show_block(*found)
+        return found is not None
+
+    def _resized(self) -> None:
+        """Lines break elsewhere: the match that is looked at stays in view, if it was."""
+        before = self._search.place(self._layout)
+        was_seen = before in self._layout.window(self._top, self._settled_size.height)
+        super()._resized()
+        found = self._search.place(self._layout)
+        if was_seen and found is not None and found not in self.in_view():
+            self.show_block(*found)

@@ -1,0 +1,250 @@
+"""The conversation, as one line-rendered widget: only what is near the viewport is ever laid out."""
+
+from collections.abc import Iterable, Sequence
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.timer import Timer
+
+from co_tui.ui.keys.command_table import way_to
+from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.layout import TOP, LinePlace, TranscriptLayout
+
+STREAM_INTERVAL_S = 0.05
+"""The open block is drawn again at most so often."""
+MORE_BELOW = "↓ more below"
+NARROWEST, GAP_TO_BAR = 10, 1
+LEAST_ROWS = 5
+"""With fewer there is no room for a border."""
+LINES_ABOVE = 2
+"""What is brought into view stands so far below the top."""
+
+
+class TranscriptView(ScrollView):
+    """Shows blocks. The line at the top of the viewport (or the end, while following) stays where it is
+    when estimated heights turn into real ones, when the width changes, and while text streams in below."""
+
+    class NearTop(Message):
+        """The reader is close to the first block that is loaded."""
+
+    class Followed(Message):
+        """The view began or ceased to follow the end."""
+
+        def __init__(self, following: bool) -> None:
+            super().__init__()
+            self.following = following
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._layout = TranscriptLayout()
+        self._top = TOP
+        self._following = True
+        self._placing = False
+        self._settled_size = Size(0, 0)
+        self._view: list[LinePlace] = []
+        self._view_of: tuple[LinePlace, int, int] | None = None
+        """Which top, layout and height `_view` belongs to."""
+        self._pending: dict[Block, list[str]] = {}
+        self._timer: Timer | None = None
+        self.end_key = way_to("to_the_end").lower()
+        """Goes back to the end; empty without one."""
+
+    # What is shown
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        return self._layout.blocks
+
+    @property
+    def following(self) -> bool:
+        return self._following
+
+    @property
+    def layout_of_blocks(self) -> TranscriptLayout:
+        return self._layout
+
+    @property
+    def top(self) -> LinePlace:
+        """The line at the top of the viewport."""
+        return self._top
+
+    @property
+    def _width(self) -> int:
+        return max(NARROWEST, self.scrollable_content_region.width - GAP_TO_BAR)
+
+    def set_look(self, look: Look) -> None:
+        self._layout.set_look(look)
+        self._settle()
+
+    def show(self, blocks: Iterable[Block]) -> None:
+        """Replace everything, and look at the end."""
+        self._layout.show(blocks)
+        self._pending.clear()
+        self._follow(True)
+        self._settle()
+
+    def prepend(self, blocks: Sequence[Block]) -> None:
+        """Add older blocks above; what is being read stays where it is."""
+        self._layout.insert(0, blocks)
+        self._top = LinePlace(self._top.block + len(blocks), self._top.line)
+        self._settle()
+
+    def append(self, *blocks: Block, before: Block | None = None) -> None:
+        """Add blocks at the end, or above one that shall stay below them."""
+        place = self._layout.index_of(before) if before is not None else None
+        self._layout.insert(len(self.blocks) if place is None else place, blocks)
+        self._settle()
+
+    def drop(self, block: Block) -> None:
+        index = self._layout.index_of(block)
+        if index is not None:
+            self._layout.remove(index)
+            self._pending.pop(block, None)
+            if self._top.block > index:
+                self._top = LinePlace(self._top.block - 1, self._top.line)
+            self._settle()
+
+    def changed(self, block: Block) -> None:
+        """Draw a block again after its data changed."""
+        self._layout.refresh(block)
+        self._settle()
+
+    def grow(self, block: Block, text: str) -> None:
+        """Add streamed text to a block; it becomes part of it with the next frame of the stream."""
+        self._pending.setdefault(block, []).append(text)
+        if self._timer is None:
+            self._timer = self.set_timer(STREAM_INTERVAL_S, self.draw_streamed)
+
+    def draw_streamed(self) -> None:
+        """Take in what was streamed since the last frame."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, {}
+        for block, chunks in pending.items():
+            text = "".join(chunks)
+            block.text += text
+            self._layout.grow(block, text)
+        self._settle()
+
+    # Layout
+
+    def _settle(self) -> None:
+        """Lay out what is in view, then size and scroll so that the reader's place stays."""
+        if self._layout.look is None or not self.is_mounted or not self.size:
+            return
+        self._top = self._layout.set_width(self._width, self._top)
+        height = self.scrollable_content_region.height
+        self._layout.set_height(height)
+        if self._following:
+            self._top = self._layout.bottom_up(height)
+        else:
+            self._top = self._layout.clamp(self._top)
+            if len(self._layout.window(self._top, height)) < height:
+                self._top = self._layout.bottom_up(height)
+        self._place()
+
+    def _place(self) -> None:
+        self._placing = True
+        try:
+            self._settled_size = self.size
+            self._set_rows(self._layout.row_count)
+            self.scroll_to(y=self._layout.row_of(self._top), animate=False, immediate=True, force=True)
+        finally:
+            self._placing = False
+        self.refresh()
+
+    def _set_rows(self, rows: int) -> None:
+        """Tell the scroll bar; the usual way would lay out and draw the whole screen for it."""
+        size = Size(self._width, rows)
+        if size != self.virtual_size:
+            self.set_reactive(TranscriptView.virtual_size, size)
+            self._scroll_update(size)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        # While the size changes, the library moves the view by itself; what follows the change sets it right.
+        moved = round(old_value) != round(new_value) and self.size == self._settled_size
+        if moved and not self._placing and self.is_mounted:
+            self._moved(round(new_value) - round(old_value), round(new_value))
+        super().watch_scroll_y(old_value, new_value)
+
+    def _moved(self, delta: int, target: int) -> None:
+        """The reader scrolled: walk there through real heights, so that no line is skipped or seen twice."""
+        if abs(delta) > 4 * self.size.height:
+            self._top = self._layout.place_of(target) or self._layout.bottom_up(self.size.height)
+        else:
+            self._top = self._layout.walk(self._top, delta)
+        self._follow(target >= self.max_scroll_y)
+        self._settle()
+        self._look_for_older()
+
+    def _look_for_older(self) -> None:
+        if self._top.block < 5:
+            self.post_message(self.NearTop())
+
+    def _follow(self, following: bool) -> None:
+        if following != self._following:
+            self._following = following
+            more_below = " · ".join(filter(None, (MORE_BELOW, self.end_key)))
+            self.border_subtitle = "" if following else more_below
+            self.post_message(self.Followed(following))
+
+    def follow_end(self) -> None:
+        self._follow(True)
+        self._settle()
+
+    def show_block(self, index: int, line: int = 0) -> None:
+        """Bring a block's line into view, a little below the top."""
+        self._follow(False)
+        self._top = self._layout.walk(LinePlace(index, line), -LINES_ABOVE)
+        self._settle()
+        if self.scroll_y >= self.max_scroll_y:
+            self._follow(True)
+        self._look_for_older()
+
+    def in_view(self) -> list[LinePlace]:
+        """The lines that can be seen."""
+        return self._layout.window(self._top, self.scrollable_content_region.height)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(self.outer_size.height < LEAST_ROWS, "-squeezed")
+        self._resized()
+
+    def _resized(self) -> None:
+        self._settle()
+
+    def action_scroll_end(self) -> None:
+        self.follow_end()
+
+    # Lines
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        base = self.visual_style.rich_style
+        place = self._place_at(y)
+        if place is None:
+            return Strip.blank(width, base)
+        strip = self._decorated(self._layout.lay_out(place.block).line(place.line), place, width)
+        row = self._layout.row_of(place)
+        return strip.crop_extend(0, width, base).apply_style(base).apply_offsets(0, row)
+
+    def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
+        """The line with whatever is marked in it."""
+        return strip
+
+    def _place_at(self, y: int) -> LinePlace | None:
+        """The line drawn at a row of the viewport, which may just have got another size."""
+        if self._layout.look is None:
+            return None
+        self._top = self._layout.set_width(self._width, self._top)
+        wanted = (self._top, self._layout.version, self.size.height)
+        if self._view_of != wanted:
+            self._view = self._layout.window(self._top, self.size.height)
+            self._view_of = wanted
+        return self._view[y] if 0 <= y < len(self._view) else None

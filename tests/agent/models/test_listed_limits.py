@@ -1,0 +1,25 @@
+"""What servers tell about the length of a prompt."""
+
+from typing import Any
+
+import pytest
+
+from co_tui.agent.models.listed_limits import told_window
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"meta": {"n_ctx": 8192}}, 8_192),
+        ({"max_model_len": 32_768}, 32_768),
+        ({"capabilities": {"limits": {"max_prompt_tokens": 64_000, "max_context_window_tokens": 128_000}}}, 64_000),
+        ({"capabilities": {"limits": {"max_context_window_tokens": 128_000}}}, 128_000),
+        ({"max_input_tokens": 200_000}, 200_000),
+        ({}, None),
+        ({"meta": None, "capabilities": [1], "max_model_len": "many"}, None),
+        ({"max_model_len": True}, None),
+        ({"meta": {"n_ctx": 0}}, None),
+    ],
+)
+def test_the_longest_prompt_a_server_tells_of(entry: dict[str, Any], expected: int | None) -> None:
+    assert told_window(entry) == expected

@@ -1,0 +1,42 @@
+"""What is known of a model by its name alone, and of whom it is not."""
+
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.usage import RequestUsage
+
+from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.agent.models.prices import is_published, price_of
+from tests.support.provider import Provider
+from tests.support.talks import talking
+
+
+@pytest.mark.parametrize("told", [None, 9_000])
+async def test_a_server_of_ones_own_has_not_the_window_of_the_model_it_is_named_after(
+    home: Path, provider: Provider, told: int | None
+) -> None:
+    provider.model_id, provider.window = "gpt-4o", told
+    config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
+    model_handle = await open_model("openai-chat:gpt-4o", config)
+    assert await model_handle.window_tokens() == told
+    await model_handle.close()
+
+
+async def test_nor_has_it_that_models_price(home: Path, provider: Provider) -> None:
+    provider.model_id = "gpt-4o"
+    async with talking(home, provider, model="openai-chat:gpt-4o") as session:
+        await session.submit("hi")
+        assert session.state.total_cost is None
+
+
+def test_a_providers_own_replies_have_a_price() -> None:
+    def reply(provider: str, url: str) -> ModelResponse:
+        usage = RequestUsage(input_tokens=1_000, output_tokens=10)
+        return ModelResponse(
+            [TextPart("x")], usage=usage, model_name="gpt-4o", provider_name=provider, provider_url=url
+        )
+
+    assert price_of(reply("openai", "https://api.openai.com/v1")) == pytest.approx(0.0026)
+    assert price_of(reply("openai", "http://localhost:11434/v1")) is None
+    assert is_published("https://api.anthropic.com") and not is_published("http://192.168.0.7:8000/v1")

@@ -1,0 +1,120 @@
+"""The same door for every provider's own way of streaming: whole, or cut off."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai._utils import async_maybe_transform
+from openai.resources.chat.completions import completions
+from openai.resources.responses import responses as openai_responses
+from pydantic_ai import Agent
+from pydantic_ai.messages import PartEndEvent
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import FunctionModel
+
+from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.agent.wire.guarded_model import GuardedModel
+from co_tui.agent.wire.http import new_client
+from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff
+from co_tui.agent.wire.request_failures import Asked, read_failure
+from tests.support.provider import Provider, Reply
+from tests.support.provider_formats import (
+    A_END,
+    A_ERROR,
+    A_START,
+    A_TEXT,
+    R_END,
+    R_ERROR,
+    R_START,
+    R_TEXT,
+    anthropic,
+    candidate,
+    events,
+    google,
+    responses,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+WHOLE = {
+    "anthropic": (anthropic, events(A_START, *A_TEXT, *A_END)),
+    "responses": (responses, events(R_START, *R_TEXT, R_END)),
+    "google": (google, candidate("STOP")),
+}
+BROKEN = {
+    "anthropic, no end": (anthropic, events(A_START, *A_TEXT)),
+    "anthropic, an error": (anthropic, events(A_START, *A_TEXT, A_ERROR)),
+    "anthropic, odd": (anthropic, events(A_START, {**A_TEXT[0], "content_block": 5})),
+    "responses, no end": (responses, events(R_START, *R_TEXT)),
+    "responses, an error": (responses, events(R_START, *R_TEXT, R_ERROR)),
+    "google, no end": (google, candidate(None)),
+    "google, an error": (google, candidate(None) + b'data: {"error": {"code": 500, "message": "it crashed"}}\n\n'),
+    "google, odd": (google, b'data: {"candidates": 5}\n\n'),
+}
+
+
+async def asked(provider: Provider, build: Any, raw: bytes) -> str:
+    provider.default = Reply(raw=(raw,))
+    async with new_client() as client:
+        return await said_by(build(provider.url.removesuffix("/v1"), client))
+
+
+async def said_by(model: Model) -> str:
+    agent = Agent(GuardedModel(model), retries=0)
+    async with agent.run_stream_events("hi") as told:
+        return "".join([event.part.content async for event in told if isinstance(event, PartEndEvent)])
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_a_whole_reply_is_one_with_every_provider(name: str, provider: Provider) -> None:
+    assert await asked(provider, *WHOLE[name]) == "Hello there."
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_reply_cut_off_or_odd_is_a_failure_with_every_provider(name: str, provider: Provider) -> None:
+    with pytest.raises(Exception) as raised:
+        await asked(provider, *BROKEN[name])
+    failure = read_failure(raised.value, Asked(name))
+    assert failure.kind not in ("unexpected", "rejected") and name in failure.sentence, (raised.value, failure)
+    if "no end" in name:
+        assert isinstance(raised.value, ReplyCutOff) and failure.retryable
+    if "odd" in name:
+        assert isinstance(raised.value, BadReply)
+
+
+async def test_a_model_that_comes_from_no_server_needs_no_end() -> None:
+    async def script(messages: Any, info: Any) -> AsyncIterator[str]:
+        yield "Hello."
+
+    assert await said_by(FunctionModel(stream_function=script)) == "Hello."
+
+
+@pytest.mark.parametrize("name", ["openai-chat:any", "openai-responses:any"])
+async def test_what_was_said_is_not_looked_through_before_it_goes_to_openai(
+    name: str, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs a third of a second a thousand messages, in which the app stands still."""
+    looked_through = []
+    for resource in (completions, openai_responses):
+        monkeypatch.setattr(resource, "async_maybe_transform", _recorded(looked_through))
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    provider.default = Reply(text="Hello.") if "chat" in name else Reply(raw=(events(R_START, *R_TEXT, R_END),))
+    model = await open_model(name, ModelConfig(environ={"OPENAI_API_KEY": "sk-none"}, fetched_models=Path()))
+    async with Agent(await model.model(), retries=0, model_settings=model.settings).run_stream_events("hi") as told:
+        assert [event async for event in told]
+    await model.close()
+    sent = provider.requests[-1]
+    assert json.dumps(sent.get("messages") or sent.get("input")).count("hi") == 1
+    assert looked_through and all(not (body.get("messages") or body.get("input")) for body in looked_through)
+
+
+def _recorded(bodies: list[Any]) -> Any:
+    async def transform(body: Any, kind: Any) -> Any:
+        bodies.append(body)
+        return await async_maybe_transform(body, kind)
+
+    return transform

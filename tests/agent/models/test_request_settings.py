@@ -1,0 +1,90 @@
+"""What requests ask for beside the conversation: thinking, and a cache where a provider wants to be asked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+
+from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.agent.models.reasoning import ignores_effort
+from co_tui.events import UsageInfo
+from co_tui.session.turns.turn import Outcome
+from tests.support import provider_formats as formats
+from tests.support.environments import facts
+from tests.support.provider import Provider, Reply
+from tests.support.provider_sessions import session_with
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+START = json.loads(json.dumps(formats.A_START))
+START["message"]["usage"] |= {"cache_read_input_tokens": 900, "cache_creation_input_tokens": 20}
+CLAUDE = Reply(raw=(formats.events(START, *formats.A_TEXT, *formats.A_END),))
+GPT = Reply(raw=(formats.events(formats.R_START, *formats.R_TEXT, formats.R_END),))
+GEMINI = Reply(raw=(formats.candidate("STOP"),))
+
+
+async def test_anthropic_is_asked_to_cache_tools_instructions_and_the_conversation(
+    home: Path, provider: Provider
+) -> None:
+    provider.default = CLAUDE
+    async with session_with(home, provider, "anthropic") as session:
+        assert await session.submit("hi") is Outcome.DONE
+        assert await session.submit("again") is Outcome.DONE
+        usage = facts(list(session.state.timeline), UsageInfo) or [session.state.usage]
+    asked = provider.requests[-1]
+    marked = {"type": "ephemeral"}
+    assert asked["tools"][-1]["cache_control"].items() >= marked.items()
+    assert asked["system"][-1]["cache_control"].items() >= marked.items()
+    assert asked["cache_control"].items() >= marked.items(), "and it grows with the conversation"
+    assert usage[-1].cached_tokens == 900
+
+
+def asked_of_gpt(sent: dict[str, Any]) -> str:
+    """A change of mind stands in the conversation, so that what is cached stays."""
+    changes = [item for item in sent["input"] if item.get("type") == "configuration_update"]
+    return (changes or [sent])[-1]["reasoning"]["effort"]
+
+
+async def test_a_server_that_only_speaks_like_openai_is_not_asked_to_cache(home: Path, provider: Provider) -> None:
+    config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
+    model = await open_model("openai-chat:gpt-6-sol", config)
+    try:
+        async with Agent(await model.model(), instructions="Be brief.").run_stream(
+            "hi", model_settings=model.settings
+        ) as reply:
+            await reply.get_output()
+    finally:
+        await model.close()
+    assert "cache" not in json.dumps(provider.requests)
+
+
+EFFORT: dict[str, tuple[Reply, Any]] = {
+    "anthropic": (CLAUDE, lambda sent: sent["output_config"]["effort"]),
+    "responses": (GPT, asked_of_gpt),
+    "google": (GEMINI, lambda sent: sent["generationConfig"]["thinkingConfig"]["thinking_level"].lower()),
+}
+
+
+@pytest.mark.parametrize("name", EFFORT)
+async def test_models_that_can_are_asked_to_think_as_much_as_set(home: Path, provider: Provider, name: str) -> None:
+    provider.default, effort = EFFORT[name]
+    async with session_with(home, provider, name, reasoning_effort="low") as session:
+        assert await session.submit("hi") is Outcome.DONE
+        assert effort(provider.requests[-1]) == "low"
+        await session.apply_settings(session.settings.but(reasoning_effort="high"))
+        assert await session.submit("harder") is Outcome.DONE
+        assert effort(provider.requests[-1]) == "high", "from the next request on"
+
+
+async def test_nothing_is_said_of_thinking_unless_it_is_set_or_to_a_model_that_cannot(
+    home: Path, provider: Provider
+) -> None:
+    async with session_with(home, provider, "responses") as session:
+        provider.default = GPT
+        assert await session.submit("hi") is Outcome.DONE
+        assert "effort" not in provider.requests[-1].get("reasoning", {})
+    assert not ignores_effort("anthropic:claude-sonnet-5") and not ignores_effort("openai:gpt-6-sol")
+    assert ignores_effort("embedded") and ignores_effort("gguf:a.gguf") and ignores_effort("openai:gpt-4o")
+    assert ignores_effort("openai-chat:scripted") and ignores_effort("openai-chat:x@http://127.0.0.1:1/v1")

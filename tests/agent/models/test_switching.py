@@ -1,0 +1,165 @@
+"""Another provider goes on with a conversation: what the first one put into its replies for itself is left out."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+    UploadedFile,
+    UserPromptPart,
+)
+from pydantic_ai.models.test import TestModel
+
+from co_tui.agent.wire.portable_history import MISTRAL_ID, portable
+from co_tui.session.session import Session
+from co_tui.session.turns.turn import Outcome
+from tests.support import provider_formats as formats
+from tests.support.provider import Provider, Reply
+from tests.support.provider_sessions import BUILD, session_with
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+WORK = {
+    "chat": formats.chat_work("look", "functions.look:0"),
+    "responses": formats.responses_work("look", "call_" + "x" * 59),
+    "anthropic": formats.anthropic_work("look", "toolu_01A"),
+    "google": formats.google_work("look", "a call, of Gemini"),
+}
+"""A thought, a text and a call; each with an id of the call that some other provider refuses."""
+END = {
+    "chat": Reply(text="Done."),
+    "responses": Reply(raw=(formats.events(formats.R_START, *formats.R_TEXT, formats.R_END),)),
+    "anthropic": Reply(raw=(formats.events(formats.A_START, *formats.A_TEXT, *formats.A_END),)),
+    "google": Reply(raw=(formats.candidate("STOP"),)),
+}
+OWN_SECRETS = {
+    "chat": (),
+    "responses": ("ZW5j", "rs_1"),
+    "anthropic": ("Q2xhdWRl", "cmVkYWN0ZWQ="),
+    "google": ("R2VtaW5p",),
+}
+"""What must reach its own provider again, and no other one."""
+
+
+def company(name: str) -> str:
+    """Both of OpenAI's interfaces take the ids that the other one gave."""
+    return "openai" if name in ("chat", "responses") else name
+
+
+async def work(session: Session, provider: Provider, name: str) -> None:
+    provider.script = [Reply(raw=(WORK[name],)), END[name]]
+    assert await session.submit(f"Look, {name}.") is Outcome.DONE
+
+
+@pytest.mark.parametrize(("first", "then"), [*product(BUILD, BUILD)])
+async def test_a_conversation_goes_on_with_another_provider(
+    home: Path, provider: Provider, first: str, then: str
+) -> None:
+    async with session_with(home, provider, first) as session:
+        await work(session, provider, first)
+        await work(session, provider, first)  # the same id of a call once more, as some servers have it
+        logged = [entry.message for entry in session.state.transcript]
+        if then != first:
+            await session.switch_model(then)
+        await work(session, provider, then)
+        request, last = provider.requests[-2:]
+        assert [entry.message for entry in session.state.transcript][: len(logged)] == logged
+        for sent, calls in ((request, 2), (last, 3)):
+            pairs = list(PAIRS[then](sent))
+            assert len(pairs) == calls and all(call == answer for call, answer in pairs), pairs
+            if company(then) != company(first):
+                assert len({call for call, _ in pairs[:2]}) == 2, "each call has an id of its own"
+                assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", call) for call, _ in pairs[:2]), pairs
+        told = str(request)
+        for name, secrets in OWN_SECRETS.items():
+            assert all((secret in told) == (name == first == then) for secret in secrets), (name, told)
+        assert "thought" in told.lower(), "what was thought can still be read"
+        CHECKS[then](last)
+
+
+def chat_pairs(sent: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    messages = sent["messages"]
+    for message, after in pairwise(messages):
+        for call in message.get("tool_calls") or ():
+            yield call["id"], after.get("tool_call_id")
+
+
+def response_pairs(sent: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    items = sent["input"]
+    for item, after in pairwise(items):
+        if item.get("type") == "function_call":
+            yield item["call_id"], after.get("call_id")
+
+
+def anthropic_pairs(sent: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    messages = sent["messages"]
+    for message, after in pairwise(messages):
+        for block in message["content"]:
+            if block["type"] == "tool_use":
+                yield block["id"], after["content"][0].get("tool_use_id")
+
+
+def google_pairs(sent: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    contents = sent["contents"]
+    for content, after in pairwise(contents):
+        for part in content["parts"]:
+            if "functionCall" in part:
+                yield part["functionCall"]["id"], after["parts"][0]["functionResponse"]["id"]
+
+
+PAIRS = {"chat": chat_pairs, "responses": response_pairs, "anthropic": anthropic_pairs, "google": google_pairs}
+
+
+def check_chat(sent: dict[str, Any]) -> None:
+    allowed = {"role", "content", "tool_calls", "tool_call_id", "reasoning_content"}
+    assert all(set(message) <= allowed for message in sent["messages"]), sent["messages"]
+
+
+def check_responses(sent: dict[str, Any]) -> None:
+    ids = [item["id"] for item in sent["input"] if "id" in item]
+    assert all(re.match(r"rs_|msg_|fc_|i1", id) for id in ids), ids
+
+
+def check_anthropic(sent: dict[str, Any]) -> None:
+    blocks = [block for message in sent["messages"] for block in message["content"]]
+    thoughts = [block for block in blocks if block["type"] == "thinking"]
+    assert thoughts and all(block["signature"] == "Q2xhdWRl" for block in thoughts)
+    assert all(block["text"] for block in blocks if block["type"] == "text"), "an empty text is refused"
+
+
+def check_google(sent: dict[str, Any]) -> None:
+    calls = [part for content in sent["contents"] for part in content["parts"] if "functionCall" in part]
+    assert all(part.get("thoughtSignature") for part in calls), "Gemini refuses a call without one"
+    assert calls[-1]["thoughtSignature"] == "R2VtaW5p"
+
+
+CHECKS = {"chat": check_chat, "responses": check_responses, "anthropic": check_anthropic, "google": check_google}
+
+
+class MistralLike(TestModel):
+    @property
+    def system(self) -> str:
+        return "mistral"
+
+
+def test_mistral_gets_ids_of_nine_characters_and_files_of_others_by_name() -> None:
+    file = UploadedFile("file-1", provider_name="openai", media_type="application/pdf")
+    messages: list[ModelMessage] = [
+        ModelRequest(parts=[UserPromptPart(["read", file])]),
+        ModelResponse(parts=[ToolCallPart("look", {}, tool_call_id="toolu_01A")], provider_name="anthropic"),
+        ModelRequest(parts=[ToolReturnPart("look", "seen", tool_call_id="toolu_01A")]),
+    ]
+    asked, called, answered = portable(messages, MistralLike())
+    content = asked.parts[0].content
+    assert content[0] == "read" and "application/pdf" in str(content[1]) and "openai" in str(content[1])
+    assert MISTRAL_ID.fullmatch(called.parts[0].tool_call_id)
+    assert called.parts[0].tool_call_id == answered.parts[0].tool_call_id
+    assert messages[1].parts[0].tool_call_id == "toolu_01A"

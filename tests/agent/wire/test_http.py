@@ -1,0 +1,211 @@
+"""What servers may send when they are asked something, and where keys go."""
+
+import ast
+import gzip
+import os
+import resource
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai.resources.chat.completions import completions
+from pydantic_ai import Agent
+
+import co_tui
+from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.agent.models.server_counting import TokenCounter
+from co_tui.agent.redact import without_secrets
+from co_tui.agent.wire.http import NoAnswer, ask
+from co_tui.agent.wire.model_errors import ModelUnusable
+from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
+
+KEY = "sk-test-0123456789abcdef"
+
+
+def config(provider: Provider, home: Path, **more: object) -> ModelConfig:
+    return ModelConfig(environ={"OPENAI_API_KEY": KEY}, fetched_models=home, base_url=provider.url, **more)
+
+
+@pytest.fixture
+def other():
+    with Provider().serving() as serving:
+        yield serving
+
+
+@pytest.mark.parametrize("status", [302, 308])
+async def test_a_redirect_to_another_host_is_not_followed(
+    status: int, provider: Provider, other: Provider, tmp_path: Path
+) -> None:
+    elsewhere = {"Location": f"{other.url}/models"}
+    provider.models = Reply(status=status, headers=elsewhere, raw=(b"",))
+    with pytest.raises(ModelUnusable, match="redirects to another server") as raised:
+        await open_model("openai-chat:", config(provider, tmp_path))
+    assert KEY not in str(raised.value) and provider.asked_models[0]["Authorization"] == f"Bearer {KEY}"
+    assert other.asked_models == [] and other.requests == []
+
+
+async def test_a_redirect_on_the_same_server_is_followed(provider: Provider) -> None:
+    provider.models = Reply(status=307, headers={"Location": "/v1/other"}, raw=(b"",))
+    with pytest.raises(NoAnswer, match="in a circle"):
+        await ask(f"{provider.url}/models", KEY, timeout_s=5)
+    assert len(provider.asked_models) == 4
+
+
+async def test_counting_does_not_follow_to_another_host_either(provider: Provider, other: Provider) -> None:
+    provider.script = []
+    other.tokenizes = True
+
+    def redirecting(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        connection.recv(65_536)
+        place = other.url.removesuffix("/v1")
+        connection.sendall(f"HTTP/1.1 307 T\r\nLocation: {place}/tokenize\r\nContent-Length: 0\r\n\r\n".encode())
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=redirecting, args=(server,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        assert await TokenCounter(url, "m", KEY).count("one two") is None
+    assert other.tokenized == []
+
+
+LARGE = b'{"data": "' + b"x" * 10_000_000
+BOMB = Reply(raw=(gzip.compress(b"[" + b" " * 200_000_000, 1),), headers={"Content-Encoding": "gzip"})
+ODD_ANSWERS = {
+    "more than fits": (Reply(raw=(LARGE,)), "larger than 2 MB"),
+    "a bomb": (BOMB, "larger than 2 MB"),
+    "not packed as it says": (Reply(raw=(b"{}",), headers={"Content-Encoding": "gzip"}), "decompressing"),
+    "one byte at a time": (Reply(raw=(b"{", *([0.2, b" "] * 100))), "took longer than"),
+    "nested": (Reply(raw=(b"[" * 100_000,)), "nested too deeply"),
+    "no JSON": (Reply(raw=(b"<html>",)), "no JSON"),
+    "no text": (Reply(raw=(b"\xff\xfe",)), "no JSON"),
+    "five thousand digits": (Reply(raw=(b"9" * 5_000,)), "no JSON"),
+    "an error": (Reply(status=500, raw=(b"{}",)), "HTTP 500"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD_ANSWERS)
+async def test_an_answer_is_bounded_in_size_depth_and_time(name: str, provider: Provider) -> None:
+    provider.models, why = ODD_ANSWERS[name]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(NoAnswer, match=why):
+        await ask(f"{provider.url}/models", timeout_s=1.0 if "time" in name else PATIENCE_S)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+@pytest.mark.parametrize(
+    "told",
+    [b"100000000000000000000000000", b"-5", b"0", b"1.5e300", b"true", b'"4096"', b"[1]", b"1e999", b"7", b"null"],
+)
+async def test_a_window_that_cannot_be_is_not_believed(told: bytes, provider: Provider, tmp_path: Path) -> None:
+    provider.models = Reply(raw=(b'{"data": [5, {"id": "scripted", "meta": {"n_ctx": ' + told + b"}}]}",))
+    model = await open_model("openai-chat:", config(provider, tmp_path))
+    assert model.name == "openai-chat:scripted" and await model.window_tokens() is None
+    await model.close()
+
+
+@pytest.mark.parametrize("listed", [b"5", b'{"data": 5}', b'{"data": [{"id": 5}, {"id": ""}, null]}', b"{}", b"[]"])
+async def test_a_list_of_models_without_any_is_a_sentence(listed: bytes, provider: Provider, tmp_path: Path) -> None:
+    provider.models = Reply(raw=(listed,))
+    with pytest.raises(ModelUnusable, match="lists no model"):
+        await open_model("openai-chat:", config(provider, tmp_path))
+
+
+def test_what_holds_a_key_is_left_out_of_an_environment() -> None:
+    kept = {"PATH": "/bin", "HOME": "/root", "LANG": "C", "CO_TUI_HOME": "/x", "SSH_AUTH_SOCK": "/s", "KEYBOARD": "de"}
+    secret = {
+        "OPENAI_API_KEY": "abc",
+        "MY_API_KEY": "abc",
+        "GITHUB_TOKEN": "abc",
+        "TOKEN": "abc",
+        "DB_PASSWORD": "abc",
+        "A_SECRET_THING": "abc",
+        "AWS_ACCESS_KEY_ID": "abc",
+        "DATABASE": "postgres://me:word@host/db",
+        "OTHER": "sk-proj-abcdefghijklmnop",
+    }
+    assert without_secrets({**kept, **secret}) == kept
+
+
+def environments_of_children() -> list[bytes]:
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [Path(f"/proc/{child}/environ").read_bytes() for child in children]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+async def test_the_embedded_model_s_process_gets_no_key(tmp_path: Path) -> None:
+    environ = {**os.environ, "OPENAI_API_KEY": KEY, "HF_TOKEN": "hf_abcdefgh"}
+    model = await open_model("embedded", ModelConfig(environ=environ, fetched_models=tmp_path))
+    try:
+        if await model.count_tokens("one") is None:
+            pytest.skip("the embedded model is not installed")
+        given = environments_of_children()
+    finally:
+        await model.close()
+    assert any(b"PATH=" in each for each in given)
+    assert not any(KEY.encode() in each or b"hf_abcdefgh" in each for each in given)
+
+
+UNBOUNDED = {"urllib.request", "http.client", "httpx", "requests", "aiohttp", "urllib3", "socket"}
+CLIENTS = {"AsyncClient", "Client", "create_async_httpx2_client", "create_async_http_client", "stream", "get", "post"}
+SERVERS = {"serve.py", "page_server.py"}
+"""They listen, and ask nobody."""
+
+
+def test_the_wire_is_the_only_way_out() -> None:
+    """Nothing else opens a connection, so that the limits on size, time and redirects hold for all of them."""
+    sources = {file: ast.parse(file.read_text()) for file in Path(co_tui.__file__).parent.rglob("*.py")}
+    assert len(sources) > 100
+    found = {file.name for file, tree in sources.items() if any(map(_reaches_out, ast.walk(tree)))}
+    assert found - SERVERS == {"wire.py"}
+
+
+def _reaches_out(node: ast.AST) -> bool:
+    match node:
+        case ast.Import(names=names):
+            return any(each.name in UNBOUNDED for each in names)
+        case ast.ImportFrom(module=module, names=names):
+            named = {each.name for each in names}
+            return bool({module, *(f"{module}.{each}" for each in named)} & UNBOUNDED or named & CLIENTS)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="httpx2"), attr=attr)):
+            return attr in CLIENTS
+        case _:
+            return False
+
+
+async def test_what_is_on_this_machine_is_asked_past_any_proxy(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")  # where nobody is
+    model = await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=provider.url))
+    try:
+        assert model.name == "openai-chat:scripted" and await model.window_tokens() == 4096
+        async with Agent(await model.model()).run_stream("hi", model_settings=model.settings) as reply:
+            assert await reply.get_output()
+    finally:
+        await model.close()
+
+
+async def test_messages_are_not_looked_through_before_they_are_sent(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library would do it on the loop, at a quarter of a millisecond each."""
+    looked_through = []
+    transform = completions.async_maybe_transform
+
+    async def counting(body: dict[str, Any], kind: Any) -> Any:
+        looked_through.extend(body["messages"])
+        return await transform(body, kind)
+
+    monkeypatch.setattr(completions, "async_maybe_transform", counting)
+    handle = await open_model("openai-chat:scripted", config(provider, tmp_path))
+    async with Agent(await handle.model()).run_stream("one", model_settings={"extra_body": {"seed": 7}}) as run:
+        await run.get_output()
+    await handle.close()
+    (sent,) = provider.requests
+    assert [message["content"] for message in sent["messages"]] == ["one"] and sent["seed"] == 7
+    assert looked_through == []

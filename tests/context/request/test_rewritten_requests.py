@@ -1,0 +1,243 @@
+"""What a rewritten request holds, and that the next ones begin as it did: excerpts, layers, the note, what is out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER, stand_in_texts
+from co_tui.context.memory.transcript_lines import NO_HEADING
+from co_tui.context.turns import holds_summary, is_prompt
+from co_tui.events import Recollection
+from co_tui.events.event import decode, encode
+from co_tui.events.stored_messages import RECOLLECTED
+from co_tui.events.symbols import glance_at
+from co_tui.exchange.exporters.happenings import happening
+from co_tui.lab.check import breaches
+from co_tui.session.compaction import prepare
+from co_tui.session.state import derive
+from co_tui.session.state.session_state import SessionState
+from tests.context.request.test_pipeline import LOADED
+from tests.support.governed import Governed
+from tests.support.long_run import drawn
+
+WINDOW = 8_000
+PARTS = ("cart", "order", "stock", "tax", "user", "mail", "search", "report", "login", "refund", "basket", "voucher")
+
+
+def step(n: int, lines: int = 12) -> list[ModelMessage]:
+    """Work on one of some parts, again and again."""
+    part = PARTS[n % len(PARTS)]
+    result = "\n".join(f"{k}: {part}_row_{n}_{k} = price_{n}(item_{n}_{k}, total_{n}_{k})" for k in range(lines))
+    call = ToolCallPart("read", {"path": f"src/{part}_view.py"}, tool_call_id=f"c{n}")
+    text = TextPart(f"I look at {part}_view and at {part}_model_{n} once more.")
+    return [
+        ModelResponse(parts=[text, call]),
+        ModelRequest(parts=[ToolReturnPart("read", result, tool_call_id=f"c{n}")]),
+    ]
+
+
+def work(steps: int, lines: int = 12) -> list[ModelMessage]:
+    asked: ModelMessage = ModelRequest(parts=[UserPromptPart("Make the shop faster; always keep the tests green.")])
+    return [asked, *(message for n in range(steps) for message in step(n, lines))]
+
+
+def requests_of(governed: Governed, history: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
+    """A request before each reply, as the conversation goes on."""
+
+    async def all_of() -> list[list[ModelMessage]]:
+        sent = []
+        for n, message in enumerate(history):
+            if isinstance(message, ModelResponse) and n:
+                sent.append((await governed.engine.request()).prepared.messages)
+            await governed.engine.say(message)
+        return sent
+
+    return governed._loop.run_until_complete(all_of())
+
+
+def note_of(request: Sequence[ModelMessage]) -> str:
+    notes = [
+        m.metadata[RECOLLECTED] for m in request if isinstance(m, ModelRequest) and RECOLLECTED in (m.metadata or {})
+    ]
+    assert len(notes) <= 1
+    return str(notes[0]) if notes else ""
+
+
+def balanced(**changes: object) -> Governed:
+    return Governed(LOADED["balanced"].but(**changes), WINDOW)
+
+
+def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay() -> None:
+    governed = balanced(recollection_share=0.08)
+    requests = requests_of(governed, work(100, lines=8))
+    notes = [note_of(request) for request in requests]
+    assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
+    facts = [e.fact for e in governed.engine.history.state.timeline if isinstance(e.fact, Recollection)]
+    assert set(filter(None, notes)) == {fact.note for fact in facts}
+    for before, after in pairwise(requests):
+        if note_of(before) and after[: len(before)] == before:
+            assert note_of(after) == note_of(before)
+        if note := note_of(after):
+            told = [
+                line for line in note.removeprefix(RECOLLECTED_FROM_EARLIER).splitlines() if line[:1] not in ("[", "")
+            ]
+            (beside,) = (m for m in after if RECOLLECTED in (getattr(m, "metadata", None) or {}))
+            others = "\n".join(str(part) for m in after if m is not beside for part in m.parts)
+            assert told and not any(line in others.splitlines() for line in told)
+            assert not is_prompt(beside) or len(beside.parts) > 1
+
+
+def marked_work(steps: int) -> list[ModelMessage]:
+    """Results with lines that look like headings, which are shown with a marker; many are said more than once."""
+    history = work(1)
+    for n in range(steps):
+        part, again = PARTS[n % len(PARTS)], n // 24
+        signs = ("# ", "* ", "[x] ", "")
+        result = "\n".join(f"{signs[k % 4]}{part}_row_{again}_{k} = price_{again}(item_{again}_{k})" for k in range(8))
+        said, answered = step(n + 1)
+        assert isinstance(said, ModelResponse)
+        decided = TextPart(f"# {part}_plan for {part}_model\n* {part}_view is decided")
+        part_returned = replace(answered.parts[0], content=result)
+        history += [replace(said, parts=[decided, *said.parts]), replace(answered, parts=[part_returned])]
+    return history
+
+
+def test_a_marked_line_is_known_to_be_in_the_request_already() -> None:
+    notes = set()
+    for request in requests_of(balanced(recollection_share=0.08), marked_work(100)):
+        shown = [line for text in stand_in_texts(request) for line in text.splitlines() if line.startswith(NO_HEADING)]
+        assert len(shown) == len(set(shown))
+        if note := note_of(request):
+            notes.add(note)
+            assert not set(shown) & set(note.splitlines())
+    assert any(line.startswith(NO_HEADING) for note in notes for line in note.splitlines())
+
+
+def test_without_a_share_for_it_nothing_comes_back() -> None:
+    assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(140))))
+
+
+def test_an_earlier_summary_stays_as_it_is_while_there_is_room_for_another() -> None:
+    governed = balanced()
+    requests = requests_of(governed, work(80))
+    kept = grown = merged = 0
+    for before, after in pairwise(requests):
+        old, new = ([m for m in request if holds_summary(m)] for request in (before, after))
+        kept += bool(old) and len(new) > len(old) and new[: len(old)] == old
+        grown += len(new) > len(old)
+        merged += len(new) < len(old)
+    assert kept > 0 and grown > merged > 0
+    assert all(sum(map(holds_summary, request)) < 12 for request in requests)
+
+
+def test_what_is_under_way_is_told_once_and_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = ("- [ ] first", "- [x] first")
+    told = iter([plans[0]] * 3 + [plans[1]] * 200)
+    monkeypatch.setattr(prepare, "carried_on", lambda *_: {"The plan": next(told)})
+    last = requests_of(balanced(), work(80))[-1]
+    texts = [str(part.content) for m in last for part in m.parts if isinstance(part, UserPromptPart)]
+    assert sum(plans[1] in text for text in texts) == 1 and not any(plans[0] in text for text in texts)
+
+
+def test_what_was_left_out_stays_out_until_the_history_is_rewritten() -> None:
+    """Under a policy that cannot compact within a turn, every request is truncated; most begin as the one before."""
+    governed = Governed(LOADED["copilot"].but(truncation_headroom=0.3), WINDOW)
+    requests = requests_of(governed, work(80))
+    same = sum(after[: len(before)] == before for before, after in pairwise(requests))
+    assert same > 0.7 * len(requests) and len(requests[-1]) < len(requests)
+
+
+def continued(governed: Governed, policy: str) -> Governed:
+    """Another process that has read the same log."""
+    other = Governed(LOADED[policy], WINDOW)
+    left = governed.engine._compactor.settle(governed.engine.history, timeout_s=5)
+    governed._loop.run_until_complete(left)
+
+    async def tell() -> None:
+        for event in governed.engine.logged():
+            await other.engine._recorder.record(event.fact)
+
+    other._loop.run_until_complete(tell())
+    return other
+
+
+@pytest.mark.parametrize("policy", ["balanced", "copilot", "inkeep"])
+@settings(max_examples=drawn(6), deadline=None)
+@given(steps=st.integers(10, 40), lines=st.integers(4, 40), data=st.data())
+def test_another_process_goes_on_with_the_same_requests(
+    policy: str, steps: int, lines: int, data: st.DataObject
+) -> None:
+    """The note and what is left out are in the log: resumed anywhere, what is sent is what would have been sent."""
+    resumed_as_live(policy, steps, lines, said_steps=data.draw(st.integers(2, steps - 1)))
+
+
+@pytest.mark.parametrize(("steps", "lines", "said_steps"), [(26, 9, 24), (30, 9, 28)])
+def test_a_search_that_found_nothing_is_not_repeated_by_another_process(
+    steps: int, lines: int, said_steps: int
+) -> None:
+    resumed_as_live("balanced", steps, lines, said_steps)
+
+
+def test_a_search_that_found_nothing_is_logged_but_shown_nowhere() -> None:
+    governed = balanced()
+    requests_of(governed, work(26, 9))
+    events = governed.engine.logged()
+    empty = [event for event in events if isinstance(event.fact, Recollection) and not event.fact.lines]
+    assert empty
+    timeline = [event.fact for event in governed.engine.history.state.timeline]
+    for event in empty:
+        assert event.fact not in timeline and glance_at(event.fact) is None
+        assert happening(event) is None and decode(encode(event)) == event
+
+
+def test_a_log_without_the_searches_that_found_nothing_replays_as_before() -> None:
+    """Older versions did not log them: what came back and what is left out is the same without them."""
+    governed = balanced()
+    requests_of(governed, work(40, 9))
+    now = governed.engine.history.state
+    older = SessionState()
+    for event in governed.engine.logged():
+        if not (isinstance(event.fact, Recollection) and not event.fact.lines):
+            older = derive.apply(older, event)
+    for name in ("history", "timeline", "recollection", "held_out", "compactions", "usage"):
+        assert getattr(older, name) == getattr(now, name), name
+
+
+def resumed_as_live(policy: str, steps: int, lines: int, said_steps: int) -> None:
+    """Another process that resumes after some steps sends what the live one sends."""
+    governed = Governed(LOADED[policy], WINDOW)
+    history = work(steps, lines)
+    cut = 1 + 2 * said_steps
+    for upto, request in enumerate(requests_of(governed, history[:cut])):
+        assert breaches(history[: 1 + 2 * upto], request, fits=True) == []
+    other = continued(governed, policy)
+    here, there = requests_of(governed, history[cut:]), requests_of(other, history[cut:])
+    assert [as_text(request) for request in here] == [as_text(request) for request in there]
+
+
+def as_text(request: Sequence[ModelMessage]) -> list[str]:
+    return [str([getattr(part, "content", None) or getattr(part, "args", None) for part in m.parts]) for m in request]
+
+
+def test_a_cleared_context_brings_nothing_back() -> None:
+    governed = balanced(recollection_share=0.08)
+    requests = requests_of(governed, work(100, lines=8))
+    assert any(map(note_of, requests))
+    engine = governed.engine
+    governed._loop.run_until_complete(engine.clear())
+    after = requests_of(governed, work(3))
+    assert not any(map(note_of, after)) and not any(holds_summary(m) for request in after for m in request)
+    assert all("total_30_" not in text for request in after for text in as_text(request))

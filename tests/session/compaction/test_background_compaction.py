@@ -1,0 +1,192 @@
+"""Compaction beside the conversation, and who is asked about it."""
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import (
+    CompactionStart,
+    CompactionWait,
+    HookRun,
+    MemoryWritten,
+)
+from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.turns.turn import Outcome
+from tests.support.compacting import (
+    Person,
+    read,
+    texts,
+)
+from tests.support.environments import facts
+from tests.support.provider import Provider, Reply
+from tests.support.stores import replayed
+from tests.support.talks import GOOD, MODEL, compactions, talk, talking
+from tests.support.waiting import HANGING_S, next_fact
+
+pytestmark = pytest.mark.usefixtures("long_answers")
+
+
+async def test_it_runs_beside_the_turn_and_nobody_waits(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    provider.summary = Reply(text=GOOD.text, wait_s=0.15)
+    async with talking(home, provider) as session:
+        await talk(session, 25)
+        done = [each for each in compactions(session.state) if each.success]
+        assert done and all(each.trigger == "background" for each in done)
+        starts = facts(list(session.state.timeline), CompactionStart)
+        assert all(not start.blocks and start.messages for start in starts)
+        assert len(session.state.transcript) == 50
+        assert replayed(home, session.id) == session.state
+
+
+async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    async with talking(home, provider, buffer_exhaustion_threshold=1.0, truncation="off") as session:
+        written = threading.Event()
+        provider.summary = Reply(text=GOOD.text, until=written)
+        while session.state.compacting is None:
+            await talk(session, 1)
+        provider.default = Reply(text="short", prompt_tokens=2_600, completion_tokens=2)
+        await session.submit("said while it was being summarised")
+        written.set()
+        await session.settle(5)
+        assert compactions(session.state)[-1].success
+        assert texts(session.state)[-2:] == ["said while it was being summarised", "short "]
+
+
+async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    async with talking(home, provider, daily_memory="compactions") as session:
+        written = threading.Event()
+        provider.summary = Reply(text=GOOD.text, until=written)
+        while session.state.compacting is None:
+            await talk(session, 1)
+        listener = session.events()
+        written.set()
+        await next_fact(listener, MemoryWritten)  # the first step of applying it
+        assert not compactions(session.state)
+        with pytest.raises(CompactionRefused, match="already under way"):
+            await session.compact()
+        await session.settle(5)
+        assert compactions(session.state)[-1].success
+
+
+async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    written = threading.Event()
+    provider.summary = Reply(text=GOOD.text, until=written)
+    async with talking(home, provider) as session:
+        while session.state.compacting is None:
+            await talk(session, 1)
+        listener = session.events()
+        turn = asyncio.create_task(session.submit("a long one " + "more words " * 250))
+        await next_fact(listener, CompactionWait)
+        written.set()
+        await turn
+        (done,) = [each for each in compactions(session.state) if each.success]
+        assert done.trigger == "background" and done.waited_ms > 0
+        assert "[Earlier conversation, summarised]" in provider.requests[-1]["messages"][1]["content"]
+        assert replayed(home, session.id) == session.state
+
+
+async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    for change in ("clear", "model", "rewind"):
+        provider.summary = Reply(text=GOOD.text, wait_s=HANGING_S)
+        async with talking(home / change, provider, buffer_exhaustion_threshold=1.0) as session:
+            while session.state.compacting is None:
+                await talk(session, 1)
+            if change == "clear":
+                await session.clear()
+                assert not session.state.history
+            elif change == "model":
+                await session.switch_model(MODEL)
+            else:
+                await session.rewind(2)
+                assert len(session.state.history) == 2
+            last = compactions(session.state)[-1]
+            assert last.cancelled and last.error.startswith("discarded: "), change
+            assert session.state.compacting is None and replayed(home / change, session.id) == session.state
+
+
+async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    async with talking(home, provider, hooks={"preCompact": ("echo 'not now' >&2; exit 2",)}) as session:
+        await talk(session, 12)
+        failed = [each for each in compactions(session.state) if not each.success]
+        assert failed and "not now" in failed[0].error
+        assert len(failed) < 8
+        assert await session.submit("still here?") is Outcome.DONE
+
+
+async def test_co_cli_slides_its_window_live(home: Path, provider: Provider) -> None:
+    settings = {"compaction": "window", "summary_form": "marker", "max_history_messages": 10}
+    async with talking(home, provider, policy="co-cli", **settings) as session:
+        await talk(session, 6)
+        (done,) = [each for each in compactions(session.state) if each.success]
+        assert done.trigger == "window"
+        assert any(text.startswith("[Summary of ") for text in texts(session.state))
+
+
+async def test_cowagent_trims_turns_and_writes_the_memory(home: Path, provider: Provider) -> None:
+    settings = {"compaction": "turns", "summary_form": "prompt", "agent_max_context_turns": 4}
+    async with talking(home, provider, policy="cowagent", **settings) as session:
+        await talk(session, 6)
+        await session.settle(5)
+        done = [each for each in compactions(session.state) if each.success]
+        assert done and done[0].trigger == "turns"
+        (written, *_) = facts(list(session.state.timeline), MemoryWritten)
+        assert "src/module.py" in read(Path(written.where))
+        assert any(text.startswith("[Earlier conversation, summarised]") for text in texts(session.state))
+
+
+# Hooks and questions
+
+
+async def test_hooks_see_the_trigger_and_may_add_focus(home: Path, provider: Provider, tmp_path: Path) -> None:
+    seen = tmp_path / "seen.json"
+    hooks = {"preCompact": (f'tee {seen} > /dev/null; echo \'{{"focus": "the tests"}}\'',)}
+    async with talking(home, provider, hooks=hooks) as session:
+        await talk(session, 3)
+        assert (await session.compact("names")).success
+        told = json.loads(seen.read_text())
+        assert (told["trigger"], told["session_id"], told["focus"]) == ("manual", session.id, "names")
+        assert "names\nthe tests" in provider.summary_requests[-1]["messages"][-1]["content"]
+        assert facts(list(session.state.timeline), HookRun)
+
+
+async def test_the_user_may_be_asked_first(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    person = Person(may=False)
+    async with talking(home, provider, compaction_asks="on", questions=person) as session:
+        await talk(session, 16)
+        assert person.asked and person.asked[0].trigger in ("background", "blocking")
+        assert not [each for each in compactions(session.state) if each.success]
+
+
+async def test_a_summary_can_be_edited_before_it_is_applied(home: Path, provider: Provider) -> None:
+    async with talking(home, provider, compaction_review="on", questions=Person(wished="My own words.")) as session:
+        await talk(session, 3)
+        done = await session.compact()
+        assert done.success and done.edited and done.summary == "My own words."
+        assert "My own words." in texts(session.state)[0]
+    async with talking(home, provider, compaction_review="on", questions=Person(wished=None)) as session:
+        await talk(session, 3)
+        done = await session.compact()
+        assert done.cancelled and not done.success and "not accepted" in done.error
+        assert compactions(session.state)[-1].cancelled and len(session.state.history) == 6
+
+
+async def test_compaction_can_be_held_to_the_end_of_the_turn(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    async with talking(home, provider, compaction_waits="turn") as session:
+        await talk(session, 12)
+        await session.settle(5)
+        order = [event.type for event in session.state.timeline]
+        for place, kind in enumerate(order):
+            if kind == "session.compaction_start":
+                assert order[place + 1] in ("session.compaction_complete", "message")
+        assert any(each.success for each in compactions(session.state))

@@ -1,0 +1,229 @@
+"""What each policy does in a live session, against a provider."""
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from co_tui.events import CompactionStart, HookRun, Truncation
+from co_tui.session.compaction import telemetry
+from co_tui.session.event_wording import told_compaction
+from co_tui.session.session import Session
+from co_tui.session.turns.turn import Outcome
+from tests.context.request.test_pipeline import LOADED
+from tests.support.compacting import texts
+from tests.support.environments import facts
+from tests.support.provider import Provider, Reply, count
+from tests.support.stores import replayed
+from tests.support.talks import GOOD, compactions, talk, talking
+from tests.support.waiting import PATIENCE_S, until
+
+pytestmark = pytest.mark.usefixtures("long_answers")
+
+BROKEN = Reply(status=400, body='{"error": {"message": "no"}}')
+
+
+def under(policy: str, **changes: Any) -> dict[str, Any]:
+    """A policy's own settings, with some of them changed; which tools there are is said apart."""
+    settings = LOADED[policy].but(**changes)
+    return {name: getattr(settings, name) for name in type(settings).FIELDS if name != "tools"}
+
+
+def successes(session: Session) -> list[Any]:
+    return [done for done in compactions(session.state) if done.success]
+
+
+# co-cli
+
+
+async def test_co_cli_on_demand_leaves_its_two_messages_and_nothing_else(home: Path, provider: Provider) -> None:
+    async with talking(home, provider, **under("co-cli")) as session:
+        await session.submit("From now on always answer in French.")
+        await talk(session, 4)
+        done = await session.compact()
+        assert done.success and texts(session.state) == [
+            f"[Compacted conversation summary]\n{done.summary}",
+            "Understood. I have the conversation context.",
+        ]
+        await session.submit("and now?")
+        roles = [message["role"] for message in provider.requests[-1]["messages"]]
+        assert roles == ["system", "user", "assistant", "user"]
+
+
+async def test_co_cli_a_failing_summariser_gives_the_static_marker(home: Path, provider: Provider) -> None:
+    provider.summary = BROKEN
+    async with talking(home, provider, **under("co-cli", max_history_messages=10)) as session:
+        await talk(session, 6)
+        (done,) = successes(session)
+        assert done.summary == "" and done.summarised_by == "" and "rejected" in done.note and done.error == ""
+        marker = f"[Earlier conversation trimmed — {len(done.replaced)} messages removed to stay within context budget]"
+        assert marker in texts(session.state) and replayed(home, session.id) == session.state
+        told = told_compaction(done)
+        assert "summarised" not in told and f"{len(done.replaced)} messages removed, no summary" in told
+
+
+async def test_co_cli_c14_on_demand_nothing_changes_without_a_summary(home: Path, provider: Provider) -> None:
+    provider.summary = BROKEN
+    async with talking(home, provider, **under("co-cli")) as session:
+        await talk(session, 6)
+        before = list(session.state.history)
+        done = await session.compact()
+        assert not done.success and not done.cancelled and list(session.state.history) == before
+        assert done.error.startswith("no summary could be made") and "rejected" in done.error
+        assert (done.pre_tokens, done.pre_messages) == (done.post_tokens, done.post_messages)
+        assert "summarised" not in told_compaction(done) and "as it was" in told_compaction(done)
+        assert replayed(home, session.id) == session.state
+
+
+# inkeep
+
+
+async def test_inkeep_without_a_summary_keeps_its_fixed_limits(home: Path, provider: Provider) -> None:
+    provider.summary = BROKEN
+    provider.window = 2_000
+    async with talking(home, provider, **under("inkeep", fallback_messages=4)) as session:
+        while not successes(session):
+            await talk(session, 1)
+        (done,) = successes(session)
+        kept = texts(session.state)
+        assert kept[0].startswith("[Earlier conversation trimmed — ") and len(done.replaced) >= 2
+        assert "summarised" not in told_compaction(done)
+        assert done.post_messages <= 1 + 4
+        assert await session.submit("and now?") is Outcome.DONE
+
+
+# cowagent
+
+
+async def test_cowagent_no_request_over_the_budget_goes_out(home: Path, provider: Provider) -> None:
+    async with talking(home, provider, **under("cowagent", agent_max_context_tokens=2_000)) as session:
+        await talk(session, 3)
+        await talk(session, 12, words=120)
+        assert max(count(request["messages"]) for request in provider.requests) <= 2_000 * 1.1
+        assert {done.trigger for done in successes(session)} == {"budget"}
+        assert not facts(list(session.state.timeline), Truncation)
+
+
+async def test_cowagent_a_summary_is_applied_between_turns_not_within_a_tool_loop(
+    home: Path, provider: Provider
+) -> None:
+    looked, written = threading.Event(), threading.Event()
+
+    def look() -> str:
+        """Wait until the summary is there."""
+        looked.set()
+        assert written.wait(PATIENCE_S)
+        return "seen"
+
+    async with talking(home, provider, tools=[look], **under("cowagent", agent_max_context_turns=4)) as session:
+        await talk(session, 4)
+        provider.summary = Reply(text=GOOD.text, until=looked)
+        provider.script = [Reply(text="Let me", tool=("look", "{}"))]
+        turn = asyncio.create_task(session.submit("the fifth, with a tool"))
+        await until(lambda: session._compactor._background.stage.value == "ready")
+        written.set()
+        assert await turn is Outcome.DONE
+        within = json.dumps(provider.requests[-1]["messages"])
+        assert "summarised" not in within and "Question 1:" in within, "the tool loop went on as it was"
+        (done,) = successes(session)
+        assert done.trigger == "turns"
+        await session.submit("the sixth")
+        assert "[Earlier conversation, summarised]" in json.dumps(provider.requests[-1]["messages"])
+
+
+async def test_hooks_see_every_trigger_also_when_only_texts_are_kept(
+    home: Path, provider: Provider, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    settings = under("cowagent", agent_max_context_tokens=900, hooks={"preCompact": (f"cat >> {seen}",)})
+
+    def look() -> str:
+        return "a long result " * 100
+
+    async with talking(home, provider, tools=[look], **settings) as session:
+        provider.script = [Reply(text="Let me", tool=("look", "{}"))]
+        await talk(session, 4)
+        assert successes(session)[0].trigger == "budget" and successes(session)[0].summary == ""
+        assert "summarised" not in told_compaction(successes(session)[0])
+        assert facts(list(session.state.timeline), HookRun) and '"trigger": "budget"' in seen.read_text()
+
+
+# copilot
+
+
+async def test_copilot_no_request_is_longer_than_the_longest_prompt(home: Path, provider: Provider) -> None:
+    async with talking(home, provider, **under("copilot", max_prompt_tokens=1_200)) as session:
+        await talk(session, 10)
+        assert facts(list(session.state.timeline), Truncation)
+        assert session.state.usage is not None and session.state.usage.token_limit == 100_000
+        assert max(count(request["messages"]) for request in provider.requests) <= 1_200 * 1.1
+
+
+async def test_copilot_the_start_tells_what_the_context_is_made_of(home: Path, provider: Provider) -> None:
+    exporter, spans = InMemorySpanExporter(), TracerProvider()
+    spans.add_span_processor(SimpleSpanProcessor(exporter))
+    telemetry.use(spans)
+    try:
+        async with talking(home, provider, **under("copilot")) as session:
+            await talk(session, 3)
+            await session.compact()
+            start = facts(list(session.state.timeline), CompactionStart)[-1]
+    finally:
+        telemetry.use(None)
+    (span,) = exporter.get_finished_spans()
+    told = dict(span.events[0].attributes or {})
+    assert span.events[0].name == "session_compaction_start"
+    for name in ("system_tokens", "conversation_tokens", "tool_definition_tokens"):
+        assert told[f"co_tui.{name}"] == getattr(start, name)
+    assert start.conversation_tokens > 300
+
+
+async def test_the_summariser_is_told_what_the_system_prompt_is_about(home: Path, provider: Provider) -> None:
+    async with talking(home, provider, **under("copilot")) as session:
+        await talk(session, 3)
+        assert (await session.compact()).success
+        system = provider.requests[-1]["messages"][0]["content"]
+        asked = provider.summary_requests[-1]["messages"][-1]["content"]
+        assert " ".join(system.split())[:200] in asked.split("<conversation>")[0]
+
+
+@pytest.mark.parametrize(("limit", "turns"), [(6, 3), (20, 3), (24, 4), (30, 5)])
+async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
+    home: Path, provider: Provider, limit: int, turns: int
+) -> None:
+    def look() -> str:
+        return "seen"
+
+    settings = under("cowagent", agent_max_context_turns=limit)
+    async with talking(home, provider, tools=[look], **settings) as session:
+        await talk(session, 5)
+        provider.script = [Reply(text="Let me", tool=("look", "{}"))]
+        await talk(session, 1)
+        before = list(session.state.history)
+        environment, name = session._environment, session.id
+        await session.close()
+        again = await Session.resume(environment, name)
+        kept = list(again.state.history)
+        assert kept == [*before[2 * (6 - turns) : 10], before[10], before[13]], "without the call and its result"
+        assert len(again.state.transcript) == len(before) and replayed(home, again.id) == again.state
+        assert await again.submit("and now?") is Outcome.DONE
+        await again.undo()
+        assert list(again.state.history)[: len(before)] == before, "and it can be taken back"
+        await again.close()
+
+
+@pytest.mark.parametrize("policy", ["balanced", "co-cli", "inkeep", "copilot", "off"])
+async def test_other_policies_restore_the_exact_history(home: Path, provider: Provider, policy: str) -> None:
+    async with talking(home, provider, **under(policy)) as session:
+        await talk(session, 6)
+        environment, name, before = session._environment, session.id, list(session.state.history)
+        await session.close()
+        again = await Session.resume(environment, name)
+        assert list(again.state.history) == before
+        await again.close()

@@ -1,0 +1,80 @@
+"""Rows of the seeds that only a live session shows, under each seed's policy: skills and plan (C5), delegates (T4).
+
+Resuming under `cowagent` (S4) is in `test_restored_texts.py`, `/compact` that cannot summarise (C14) in
+`test_policies.py`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.session.session import Session
+from co_tui.session.turns.turn import Outcome
+from tests.session.compaction.test_policies import successes, under
+from tests.session.tools.test_agent_files import asks, call
+from tests.session.turns.test_delegations import ended, whole
+from tests.support.environments import ScriptedModel, environment_for
+from tests.support.provider import Provider, Reply
+from tests.support.talks import served_environment, talk, talking
+
+SEEDS = ("co-cli", "inkeep", "copilot", "cowagent")
+AUTOMATIC: list[tuple[str, dict[str, Any]]] = [
+    ("co-cli", {"max_history_messages": 8}),
+    ("cowagent", {"agent_max_context_turns": 4}),
+]
+PLAN = {"items": [{"content": "read the code", "status": "completed"}, {"content": "mend it", "status": "pending"}]}
+
+
+@pytest.mark.usefixtures("long_answers")
+@pytest.mark.parametrize(("policy", "changes"), [*((name, {}) for name in SEEDS), *AUTOMATIC], ids=str)
+async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
+    folder: Path, home: Path, provider: Provider, policy: str, changes: dict[str, Any]
+) -> None:
+    skill = folder / ".agents" / "skills" / "greet"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: greet\ndescription: How to greet\n---\nSay it in French.\n")
+    environment = served_environment(home, provider, **under(policy, **changes))
+    environment.cwd, environment.works_in_folder = folder, True
+    async with talking(home, provider, environment=environment) as session:
+        await talk(session, 1)
+        provider.script = [
+            Reply(text="I write a plan.", tool=("write_plan", json.dumps(PLAN))),
+            Reply(text="I load a skill.", tool=("load_capability", '{"id": "greet"}')),
+        ]
+        await talk(session, 6)
+        await session.settle(30)
+        if not changes:
+            assert (await session.compact()).success
+        await talk(session, 1)
+        assert successes(session)
+        sent = json.dumps(provider.requests[-1]["messages"], ensure_ascii=False)
+        assert "I write a plan." not in sent and "I load a skill." not in sent, "these steps are gone"
+        assert "- [x] read the code\\n- [ ] mend it" in sent
+        assert "# Skill: greet" in sent and sent.count("Say it in French.") == 1
+
+
+@pytest.mark.parametrize("policy", SEEDS)
+async def test_t4_a_delegate_sees_the_top_level_results(home: Path, folder: Path, policy: str) -> None:
+    (folder / "main.txt").write_text("secret of main\n")
+    requests: list[list[ModelMessage]] = []
+    steps: list[Any] = [
+        {0: call("read_file", "r-main", path="main.txt")},
+        asks(("self", "The part")),
+        "Report on the part.",
+        "All is done.",
+    ]
+
+    async def script(messages: list[ModelMessage], info: Any) -> Any:
+        requests.append(messages)
+        yield steps[len(requests) - 1]
+
+    environment = environment_for(home, ScriptedModel(script, window=60_000), **under(policy))
+    environment.cwd, environment.works_in_folder = folder, True
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("Go.") is Outcome.DONE
+    sent = whole(requests[2])
+    assert "The part" in sent and "r-main" in sent and "secret of main" in sent
+    await ended(environment, session, home)

@@ -1,0 +1,116 @@
+"""Small windows, and models that count far more than we estimate: no thrash, no wasted summaries (C15)."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from co_tui.context.compact.thresholds import marks
+from co_tui.context.policy import policy_of
+from co_tui.events import CompactionComplete, Event, ModelChange, SessionError, UsageInfo
+from co_tui.session.compaction.strain import is_strained
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
+from tests.context.request.test_pipeline import LOADED
+from tests.support.provider import Provider, Reply
+from tests.support.small_windows import SmallWindowTalk, read_part, small_window_talk
+from tests.support.talks import compactions, talk, talking
+
+TURNS = 24
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> SmallWindowTalk:
+    """8,000 tokens, of which the tools would take 70 % as their model counts."""
+    return asyncio.run(small_window_talk(tmp_path_factory.mktemp("crowded"), 8_000, 2.5, TURNS))
+
+
+def test_every_compaction_ends_well_below_its_mark(crowded: SmallWindowTalk) -> None:
+    assert len(crowded.successes) > 3 and not any(crowded.above)
+    assert len(crowded.successes) < TURNS / 2
+
+
+def test_no_summary_is_paid_for_and_thrown_away(crowded: SmallWindowTalk) -> None:
+    assert crowded.provider.summary_requests and not crowded.thrown_away
+    assert not crowded.failed_turns and max(crowded.provider.counted) <= 8_000
+
+
+def test_tools_that_the_window_has_no_room_for_are_no_longer_offered(crowded: SmallWindowTalk) -> None:
+    first, last = ([tool["function"]["name"] for tool in asked["tools"]] for asked in _ends(crowded.provider))
+    assert "read_file" in first and "read_part" in last and "read_file" not in last
+    (notice,) = crowded.notices
+    assert notice.kind == "tools_left_out" and "files, commands" in notice.what and "2.5 times" in notice.what
+
+
+def test_the_cache_lost_is_what_the_provider_reads_less(crowded: SmallWindowTalk) -> None:
+    said = lost = read = 0
+    for event in crowded.events:
+        if isinstance(event.fact, CompactionComplete) and event.fact.success:
+            said = event.fact.cache_lost_tokens
+        elif isinstance(event.fact, UsageInfo) and event.fact.input_tokens:
+            before, read = read, event.fact.cached_tokens or 0
+            if said:
+                assert said == pytest.approx(before - read, rel=0.05)
+                lost, said = lost + said, 0
+    assert lost
+
+
+def wordy(n: int = 0) -> str:
+    """A tool."""
+    return "done"
+
+
+wordy.__doc__ = "A tool that takes much to explain. " + "It reads one part of one file and says what is in it. " * 250
+
+
+async def test_where_no_compaction_can_end_well_none_begins_and_what_would_help_is_said_once(tmp_path: Path) -> None:
+    done = await small_window_talk(tmp_path, 8_000, 1.0, 20, tools=[read_part, wordy])
+    assert not done.compactions and not done.provider.summary_requests
+    assert done.truncations and not done.failed_turns and max(done.provider.counted) <= 8_000
+    (notice,) = [each for each in done.notices if each.kind == "no_room"]
+    helps = ("Tools take", "offer fewer tools", "a larger window", "another policy")
+    assert all(words in notice.what for words in helps)
+
+
+async def test_a_summary_that_could_not_free_a_tenth_is_not_asked_for(home: Path, provider: Provider) -> None:
+    provider.window, provider.default = 6_000, Reply(text="Yes.", prompt_tokens=-1)
+    async with talking(home, provider) as session:
+        await talk(session, 5, words=60)
+        await session.submit("a long one " + "more words " * 2_400)
+        await session.settle(5)
+        assert session.state.usage is not None and session.state.usage.share > 0.8
+        assert not provider.summary_requests and not compactions(session.state)
+
+
+def ended(post_tokens: int, mark_tokens: int = 1_000) -> CompactionComplete:
+    return CompactionComplete(success=True, trigger="background", post_tokens=post_tokens, mark_tokens=mark_tokens)
+
+
+@pytest.mark.parametrize(
+    ("facts", "strained"),
+    [
+        ([ended(900)], False),
+        ([ended(900), ended(801)], True),
+        ([ended(900), ended(800)], False),
+        ([ended(900), SessionError(what="", kind="x"), ended(900)], True),
+        ([ended(900), ended(900), ModelChange(from_="a", to="b", window_before=1, window_after=2)], False),
+        ([ended(900), ended(900, mark_tokens=2_000)], False),
+    ],
+)
+def test_two_that_end_too_close_to_their_mark_stop_the_next(facts: list, strained: bool) -> None:
+    state = SessionState()
+    for seq, fact in enumerate(facts, 1):
+        state = apply(state, Event(session_id="s", seq=seq, timestamp="2026-01-01T00:00:00Z", fact=fact))
+    assert is_strained(state, "", 1_000) == strained
+
+
+def test_numbers_by_window_are_shares_of_what_instructions_and_tools_leave() -> None:
+    balanced, copilot = (policy_of(LOADED[name]) for name in ("balanced", "copilot"))
+    assert marks(copilot, 8_000, 4_000) == marks(copilot, 8_000), "its seed says: of the window"
+    assert marks(balanced, 8_000).share == pytest.approx(0.7)
+    assert marks(balanced, 8_000, 4_000).share == pytest.approx(0.85)
+    assert marks(balanced, 8_000, 7_000).waiting_share == pytest.approx(0.95), "the rest is for the reply"
+
+
+def _ends(provider: Provider) -> tuple[dict, dict]:
+    return provider.requests[0], provider.requests[-1]

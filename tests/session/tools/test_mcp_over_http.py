@@ -1,0 +1,38 @@
+"""MCP servers at an address: their key goes to them alone, and what they send is bounded."""
+
+from pathlib import Path
+
+from co_tui.session.turns.turn import Outcome
+from co_tui.settings.mcp_servers import McpServer
+from tests.support.mcp_over_http import mcp_over_http, sending_to
+from tests.support.mcp_talk import Talk
+
+KEY = {"Authorization": "Bearer ${MY}"}
+
+
+async def test_a_tool_is_called_with_the_key_that_the_settings_name(folder: Path, home: Path) -> None:
+    with mcp_over_http() as (address, seen):
+        step = ("mcp__sums__double", {"number": 21})
+        servers = {"sums": McpServer(url=address, headers=KEY)}
+        async with Talk(folder, home, step, ("mcp__sums__flood", {}), mcp_servers=servers) as talk:
+            assert await talk.say("double it") is Outcome.DONE
+    assert seen and all(headers["authorization"] == "Bearer key-0123456789" for headers in seen)
+    doubled, flood = talk.model.returned
+    assert doubled == "42" and len(flood) < 1_000 and "key-0123456789" not in str(talk.session.state.history)
+
+
+async def test_a_key_follows_no_redirect(folder: Path, home: Path) -> None:
+    with mcp_over_http() as (address, seen), sending_to(address) as first:
+        async with Talk(folder, home, mcp_servers={"sums": McpServer(url=first, headers=KEY)}) as talk:
+            assert await talk.say("hello") is Outcome.DONE
+    assert not seen
+    (error,) = talk.errors
+    assert "it answered with HTTP 307, which leads elsewhere" in error.what and "key-0123456789" not in error.what
+
+
+async def test_one_that_wants_another_key_is_told_of(folder: Path, home: Path) -> None:
+    with sending_to("", 401) as address:
+        async with Talk(folder, home, mcp_servers={"sums": McpServer(url=address, headers=KEY)}) as talk:
+            assert await talk.say("hello") is Outcome.DONE
+    (error,) = talk.errors
+    assert error.what == "The MCP server sums failed: it answered with HTTP 401."

@@ -1,0 +1,181 @@
+"""Commands while they run: what they say is told as it comes, and they end with the session, however it ends."""
+
+import asyncio
+import json
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import ToolOutput
+from co_tui.paths import locate
+from co_tui.session.approvals.questions import Unattended
+from co_tui.session.session import Session
+from co_tui.session.turns.turn import Outcome
+from tests.session.tools.test_commands import is_gone, runs
+from tests.support.approving import left
+from tests.support.command import Command
+from tests.support.provider import Provider, Reply
+from tests.support.sandbox import KINDS, needs_bwrap
+from tests.support.waiting import PATIENCE_S, until, wait_until
+from tests.support.working import Working, repository, working_in
+
+LET = Unattended(yes=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+async def heard_until(listener, words: str) -> list[str]:
+    heard = []
+    async for event in listener:
+        if isinstance(event.fact, ToolOutput):
+            heard.append(event.fact.text)
+            if words in event.fact.text:
+                return heard
+    raise AssertionError(heard)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_command_says_is_told_while_it_runs(folder: Path, home: Path, kind: str) -> None:
+    command = "echo first; printf '10%%\\r20%%\\r'; until test -e go; do sleep 0.01; done; echo last"
+    model = Working(("run_command", {"command": command}))
+    environment = working_in(folder, home, model, LET, command_sandbox=kind)
+    session = await Session.start(environment, "scripted")
+    listener = session.events()
+    turn = asyncio.create_task(session.submit("go"))
+    heard = await asyncio.wait_for(heard_until(listener, "first"), PATIENCE_S)
+    assert heard[-1] == "first\n20%" and not turn.done()
+    (folder / "go").touch()
+    assert await turn is Outcome.DONE and "last" in model.returned[-1]
+    await left(environment, session)
+
+
+async def test_what_is_told_of_a_flood_is_its_end(folder: Path, home: Path) -> None:
+    flood = "head -c 5000000 /dev/zero | tr '\\0' x; echo; echo the end; until test -e go; do sleep 0.01; done"
+    model = Working(("run_command", {"command": flood}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    listener = session.events()
+    turn = asyncio.create_task(session.submit("go"))
+    heard = await asyncio.wait_for(heard_until(listener, "the end"), PATIENCE_S)
+    assert max(map(len, heard)) <= 4_000
+    (folder / "go").touch()
+    await turn
+    await left(environment, session)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_background_commands_are_listed_and_can_be_ended(folder: Path, home: Path, kind: str) -> None:
+    model = Working(("start_command", {"command": "echo serving; echo $$ > pid; exec sleep 600"}))
+    environment = working_in(folder, home, model, LET, command_sandbox=kind)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    await until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    (listed,) = session.commands.background()
+    assert listed.running and listed.output == "serving" and listed.command.startswith("echo serving")
+    await session.commands.end(listed.id)
+    (ended,) = session.commands.background()
+    assert not ended.running and ended.exit_code == 143 and is_gone(int((folder / "pid").read_text()))
+    model.steps = [("check_command", {"command_id": listed.id})]
+    await session.submit("how is it going?")
+    assert "[status: finished]" in model.returned[-1] and "serving" in model.returned[-1]
+    await left(environment, session)
+
+
+async def test_a_command_does_not_choose_what_is_ended_in_its_place(folder: Path, home: Path) -> None:
+    """It can write where its own output lies."""
+    model = Working(("start_command", {"command": "echo $$ > pid; exec sleep 600"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    await until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    bystander = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
+    kept = locate({"CO_TUI_HOME": str(home)}).commands(session.id)
+    (job,) = [kept / name for name in names(kept)]
+    (job / "handle").write_text(f"{bystander.pid} {bystander.pid}")
+    (job / "stdout.log").unlink()
+    (job / "stdout.log").symlink_to(folder / "login.py")
+    (listed,) = session.commands.background()
+    assert listed.running and listed.output == ""
+    await session.commands.end(listed.id)
+    assert is_gone(int((folder / "pid").read_text())) and bystander.returncode is None
+    bystander.kill()
+    await bystander.wait()
+    await left(environment, session)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_background_commands_write_is_not_in_the_repository(folder: Path, home: Path, kind: str) -> None:
+    before = names(folder)
+    model = Working(("start_command", {"command": "sleep 600"}))
+    environment = working_in(folder, home, model, LET, command_sandbox=kind)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    kept = locate({"CO_TUI_HOME": str(home)}).commands(session.id)
+    assert names(folder) == before and stat.S_IMODE(kept.stat().st_mode) == 0o700
+    (job,) = [kept / name for name in names(kept)]
+    assert (job / "stdout.log").exists() and stat.S_IMODE(job.stat().st_mode) == 0o700
+    await left(environment, session)
+    assert names(folder) == before and not kept.exists()
+
+
+DAEMONS = [
+    ("off", "(trap '' TERM; sleep 600)"),
+    ("off", "setsid sleep 600"),
+    pytest.param("bwrap", "setsid sh -c 'trap \"\" TERM; sleep 600'", marks=needs_bwrap),
+]
+
+
+@pytest.mark.parametrize(("kind", "daemon"), DAEMONS)
+async def test_what_a_command_leaves_running_ends_with_the_session(
+    folder: Path, home: Path, kind: str, daemon: str
+) -> None:
+    model = Working(("run_command", {"command": f"{daemon} > /dev/null 2>&1 & echo $! > pid"}))
+    environment = working_in(folder, home, model, LET, command_sandbox=kind)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    pid = int((folder / "pid").read_text())
+    os.kill(pid, 0)
+    await left(environment, session)
+    assert is_gone(pid)
+
+
+async def test_the_model_is_told_how_long_a_command_may_take(folder: Path, home: Path) -> None:
+    model = Working(("run_command", {"command": "true"}))
+    environment = working_in(folder, home, model, LET, command_timeout_s=75)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    (tool,) = [tool for tool in session.history.scaffold.tools if tool.name == "run_command"]
+    assert "default, and at most: 75" in json.dumps(tool.parameters_json_schema)
+    await left(environment, session)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_commands_end_when_co_tui_is_killed(served: Command, provider: Provider, folder: Path, kind: str) -> None:
+    def call(tool: str, command: str) -> Reply:
+        return Reply(text="", tool=(tool, json.dumps({"command": command})))
+
+    provider.window = 60_000
+    provider.script = [
+        call("start_command", "echo $$ > beside; exec sleep 600"),
+        call("run_command", f"echo > waited; exec tail -f {served.cwd}/waited"),
+    ]
+    served.environ["CO_TUI_COMMAND_SANDBOX"] = kind
+    process = served.start_loaded("run", "-p", "go", "--yes")
+    files = [served.cwd / "beside", served.cwd / "waited"]
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files))
+    beside, waited = int(files[0].read_text()), f"{served.cwd}/waited"
+    wait_until(lambda: runs(waited) and not is_gone(beside))
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: is_gone(beside) and not runs(waited))
+    wait_until(lambda: not any((served.home / "state" / "commands").iterdir()))

@@ -1,0 +1,362 @@
+"""What a provider can do to a turn, and what is left of the session afterwards."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.toolsets import FunctionToolset
+
+from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.events import Message, SessionError, StreamReset, UsageInfo
+from co_tui.paths import locate
+from co_tui.session.environment import Environment
+from co_tui.session.recorder import Listener
+from co_tui.session.session import Session
+from co_tui.session.turns.attempts import LONGEST_BACKOFF_S
+from co_tui.session.turns.turn import Outcome
+from co_tui.settings import Settings
+from co_tui.store.sqlite.store import SqliteStore
+from tests.support.environments import facts
+from tests.support.provider import Provider, Reply
+from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
+from tests.support.stores import stored_events
+from tests.support.waiting import next_fact
+
+KEY = "sk-test-0123456789abcdef"
+PLAIN_KEY = "f3a9c1d2e4b5a697"
+"""A key that does not look like one, in whole or in part."""
+
+
+POKES: list[str] = []
+
+
+def poke(a: str = "") -> str:
+    POKES.append(a)
+    return "poked"
+
+
+@pytest.fixture
+async def poked(session: Session):
+    """A session whose model may poke."""
+    POKES.clear()
+    session._environment.toolsets = [FunctionToolset([poke])]
+    return session
+
+
+@pytest.fixture
+async def session(home: Path, provider: Provider):
+    paths = locate({"CO_TUI_HOME": str(home)})
+    config = ModelConfig(
+        environ={"OPENAI_API_KEY": KEY, "GROQ_API_KEY": PLAIN_KEY},
+        fetched_models=paths.models,
+        base_url=provider.url,
+        request_timeout_s=1.0,
+    )
+    environment = Environment(
+        paths=paths,
+        settings=Settings(max_retries=2),
+        store=SqliteStore(paths),
+        open_model=lambda name: open_model(name, config),
+        cwd=home,
+        first_backoff_s=0.01,
+    )
+    session = await Session.start(environment, "openai-chat:scripted")
+    yield session
+    await session.close()
+    environment.store.close()
+
+
+def error(message: str, code: str = "", kind: str = "") -> str:
+    return json.dumps({"error": {"message": message, "type": kind, "code": code}})
+
+
+PASSING = {
+    "429": Reply(status=429, body=error("Rate limit reached", "rate_limit_exceeded"), headers={"Retry-After": "0"}),
+    "500": Reply(status=500, body=error("The server had an error")),
+    "503": Reply(status=503, body="<html>upstream unavailable</html>"),
+    "reset": Reply(text="half of an ans wer", reset_after=3),
+    "reset at once": Reply(reset_after=0),
+    "garbage": Reply(garbage=True),
+    "silence": Reply(text="one two three", delay_s=2.5),
+    "a byte now and then": Reply(raw=(sse(HELLO), *([0.2, b": \n"] * 20))),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+async def test_passing_failures_are_retried_and_told(name: str, session: Session, provider: Provider) -> None:
+    provider.script = [PASSING[name], Reply(text="All good now.")]
+    listener = session.events()
+    assert await session.submit("hi") is Outcome.DONE
+    told = facts(list(session.state.timeline), SessionError)
+    assert len(told) == 1 and told[0].retry_in_s is not None and "retrying" in told[0].outcome
+    assert session.state.transcript[-1].message["parts"][0]["content"].strip() == "All good now."
+    assert len(session.state.transcript) == 2
+    listener.put(None)
+    assert facts([event async for event in listener], StreamReset)
+
+
+CUT_OFF = {
+    "no end": sse(HELLO),
+    "half a line": sse(HELLO) + b'data: {"choices": [{"delta": {"conte',
+    "an error": sse(HELLO, {"error": {"message": "the model crashed", "code": 500}}),
+    "an error as Anthropic tells it": sse(HELLO)
+    + b"event: error\n"
+    + sse({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    "an error that is no object": sse(HELLO, {"error": "out of memory"}),
+    "an error beside the format": sse(HELLO, {"object": "error", "message": "out of memory"}),
+    "half a call": sse(HELLO, call("poke", '{"a": ')),
+    "a call without an end": sse(HELLO, call("poke", "{}")),
+}
+
+
+@pytest.mark.parametrize("name", CUT_OFF)
+async def test_a_reply_that_breaks_off_is_asked_for_again_and_kept_as_interrupted(
+    name: str, poked: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(raw=(CUT_OFF[name],))] * 3
+    assert await poked.submit("hi") is Outcome.FAILED
+    told = facts(list(poked.state.timeline), SessionError)
+    assert [each.retry_in_s is None for each in told] == [False, False, True]
+    assert told[0].partial == "Hello there." and told[-1].what.startswith("openai-chat:scripted")
+    last = poked.state.transcript[-1]
+    assert last.interrupted and [part["content"] for part in last.message["parts"]] == ["Hello there."]
+    assert POKES == []
+    assert await poked.submit("again") is Outcome.DONE
+
+
+@pytest.mark.parametrize("end", [sse(STOP), sse(DONE), sse(STOP, DONE), sse(chunk({}, "length"))])
+async def test_a_reply_is_whole_when_its_end_is_told_either_way(
+    end: bytes, session: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(raw=(sse(HELLO) + end,))]
+    assert await session.submit("hi") is Outcome.DONE
+    told = [each.kind for each in facts(list(session.state.timeline), SessionError)]
+    assert not session.state.transcript[-1].interrupted and told == (["length"] if b"length" in end else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "call_id"), [("po\ud800ke", "{}", "c1"), ("poke", '{"a": "\ud800"}', "c\ud800")]
+)
+async def test_a_call_with_half_a_character_does_no_harm(
+    name: str, arguments: str, call_id: str, poked: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(raw=(sse(call(name, arguments, call_id), chunk({}, "tool_calls"), DONE),))]
+    assert await poked.submit("hi") is Outcome.DONE
+    assert await poked.submit("again") is Outcome.DONE
+    "".join(str(entry.message) for entry in poked.state.transcript).encode()
+
+
+@pytest.mark.parametrize("returned", ["a\udcffb", {"name": "\ud800"}, object(), {1, 2}, b"\xff", float("nan"), 10**400])
+async def test_a_tool_may_return_anything(returned: Any, poked: Session, provider: Provider) -> None:
+    def odd() -> Any:
+        return returned
+
+    poked._environment.toolsets = [FunctionToolset([odd])]
+    provider.script = [Reply(text="Let me see.", tool=("odd", "{}"))]
+    assert await poked.submit("hi") is Outcome.DONE
+    assert await poked.submit("again") is Outcome.DONE
+    assert [part["part_kind"] for part in poked.state.transcript[2].message["parts"]] == ["tool-return"]
+
+
+async def test_a_reply_without_end_is_stopped_and_what_came_is_kept(
+    session: Session, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_tui.agent.wire.guarded_model.MOST_REPLY_CHARS", 1_000)
+    provider.script = [Reply(raw=(sse(*[chunk({"content": "x" * 100})] * 50, STOP),))]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "too_long" and "longer than 1,000 characters" in told.what
+    last = session.state.transcript[-1]
+    assert last.interrupted and len(last.message["parts"][0]["content"]) == 1_000
+    assert await session.submit("again") is Outcome.DONE
+
+
+async def test_a_reply_of_any_size_on_the_wire_is_stopped(
+    session: Session, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_tui.agent.wire.http.MOST_REPLY_BYTES", 10_000)
+    provider.script = [Reply(raw=(sse(HELLO), b": keep alive\n\n" * 2_000, sse(STOP)))]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "too_long" and session.state.transcript[-1].interrupted
+
+
+async def test_a_redirect_gets_neither_the_conversation_nor_the_key(session: Session, provider: Provider) -> None:
+    with Provider().serving() as other:
+        place = {"Location": f"{other.url}/chat/completions"}
+        provider.script = [Reply(status=307, headers=place, raw=(b"",))]
+        assert await session.submit("hi") is Outcome.FAILED
+        assert other.requests == []
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "redirect" and "OPENAI_BASE_URL" in told.what
+
+
+@pytest.mark.parametrize("before", [380, 390, 395])
+async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session, provider: Provider) -> None:
+    provider.script = [Reply(status=400, body=error(f"{'x' * before} {PLAIN_KEY} {'y' * 100}"))]
+    await session.submit("hi")
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert PLAIN_KEY[:2] not in told.what and "… If it stays so, choose another" in told.what
+
+
+@pytest.mark.parametrize("body", ["[" * 30_000, '{"error":' * 30_000, '{"error":' * 900 + "1" + "}" * 900])
+async def test_an_error_nested_without_end_is_told(body: str, session: Session, provider: Provider) -> None:
+    provider.script = [Reply(status=400, body=body)]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == "rejected" and len(told.what) <= 500
+    assert await session.submit("again") is Outcome.DONE
+
+
+ODD = {
+    "choices": (sse({"choices": 5}), "`choices` is a number, not a list"),
+    "a list": (sse(b"[1]"), "a list stands where"),
+    "content": (sse(chunk({"content": 5})), "`content` is a number, not a text"),
+    "nested": (sse(b"[" * 30_000), "nested too deeply"),
+    "nothing": (b"", "an empty reply"),
+    "no words": (sse(chunk({"content": ""}), STOP), "an empty reply"),
+    "no text": (sse(b'{"choices": "\xff"}'), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_reply_is_told_with_what_is_odd_about_it(name: str, session: Session, provider: Provider) -> None:
+    body, word = ODD[name]
+    provider.default = Reply(raw=(body,))
+    assert await session.submit("hi") is Outcome.FAILED
+    told = facts(list(session.state.timeline), SessionError)
+    assert {each.kind for each in told} == {"malformed"} and len(told) == 3
+    assert word in told[-1].what and "openai-chat:scripted" in told[-1].what
+    provider.default = Reply()
+    assert await session.submit("again") is Outcome.DONE
+
+
+USAGES: list[Any] = [
+    {"prompt_tokens": 1.5, "completion_tokens": 2},
+    {"prompt_tokens": 10**30, "completion_tokens": 2},
+    {"prompt_tokens": -1, "completion_tokens": "two"},
+    {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 10**30}},
+    [1, 2],
+    5,
+]
+
+
+@pytest.mark.parametrize("told", USAGES)
+async def test_a_count_that_cannot_be_is_not_believed(
+    told: Any, session: Session, provider: Provider, home: Path
+) -> None:
+    provider.script = [Reply(raw=(sse(HELLO, STOP, chunk({}, choices=[], usage=told), DONE),))]
+    assert await session.submit("hi") is Outcome.DONE
+    assert await session.submit("again") is Outcome.DONE
+    usages = facts(stored_events(home, session.id), UsageInfo)
+    assert all(isinstance(each.current_tokens, int) and 0 < each.current_tokens < 10_000 for each in usages)
+
+
+async def test_half_a_character_does_not_stop_the_conversation(session: Session, provider: Provider) -> None:
+    halves = [chunk({"content": text}) for text in ("a\ud83d", "\ude00 b\ud800c", "\udfff")]
+    provider.script = [Reply(raw=(sse(*halves, STOP, DONE),))]
+    assert await session.submit("hi") is Outcome.DONE
+    assert session.state.transcript[-1].message["parts"][0]["content"] == "a🙀 b\ufffdc\ufffd".replace("🙀", "😀")
+    assert await session.submit("again") is Outcome.DONE
+    assert "😀" in str(provider.requests[-1]["messages"])
+
+
+@pytest.mark.parametrize(("header", "waits_s"), [("7", 7.0), ("3600", LONGEST_BACKOFF_S)])
+async def test_a_provider_is_not_asked_again_before_the_time_it_named(
+    session: Session, provider: Provider, header: str, waits_s: float
+) -> None:
+    body = error("Rate limit reached", "rate_limit_exceeded")
+    provider.script = [Reply(status=429, body=body, headers={"Retry-After": header})]
+    listener = session.events()
+    turn = asyncio.create_task(session.submit("hi"))
+    told = await next_fact(listener, SessionError)
+    assert told.retry_in_s == waits_s and f"retrying in {waits_s:.1f} s" in told.outcome
+    session.interrupt()
+    assert await turn is Outcome.INTERRUPTED and len(provider.requests) == 1
+
+
+async def test_what_was_streamed_before_a_reset_is_kept_in_the_event(session: Session, provider: Provider) -> None:
+    provider.script = [Reply(text="half of an answer", reset_after=3)]
+    await session.submit("hi")
+    assert facts(list(session.state.timeline), SessionError)[0].partial == "half of "
+
+
+async def test_after_the_last_retry_the_half_reply_is_kept_and_the_session_goes_on(
+    session: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(text="half of an answer", reset_after=3)] * 3
+    assert await session.submit("hi") is Outcome.FAILED
+    assert len(facts(list(session.state.timeline), SessionError)) == 3
+    last = session.state.transcript[-1]
+    assert last.interrupted and last.message["parts"][0]["content"] == "half of "
+    assert await session.submit("again") is Outcome.DONE
+
+
+FINAL = {
+    "authentication": (Reply(status=401, body=error(f"Incorrect API key provided: {KEY}")), "OPENAI_API_KEY"),
+    "not_found": (Reply(status=404, body=error("no such model", "model_not_found")), "openai-chat:scripted"),
+    "rejected": (Reply(status=400, body=error("bad request")), "bad request"),
+    "quota": (Reply(status=429, body=error("You exceeded your quota", "insufficient_quota")), "credit"),
+}
+
+
+@pytest.mark.parametrize("kind", FINAL)
+async def test_final_failures_are_told_once_and_never_show_a_key(
+    kind: str, session: Session, provider: Provider
+) -> None:
+    reply, word = FINAL[kind]
+    provider.script = [reply]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert told.kind == kind and word in told.what and KEY not in told.what
+    assert len(provider.requests) == 1
+    assert await session.submit("again") is Outcome.DONE
+
+
+async def test_a_retry_in_the_middle_of_a_turn_never_runs_a_tool_twice(home: Path, provider: Provider) -> None:
+    runs = []
+
+    def count() -> str:
+        runs.append(1)
+        return f"run {len(runs)}"
+
+    paths = locate({"CO_TUI_HOME": str(home)})
+    config = ModelConfig(environ={}, fetched_models=paths.models, base_url=provider.url)
+    environment = Environment(
+        paths=paths,
+        settings=Settings(),
+        store=SqliteStore(paths),
+        open_model=lambda name: open_model(name, config),
+        cwd=home,
+        toolsets=[FunctionToolset([count])],
+        first_backoff_s=0.01,
+    )
+    provider.script = [Reply(text="Let me", tool=("count", "{}")), Reply(status=500, body="oops"), Reply(text="done")]
+    listener = Listener()
+    session = await Session.start(environment, "openai-chat:scripted", listener)
+    assert await session.submit("count once") is Outcome.DONE
+    assert runs == [1]
+    roles = [message["role"] for message in provider.requests[-1]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool"]
+    await session.close()
+    messages = facts([event async for event in listener], Message)
+    assert len(messages) == 4
+
+
+async def test_a_server_that_is_not_there_is_named(home: Path) -> None:
+    paths = locate({"CO_TUI_HOME": str(home)})
+    config = ModelConfig(environ={}, fetched_models=paths.models, base_url="http://127.0.0.1:9/v1")
+    environment = Environment(
+        paths=paths,
+        settings=Settings(max_retries=0),
+        store=SqliteStore(paths),
+        open_model=lambda name: open_model(name, config),
+        cwd=home,
+    )
+    session = await Session.start(environment, "openai-chat:x")
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert "http://127.0.0.1:9/v1" in told.what and told.kind == "unreachable"
+    await session.close()

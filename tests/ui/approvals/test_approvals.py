@@ -1,0 +1,289 @@
+"""What a session asks is answered at the keyboard, and asked again by who comes back."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.toolsets import FunctionToolset
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from co_tui.session import environment
+from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion
+from co_tui.ui.app import CoTui
+from co_tui.ui.approvals.choices import Choice, Choices
+from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.approvals.question_text import beginning, fitted_title
+from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.chat import open_questions
+from co_tui.ui.control.dialog_questions import DialogQuestions
+from co_tui.ui.dialogs.short_questions import AskScreen
+from tests.support.provider import Provider, Reply
+from tests.support.screen import launch_for, running, screen_text, type_text, until
+from tests.support.waiting import HANGING_S
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch, provider: Provider) -> list[str]:
+    """What the model's one tool wrote, each time after it was allowed."""
+    done: list[str] = []
+
+    def write_file(path: str, content: str) -> str:
+        done.append(path)
+        return f"wrote {path}"
+
+    usual = environment.Environment
+    monkeypatch.setattr(
+        environment,
+        "Environment",
+        partial(usual, toolsets=[FunctionToolset([write_file])], asks_first=lambda tool, _: tool == "write_file"),
+    )
+    provider.script = [call("src/a.py")]
+    return done
+
+
+def call(path: str, content: str = "x = 1") -> Reply:
+    return Reply(text="", tool=("write_file", f'{{"path": "{path}", "content": "{content}"}}'))
+
+
+async def asked(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
+    await until(pilot, lambda: app.chat.query(QuestionPanel) and "Change src/a.py?" in screen_text(app))
+    panel = app.chat.query_one(QuestionPanel)
+    panel.focus()
+    return panel
+
+
+async def test_a_call_is_allowed_by_a_key(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        seen = screen_text(app)
+        assert "path: src/a.py" in seen and "content: x = 1" in seen and "❯ y  Allow once" in seen
+        assert "1 approval pending" in seen and "this session" not in seen, "no rule, so nothing to keep"
+        await pilot.press("y")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"] and not app.chat.query(QuestionPanel)
+
+
+async def test_arrows_and_enter_choose(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        await pilot.press("down")
+        await until(pilot, lambda: "❯ n  Deny" in screen_text(app))
+        await pilot.press("down", "down")
+        await until(pilot, lambda: "❯ y  Allow once" in screen_text(app)), "the first comes after the last"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"]
+
+
+async def test_enter_in_the_prompt_sends_and_never_answers(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await pilot.press("o")
+        panel = await shown(app, pilot)
+        await pilot.press("k", "enter")
+        await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
+        assert written == [] and not panel.was_focused
+
+
+async def test_a_bounced_enter_does_not_answer_the_next_question(
+    home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_questions, "ANSWERED_S", HANGING_S)
+    arguments = [f'{{"path": "src/{name}.py", "content": ""}}' for name in "ab"]
+    provider.script = [Reply(text="", tools=tuple(("write_file", each) for each in arguments))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write both")
+        first = await asked(app, pilot)
+        assert "1 of 2" in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "2 of 2" in screen_text(app))
+        second = app.chat.query(QuestionPanel).last()
+        await pilot.press("enter")
+        assert second is not first and not second.was_focused and written == []
+        monkeypatch.setattr(open_questions, "ANSWERED_S", 0.1)
+        monkeypatch.setattr(open_questions, "QUIET_S", 0.1)
+        await until(pilot, lambda: second.has_focus)
+        await pilot.press("n")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"]
+
+
+async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: list[str]) -> None:
+    provider.script = [call("src/a.py", "\\n".join(f"line {n}" for n in range(40)))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        assert "more lines" in screen_text(app) and "line 30" not in screen_text(app)
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen))
+        assert "❯ y  Allow once" in screen_text(app), "the same choices"
+        await pilot.press("escape")
+        await asked(app, pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await pilot.press("escape")
+        await asked(app, pilot)
+        assert app.controller.state.pending, "back is back to the question"
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await until(pilot, lambda: "waiting for your answer" in str(app.chat.prompt.border_title))
+        app.screen.query_one(Input).value = "not this file"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == []
+        assert provider.requests[-1]["messages"][-1]["content"] == "The user did not allow it: not this file"
+        assert "not this file" in screen_text(app)
+
+
+async def test_who_comes_back_is_asked_again(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        session_id = app.controller.session_id
+    assert written == []
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        await asked(app, pilot)
+        assert "path: src/a.py" in screen_text(app)
+        await pilot.press("y")
+        await until(pilot, lambda: app.controller.idle and not app.controller.state.pending)
+        assert written == ["src/a.py"]
+        assert provider.requests[-1]["messages"][-1] == {
+            "role": "tool",
+            "tool_call_id": provider.requests[-1]["messages"][-1]["tool_call_id"],
+            "content": "wrote src/a.py",
+        }
+
+
+async def test_a_new_prompt_takes_the_question_away(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await asked(app, pilot)
+        app.chat.prompt.focus()
+        await type_text(pilot, "never mind\n")
+        await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
+        assert written == [] and not app.chat.query(QuestionPanel)
+        assert "esc stop" not in screen_text(app)
+
+
+async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        dialogs = DialogQuestions(app, app.chat)
+        which = ModelQuestion(question="Which one?", options=("the [red] one", "the blue one"))
+        answer = asyncio.create_task(dialogs.ask(which))
+        await until(pilot, lambda: "2  the blue one" in screen_text(app) and "❯ 1  the [red] one" in screen_text(app))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("2")
+        assert await answer == ModelAnswer(selected=("the blue one",))
+        answer = asyncio.create_task(dialogs.ask(ModelQuestion(question="What is it called?")))
+        await until(pilot, lambda: "What is it called?" in screen_text(app))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        app.screen.query_one(Input).value = "Ishmael"
+        await pilot.press("enter")
+        assert await answer == ModelAnswer(text="Ishmael")
+        answer = asyncio.create_task(dialogs.ask(which))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("escape")
+        assert (await answer).declined
+
+
+DIFF = "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n kept\n-    old = 1\n+    new = 2\n kept too"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "seen", "whole"),
+    [
+        ("one two three four", 3, ["one two", "three four"], True),
+        ("a\nb\nc\nd", 3, ["a", "b", "… 2 more lines"], False),
+        ("x" * 400, 3, ["x" * 10, "x" * 10, "… 1 more line"], False),
+        (DIFF, 9, ["@@ -1,3", "+1,3 @@", " kept", "-    old =", "1", "+    new =", "2", " kept too"], True),
+        (DIFF, 4, ["-    old =", "1", "+    new =", "2"], False),
+    ],
+)
+def test_as_much_of_a_question_as_there_is_room_for(text: str, rows: int, seen: list[str], whole: bool) -> None:
+    shown = beginning(text, 10, rows, diff=text is DIFF)
+    assert [row.plain.rstrip() for row in shown.rows] == seen and shown.whole is whole
+
+
+RULES = "pytest:*, uv run ruff check:*"
+
+
+@pytest.mark.parametrize(
+    ("width", "packed", "rows"),
+    [
+        (40, False, ["❯ y  Allow once", "  s  Allow pytest:*, uv run ruff ch… now", "  n  Deny     r  Reason"]),
+        (60, False, ["❯ y  Allow once", f"  s  Allow {RULES} now", "  n  Deny     r  Reason"]),
+        (26, True, ["❯ y Allow once", "  s Allow pytest:*, u… now", "  n Deny     r Reason"]),
+    ],
+)
+def test_choices_are_never_broken_and_cut_with_a_sign(width: int, packed: bool, rows: list[str]) -> None:
+    choices = Choices(
+        (
+            Choice("y", "Allow once"),
+            Choice("s", "Allow {} now", RULES),
+            Choice("n", "Deny"),
+            Choice("r", "Reason", beside=True),
+        )
+    )
+    shown = [row.plain for row in choices.rows(width, packed=packed)]
+    assert shown == rows and all(len(row) <= width for row in shown)
+    assert choices.is_cut(width, packed=packed) is (width < 60)
+
+
+@pytest.mark.parametrize(
+    ("width", "title", "left"),
+    [
+        (40, "Run this? ───── ~/shop · no net · 1 of 2", ""),
+        (36, "Run this? ─────────────────── 1 of 2", "~/shop · no net"),
+        (9, "Run this?", "1 of 2 · ~/shop · no net"),
+        (6, "Run t…", "1 of 2 · ~/shop · no net"),
+    ],
+)
+def test_what_the_border_cannot_hold_is_said_below(width: int, title: str, left: str) -> None:
+    shown, left_over = fitted_title("Run this?", "~/shop · no net", "1 of 2", width)
+    assert (shown.plain, left_over) == (title, left)
+
+
+async def test_a_question_waits_for_whoever_writes_and_no_longer(
+    home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_questions, "QUIET_S", HANGING_S)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        await pilot.press("a")
+        panel = await shown(app, pilot)
+        assert app.chat.prompt.has_focus and not panel.was_focused
+        await pilot.press("backspace")
+        monkeypatch.setattr(open_questions, "QUIET_S", 0.2)
+        await until(pilot, lambda: panel.has_focus)
+        await pilot.press("tab")
+        assert app.chat.prompt.has_focus
+        await asyncio.sleep(1)
+        assert app.chat.prompt.has_focus, "whoever leaves it is not brought back"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
+        await until(pilot, lambda: "src/a.py" in screen_text(app) and "interrupted" in screen_text(app))
+        assert written == [], "and a call that nothing came of says so"
+
+
+async def shown(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    return app.chat.query_one(QuestionPanel)
+
+
+async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Provider, written: list[str]) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        app.chat.prompt.insert("half a thought")
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "Tab to answer" in screen_text(app))
+        assert app.chat.prompt.has_focus and "◔ waiting for your answer" in screen_text(app)
+        await pilot.press("tab", "y")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"] and "waiting for your answer" not in screen_text(app)

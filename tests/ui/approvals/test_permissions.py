@@ -1,0 +1,304 @@
+"""What a person is asked before a call runs, how it is answered, and the rules that come of it."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from co_tui.session.approvals.questions import Approval, ApprovalQuestion, ModelAnswer, ModelQuestion
+from co_tui.settings.rules import PRESENT_PLAN
+from co_tui.ui.app import CoTui
+from co_tui.ui.approvals.approval_wording import approval_panel, told_rules
+from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.control.dialog_questions import DialogQuestions
+from co_tui.ui.dialogs.short_questions import AskScreen
+from tests.support.provider import Provider, Reply
+from tests.support.screen import click_on, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.waiting import PATIENCE_S
+from tests.ui.chat.test_working import asked, call
+
+COMMAND = ApprovalQuestion(
+    tool="run_command",
+    arguments={"command": "grep -rn TODO src | head -5 && pytest -q"},
+    what="grep -rn TODO src | head -5 && pytest -q",
+    where="/shop · not sandboxed",
+    new=("pytest -q",),
+    rules=("Bash(pytest:*)",),
+)
+DANGER = COMMAND.but(what="rm -r build", new=("rm -r build",), rules=(), danger="deletes files")
+PLAN = ApprovalQuestion(
+    tool=PRESENT_PLAN, arguments={"summary": "**One** fix.", "steps": ["Read it", "Mend it"]}, what="…"
+)
+
+
+class NoSandbox(SandboxCheck):
+    async def trouble(self) -> str:
+        return "bwrap is not installed"
+
+
+class WorkingSandbox(SandboxCheck):
+    async def trouble(self) -> str:
+        return ""
+
+
+async def answered(app: CoTui, pilot: Pilot[Any], question: Any, keys: Iterable[str], **options: Any) -> Any:
+    """What becomes of a question when these keys are pressed in its panel."""
+    dialogs = DialogQuestions(app, app.chat, **options)
+    asking = dialogs.ask(question) if isinstance(question, ModelQuestion) else dialogs.approve(question)
+    answer = asyncio.create_task(asking)
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    app.chat.query(QuestionPanel).last().focus()
+    await pilot.pause()
+    await pilot.press(*keys)
+    result = await asyncio.wait_for(answer, PATIENCE_S)
+    await until(pilot, lambda: not app.chat.query(QuestionPanel))
+    return result
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({}, "Run this command?"),
+        ({"tool": "start_command"}, "Start this command in the background?"),
+        ({"agent": "self 1"}, "self 1: Run this command?"),
+        ({"tool": "edit_file", "what": "--- a.py\n+++ a.py\n@@ -1 +1,2 @@\n-a\n+b\n+c"}, "Change src/a.py? +2 −1"),
+        ({"tool": "write_file", "what": "--- new file\n+++ a.py\n@@ -0,0 +1 @@\n+b"}, "Create src/a.py? +1"),
+        ({"tool": "create_directory", "what": "creates the folder src/a.py"}, "Create the folder src/a.py?"),
+        ({"tool": "mcp__docs__find", "what": "find of the MCP server docs\nword: x"}, "Use find (docs)?"),
+        ({"tool": "other"}, "Use the tool other?"),
+    ],
+)
+def test_the_title_says_what_would_happen(changes: dict[str, Any], title: str) -> None:
+    question = COMMAND.but(**changes, arguments={"path": "src/a.py"})
+    assert approval_panel(question, has_sandbox=False).title == title
+
+
+def test_a_command_that_looks_like_a_diff_is_shown_as_a_command() -> None:
+    panel = approval_panel(COMMAND.but(what="--- a\n+++ b\n rm x"), has_sandbox=False)
+    assert panel.title == "Run this command?" and not panel.is_diff
+
+
+@pytest.mark.parametrize(
+    ("what", "new", "below"),
+    [
+        ("grep x | head && pytest -q", ("pytest -q",), ("new here: pytest -q",)),
+        ("pytest -q", ("pytest -q",), ()),
+        ("pytest -q && touch 'a b'", ("pytest -q", "touch 'a b'"), ()),
+        ("ls; touch a; touch b", ("touch a", "touch b"), ("new here: touch a, touch b",)),
+    ],
+)
+def test_what_is_new_is_named_unless_all_of_it_is(what: str, new: tuple[str, ...], below: tuple[str, ...]) -> None:
+    assert approval_panel(COMMAND.but(what=what, new=new), has_sandbox=False).below == below
+
+
+def test_rules_as_answers_name_them() -> None:
+    rules = ("Bash(pytest:*)", "Edit(src/**)", "mcp__docs__find", "Bash")
+    assert told_rules(rules) == "pytest:*, edits in src/**, mcp__docs__find, Bash"
+
+
+async def test_each_answer_allows_what_it_shows(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        allowed = Approval(approved=True, by="user")
+        for_session = allowed.but(scope="session", rules=("Bash(pytest:*)",))
+        for_project = for_session.but(scope="project")
+        denied = Approval(approved=False, by="user")
+        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        seen = screen_text(app)
+        assert "─ /shop · not sandboxed ─" in seen and "new here: pytest -q" in seen
+        assert "❯ y  Allow once" in seen and "s  Allow pytest:* this session" in seen
+        assert "p  Always allow pytest:* in this project" in seen and "n  Deny     r  Deny with a reason" in seen
+        await click_on(app, pilot, "Deny with a reason")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        app.screen.query_one(Input).value = "too slow"
+        await pilot.press("enter")
+        assert await asking == denied.but(reason="too slow")
+        for keys, answer in (
+            ("y", allowed),
+            ("s", for_session),
+            ("p", for_project),
+            ("n", denied),
+            (("enter",), allowed),
+            (("down", "enter"), for_session),
+            (("down", "down", "enter"), for_project),
+            (("up", "up", "enter"), denied),
+            (("escape",), denied),
+        ):
+            assert await answered(app, pilot, COMMAND, keys) == answer, keys
+
+
+async def test_all_of_it_is_read_and_answered_on_the_full_screen(home: Path, provider: Provider) -> None:
+    rules = tuple(f"Bash(program-number-{n}:*)" for n in range(9))
+    question = COMMAND.but(what="\n".join(f"touch {n}" for n in range(60)), rules=rules)
+    async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
+        for keys, scope in ((("s",), "session"), (("down", "down", "enter"), "project"), (("enter",), "once")):
+            answer = asyncio.create_task(DialogQuestions(app, app.chat).approve(question))
+            await until(pilot, lambda: app.chat.query(QuestionPanel))
+            app.chat.query_one(QuestionPanel).focus()
+            await until(pilot, lambda: "more lines" in screen_text(app) and "space  View all" in screen_text(app))
+            assert "program-number-8" not in screen_text(app) and "… this session" in screen_text(app)
+            await pilot.press("space")
+            await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen))
+            await pilot.press("end")
+            await until(pilot, lambda: "program-number-8" in screen_text(app) and "touch 59" in screen_text(app))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chat and app.chat.query(QuestionPanel))
+            app.chat.query_one(QuestionPanel).focus()
+            await pilot.press("space")
+            await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen))
+            await pilot.press(*keys)
+            given = await asyncio.wait_for(answer, PATIENCE_S)
+            assert (given.approved, given.scope) == (True, scope)
+            assert given.rules == (() if scope == "once" else rules), "all that it stands for"
+
+
+async def test_what_destroys_looks_like_it_and_enter_does_not_allow_it(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        denied = Approval(approved=False, by="user")
+        assert await answered(app, pilot, DANGER, ("enter",)) == denied
+        assert await answered(app, pilot, DANGER, ("down", "down", "enter")) == denied
+        assert await answered(app, pilot, DANGER, ("space", "enter")) == denied, "on the full screen, too"
+        assert (await answered(app, pilot, DANGER, ("y",))).approved
+        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(DANGER))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        panel = app.chat.query_one(QuestionPanel)
+        panel.focus()
+        await pilot.pause()
+        seen = screen_text(app)
+        assert "Warning: deletes files." in seen and "❯ n  Deny" in seen and "this session" not in seen
+        assert panel.styles.border_title_color.hex6 == app.theme_variables["error"].upper()
+        await pilot.press("n")
+        await asking
+
+
+async def test_a_plan_is_accepted_in_a_mode_sent_back_or_left(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        accepted, works = Approval(approved=True, by="user"), {"sandbox": WorkingSandbox()}
+        assert await answered(app, pilot, PLAN, ("y",), **works) == accepted.but(mode="ask")
+        assert await answered(app, pilot, PLAN, ("down", "enter"), **works) == accepted.but(mode="edits")
+        assert await answered(app, pilot, PLAN, ("a",), **works) == accepted.but(mode="auto")
+        assert await answered(app, pilot, PLAN, ("n",)) == Approval(approved=False, by="user")
+        asking = asyncio.create_task(DialogQuestions(app, app.chat, NoSandbox()).approve(PLAN))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        seen = screen_text(app)
+        assert "Accept this plan?" in seen and "**One** fix." in seen and "2. Mend it" in seen
+        assert "y  Accept, ask before changes" in seen and "sandbox" not in seen
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        app.screen.query_one(Input).value = "test it first"
+        await pilot.press("enter")
+        assert await asking == Approval(approved=False, by="user", reason="test it first")
+
+
+SEVERAL = ModelQuestion(question="Which ones?", options=("red", "green", "blue"), multiple=True)
+
+
+async def test_several_answers_are_checked_and_accepted(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        keys = ("space", "down", "down", "space", "enter")
+        assert await answered(app, pilot, SEVERAL, keys) == ModelAnswer(selected=("red", "blue"))
+        assert await answered(app, pilot, SEVERAL, ("3", "1", "enter")) == ModelAnswer(selected=("red", "blue"))
+        assert await answered(app, pilot, SEVERAL, ("down", "enter")) == ModelAnswer(selected=("green",))
+        asking = asyncio.create_task(DialogQuestions(app, app.chat).ask(SEVERAL))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("space")
+        await until(pilot, lambda: "❯ 1  [x] red" in screen_text(app) and "2  [ ] green" in screen_text(app))
+        await type_text(pilot, "12 eggs")
+        await until(pilot, lambda: app.chat.prompt.text == "12 eggs"), "digits that begin a sentence are given back"
+        app.chat.prompt.text = ""
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("n")
+        assert (await asking).declined
+
+
+async def test_the_model_gets_all_that_was_chosen(home: Path, provider: Provider) -> None:
+    provider.window = 60_000
+    which = {
+        "header": "Colours",
+        "question": "Which ones?",
+        "options": [{"label": "red"}, {"label": "green"}, {"label": "blue"}],
+        "multi_select": True,
+    }
+    provider.script = [call("ask_user_question", questions=[which])]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("paint it")
+        await asked(app, pilot, "Which ones?")
+        await pilot.press("space", "down", "space", "enter")
+        await until(pilot, lambda: app.controller.idle)
+        assert json.loads(provider.requests[-1]["messages"][-1]["content"]) == {"Colours": ["red", "green"]}
+
+
+async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, provider: Provider) -> None:
+    provider.window = 60_000
+    folder = home.parent
+    provider.script = [
+        call("run_command", command="touch a"),
+        Reply(text="Done."),
+        call("run_command", command="touch c"),
+    ]
+    (folder / ".co-tui.toml").write_text('[permissions]\ndeny = ["Bash(curl:*)"]\n')
+    async with running(launch_for(home, provider), size=(100, 30)) as (app, pilot):
+        app.run_command("approvals", "")
+        await until(pilot, lambda: "deny   Bash(curl:*)" in screen_text(app))
+        await pilot.press("d")
+        await until(pilot, lambda: "edit it there" in screen_text(app))
+        await pilot.press("a")
+        await until(pilot, lambda: "Add a rule" in screen_text(app))
+        await type_text(pilot, "nonsense\n")
+        await until(pilot, lambda: "is no rule. For example" in screen_text(app))
+        app.screen.query_one(Input).value = "Bash(make:*)"
+        await pilot.press("enter", "down", "enter")
+        await until(pilot, lambda: "ask    Bash(make:*)" in screen_text(app))
+        assert "Bash(make:*)" in (home / "config" / "config.toml").read_text()
+        await pilot.press("escape")
+        app.send("go")
+        await asked(app, pilot, "touch a")
+        await pilot.press("s")
+        await until(pilot, lambda: "Done." in screen_text(app) and app.controller.idle)
+        app.run_command("approvals", "")
+        await until(pilot, lambda: "Permissions" in screen_text(app))
+        seen = screen_text(app)
+        assert "allow  Bash(touch:*)" in seen and "this session" in seen and "ask    Bash(make:*)" in seen
+        await pilot.press("d")
+        await until(pilot, lambda: "Revoked Bash(touch:*)." in screen_text(app))
+        assert app.controller.state.allowed == ()
+        rows = [line for line in screen_text(app).splitlines() if " Bash(" in line]
+        row = next(n for n, line in enumerate(rows) if "Bash(make:*)" in line)
+        await pilot.press("home", *["down"] * row, "d")
+        await until(pilot, lambda: "ask    Bash(make:*)" not in screen_text(app))
+        assert "make" not in (home / "config" / "config.toml").read_text()
+        assert all(str(each.rule) != "Bash(make:*)" for each in app.controller.session.settings.permissions)
+        await pilot.press("escape")
+        app.send("again")
+        await asked(app, pilot, "touch c")
+        await pilot.press("n")
+        await until(pilot, lambda: app.controller.idle)
+
+
+async def test_without_rules_the_list_says_how_to_get_some(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.run_command("approvals", "")
+        await until(pilot, lambda: "No rules yet." in screen_text(app) and "a add" in screen_text(app))
+        assert "revoke" not in screen_text(app)
+
+
+async def test_kept_approvals_that_were_too_broad_are_said_once(home: Path, provider: Provider) -> None:
+    kept = home / "state" / "approvals.json"
+    kept.parent.mkdir(parents=True)
+    older = [{"tool": "run_command", "pattern": pattern} for pattern in ("python3 *", "npm test")]
+    kept.write_text(json.dumps({str(home.parent): older}))
+    for times in (1, 0):
+        async with running(launch_for(home, provider)) as (app, pilot):
+            await until(pilot, lambda: app.controller.backend.ready)
+            await pilot.pause(0.5)
+            assert transcript_text(app).count("too broad and is asked about again: run_command: python3 *") == times

@@ -1,0 +1,126 @@
+"""A delegation in the chat: one line that changes in place, and opens to what was done."""
+
+import json
+from typing import Any
+
+from co_tui.events import (
+    CompactionComplete,
+    CompactionStart,
+    DelegationEnd,
+    DelegationStart,
+    Event,
+    Fact,
+    Message,
+    ToolActivity,
+    UsageInfo,
+)
+from co_tui.ui.transcript.blocks import BlockBuilder
+
+
+def event(fact: Fact, seq: int | None = 1, second: int = 5) -> Event:
+    return Event(session_id="s", seq=seq, timestamp=f"2026-01-02T03:04:{second:02}+00:00", fact=fact)
+
+
+def reply(agent: str = "", *parts: dict[str, Any]) -> Message:
+    return Message(turn=1, agent=agent, message={"kind": "response", "parts": list(parts)})
+
+
+def call(tool: str, call_id: str, **arguments: str) -> dict[str, Any]:
+    return {"part_kind": "tool-call", "tool_name": tool, "tool_call_id": call_id, "args": json.dumps(arguments)}
+
+
+def result(agent: str, tool: str, call_id: str, content: str) -> Message:
+    part = {"part_kind": "tool-return", "tool_name": tool, "tool_call_id": call_id, "content": content}
+    return Message(turn=1, agent=agent, message={"kind": "request", "parts": [part]})
+
+
+def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
+    assert block.status == "asked"
+    working = ToolActivity(
+        turn=1, tool_name="grep", tool_call_id="g", stage="started", text='{"q": "open"}', agent="self 1"
+    )
+    assert builder.delegated(event(working, None)) is block and block.status == "grep open"
+    builder.add(
+        event(reply("self 1", {"part_kind": "text", "content": "Looking."}, call("grep", "g", q="open\x1b[31m")))
+    )
+    builder.add(event(result("self 1", "grep", "g", "a\nb\nc")))
+    end = DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 41_000}, cost=0.02)
+    builder.add(event(end, second=43))
+    builder.add(event(result("", "delegate_task", "d1", "Three callers.")))
+    assert builder.blocks == [block], "nothing of a delegate stands beside the conversation"
+    assert block.status == "done · 1 call · 41k · $0.02 · 38 s"
+    assert block.result.split("\n") == ["    Looking.", "    ▸ grep  open␛[31m", "      ↳ 3 lines", "Three callers."]
+
+
+def test_two_at_once_are_told_apart() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", task="one"), call("delegate_task", "d2", task="two"))))
+    for n in (1, 2):
+        builder.add(event(DelegationStart(agent=f"self {n}", name="self", call_id=f"d{n}")))
+    for n in (2, 1):
+        builder.add(event(reply(f"self {n}", {"part_kind": "text", "content": f"I am {n}."})))
+    assert [block.inner for block in builder.blocks] == ["    I am 1.", "    I am 2."]
+
+
+def test_what_belongs_to_no_call_that_is_shown_is_left_out() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("self 9", {"part_kind": "text", "content": "lost"})))
+    assert builder.blocks == []
+
+
+def usage(agent: str, tokens: int, measured: str = "provider") -> UsageInfo:
+    return UsageInfo(
+        token_limit=100_000,
+        current_tokens=tokens,
+        messages_count=3,
+        system_tokens=0,
+        conversation_tokens=tokens,
+        tool_definition_tokens=0,
+        limit_known=True,
+        measured=measured,
+        agent=agent,
+    )
+
+
+def test_its_own_small_gauge_stands_on_its_line_and_below_its_talk() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
+    builder.add(event(usage("self 1", 8_000, "estimate")))
+    assert block.status == "asked · ~8.0k of 100k"
+    started = ToolActivity(turn=1, tool_name="grep", tool_call_id="g", stage="started", text="{}", agent="self 1")
+    assert builder.delegated(event(started, None)) is block
+    assert builder.delegated(event(usage("self 1", 12_000))) is block and block.status == "grep · 12k of 100k"
+    builder.add(event(CompactionStart(trigger="window", agent="self 1")))
+    assert block.status == "compacting · 12k of 100k"
+    smaller = CompactionComplete(
+        success=True, agent="self 1", pre_tokens=12_000, post_tokens=900, replaced=((1, 0),), summarised_by="offline"
+    )
+    builder.add(event(smaller))
+    builder.add(event(usage("self 1", 900)))
+    builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 900})))
+    assert builder.blocks == [block] and block.status == "done · 0 calls · 900"
+    assert block.inner.split("\n") == [
+        "    · Conversation Compacted: 12,000 → 900 tokens, 1 message summarised offline.",
+        "    context 900 of 100k, 1 %",
+    ]
+
+
+def test_one_that_works_for_another_is_told_in_the_fold_of_that_one() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", task="one"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", call_id="d1")))
+    builder.add(event(reply("self 1", call("delegate_task", "e1", agent_name="reviewer", task="two"))))
+    builder.add(event(DelegationStart(agent="self 1/reviewer 1", name="reviewer", call_id="e1")))
+    assert block.status == "reviewer: asked"
+    builder.add(event(reply("self 1/reviewer 1", {"part_kind": "text", "content": "Fine."})))
+    builder.add(event(DelegationEnd(agent="self 1/reviewer 1", outcome="done", usage={"input_tokens": 50})))
+    builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 90})))
+    assert builder.blocks == [block] and block.status == "done · 1 call · 90"
+    assert block.inner.split("\n")[1:] == ["        Fine.", "        ↳ reviewer: done · 0 calls · 50"]

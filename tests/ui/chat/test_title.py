@@ -1,0 +1,28 @@
+"""The first line: as much as there is room for, and the conversation's name among it."""
+
+import pytest
+
+from co_tui.ui.chat.title_line import TitleFacts, title_line
+
+FACTS = TitleFacts("Why does test_login fail on CI but not here?", "anthropic:claude-sonnet-5", "balanced", "main")
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        (98, "co-tui · Why does test_login fail on CI but not here?  anthropic:claude-sonnet-5 · balanced · main"),
+        (78, "co-tui · Why does test_login fai…  anthropic:claude-sonnet-5 · balanced · main"),
+        (70, "co-tui · Why does test_login fail …  claude-sonnet-5 · balanced · main"),
+        (58, "co-tui · Why does test_login …  claude-sonnet-5 · balanced"),
+        (47, "co-tui · Why does test_login …  claude-sonnet-5"),
+    ],
+)
+def test_the_conversation_has_its_name_however_narrow_it_is(room: int, line: str) -> None:
+    shown = str(title_line(FACTS, room))
+    assert shown == line and len(shown) == room
+
+
+def test_what_waits_and_what_is_safe_stays() -> None:
+    told = str(title_line(FACTS._replace(questions=2, sandboxed=True, private=True), 70))
+    assert "2 approvals pending · private · claude-sonnet-5 · sandboxed" in told and "balanced" not in told
+    assert str(title_line(TitleFacts(model="embedded"), 58)).split() == ["co-tui", "embedded"]

@@ -1,0 +1,156 @@
+"""Work in a folder, seen on the screen: what is asked, what it would do, and how far the plan has come."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from co_tui.ui.app import CoTui
+from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.commands.conversation_commands import FINISHED, GO_ON
+from co_tui.ui.dialogs.short_questions import AskScreen
+from tests.support.provider import Provider, Reply
+from tests.support.screen import launch_for, running, screen_text, transcript_text, until
+
+
+def call(tool: str, **arguments: Any) -> Reply:
+    return Reply(text="", tool=(tool, json.dumps(arguments)))
+
+
+def plan(*states: str) -> Reply:
+    texts = ("read it", "mend it")
+    return call("write_plan", items=[{"content": t, "status": s} for t, s in zip(texts, states, strict=True)])
+
+
+@pytest.fixture
+def folder(home: Path, provider: Provider) -> Path:
+    """The folder the app is started in."""
+    provider.window = 60_000
+    place = home.parent
+    (place / "login.py").write_text("def greeting():\n    return 'helo'\n")
+    return place
+
+
+async def asked(app: CoTui, pilot: Pilot[Any], words: str) -> str:
+    await until(pilot, lambda: app.chat.query(QuestionPanel) and words in screen_text(app))
+    app.chat.query_one(QuestionPanel).focus()
+    await pilot.pause()
+    return screen_text(app)
+
+
+async def test_a_change_and_a_command_are_shown_before_they_happen(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    provider.script = [
+        plan("in_progress", "pending"),
+        call("read_file", path="login.py"),
+        call("edit_file", path="login.py", old_text="helo", new_text="hello"),
+        call("write_file", path="new.py", content="a = 1\nb = 2\n"),
+        call("run_command", command="cat login.py && exit 3"),
+        call("run_command", command="rm login.py"),
+        plan("completed", "completed"),
+    ]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("mend the greeting")
+        seen = await asked(app, pilot, "Change login.py? +1 −1")
+        assert "1 approval pending · " in seen and "waiting for your answer" in seen
+        assert (
+            "-    return 'helo'" in seen
+            and "+    return 'hello'" in seen
+            and "p  Always allow edits in ./* in this project" in seen
+        )
+        assert "0 of 2  ▶ read it · mend it" in seen and "read_file  login.py" in seen and "2 lines" in seen
+        await pilot.press("space")
+        await until(pilot, lambda: "@@ -1,2 +1,2 @@" in screen_text(app))
+        await pilot.press("escape")
+        await asked(app, pilot, "Change login.py?")
+        await pilot.press("y")
+        await asked(app, pilot, "Create new.py? +2")
+        await pilot.press("n")
+        seen = await asked(app, pilot, "Run this command?")
+        assert "cat login.py && exit 3" in seen and "not sandboxed" in seen and "new here: exit 3" in seen
+        assert "hello" in (folder / "login.py").read_text()
+        await pilot.press("y")
+        seen = await asked(app, pilot, "rm login.py")
+        assert "Warning: deletes files." in seen and "y  Allow once (press y)" in seen and "❯ n  Deny" in seen
+        assert "this session" not in seen
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen)), "Enter reaches no choice that allows it"
+        await pilot.press("escape")
+        await asked(app, pilot, "rm login.py")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.controller.idle)
+        seen = screen_text(app)
+        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "pending" not in seen
+        assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
+        assert (folder / "login.py").exists()
+        assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
+        session_id = app.controller.session_id
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        await until(pilot, lambda: "2 of 2  read it · mend it" in screen_text(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "+hello" in screen_text(app) and "-helo" in screen_text(app))
+
+
+async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    provider.script = [call("edit_file", path="login.py", old_text="helo", new_text="hello")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("mend the greeting")
+        await asked(app, pilot, "Change login.py? +1 −1")
+        (folder / "login.py").write_text("# by somebody else\ndef greeting():\n    return 'helo'\n")
+        await pilot.press("y")
+        seen = await asked(app, pilot, "The file changed since this was asked first")
+        assert " # by somebody else" in seen and "+    return 'hello'" in seen and "y  Allow once" in seen
+        await pilot.press("y")
+        await until(pilot, lambda: app.controller.idle)
+        assert (folder / "login.py").read_text() == "# by somebody else\ndef greeting():\n    return 'hello'\n"
+
+
+async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, folder: Path) -> None:
+    which = {
+        "header": "Word",
+        "question": "Which spelling?",
+        "options": [{"label": "hello"}, {"label": "hallo", "description": "German"}],
+    }
+    provider.script = [call("ask_user_question", questions=[which])]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("mend it")
+        seen = await asked(app, pilot, "Which spelling?")
+        assert "1  hello" in seen and "2  hallo" in seen and "hallo: German" in seen
+        await pilot.press("2")
+        await until(pilot, lambda: app.controller.idle)
+        assert json.loads(provider.requests[-1]["messages"][-1]["content"]) == {"Word": ["hallo"]}
+
+
+async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provider: Provider, folder: Path) -> None:
+    provider.script = [call("read_file", path="login.py"), call("read_file", path="login.py"), Reply(text="all done")]
+    launch = launch_for(home, provider, environ={"CO_TUI_AGENT_MAX_STEPS": "2", "CO_TUI_KEYS": "continue=f11"})
+    async with running(launch) as (app, pilot):
+        await pilot.press("f11")
+        await until(pilot, lambda: "nothing to go on with" in screen_text(app))
+        app.send("look")
+        await until(pilot, lambda: "stopped after 2 steps" in screen_text(app) and app.controller.idle)
+        assert "F11 goes on." in " ".join(screen_text(app).split()), "the key in force"
+        await pilot.press("f11")
+        await until(pilot, lambda: "all done" in screen_text(app) and app.controller.idle)
+        assert provider.requests[-1]["messages"][-1]["content"] == GO_ON
+        await pilot.press("f11")
+        await until(pilot, lambda: FINISHED in " ".join(transcript_text(app).split()))
+        assert len(provider.requests) == 3, "nothing was sent"
+
+
+async def test_what_goes_with_every_request_can_be_read(home: Path, provider: Provider, folder: Path) -> None:
+    (folder / "AGENTS.md").write_text("Use tabs in this folder.")
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.run_command("context", "instructions")
+        await until(pilot, lambda: "Nothing has been sent yet" in screen_text(app))
+        app.send("hello")
+        await until(pilot, lambda: app.controller.state.turn == 1 and app.controller.idle)
+        app.run_command("context", "instructions")
+        await until(pilot, lambda: "edit_file" in transcript_text(app))
+        told = transcript_text(app)
+        assert "Use tabs in this folder." in told and "run_command" in told and f"You work in {folder}" in told

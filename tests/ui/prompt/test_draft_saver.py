@@ -1,0 +1,59 @@
+"""What is being written is kept beside the screen, and never goes back to what it was before."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from co_tui.store.in_memory.store import InMemoryPromptDrafts
+from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.ui.prompt.draft_saver import DraftSaver
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, type_text
+
+
+class Host:
+    """Runs what is beside the screen when it is told to."""
+
+    def __init__(self) -> None:
+        self.beside: list[Callable[[], None]] = []
+
+    def run_worker(self, work: Callable[[], None], **_: object) -> None:
+        self.beside.append(work)
+
+
+async def test_an_unsent_prompt_stays_in_its_folder(home: Path, provider: Provider) -> None:
+    first = launch_for(home, provider)
+    (other := first.cwd / "other").mkdir()
+    async with running(first) as (app, pilot):
+        await type_text(pilot, "drop the tables")
+    async with running(launch_for(home, provider).in_folder(other)) as (app, pilot):
+        assert app.chat.prompt.text == ""
+        await ask(app, pilot, "hello")
+        await type_text(pilot, "and more")
+    async with running(launch_for(home, provider)) as (app, _):
+        assert app.chat.prompt.text == "drop the tables", "sending elsewhere did not take it away"
+
+
+def test_a_slow_write_does_not_take_the_place_of_a_newer_one() -> None:
+    host, drafts, text, session = Host(), InMemoryPromptDrafts(), "", ""
+    folder, new = Path("/shop"), new_session_draft(Path("/shop"))
+    saver = DraftSaver(host, drafts, lambda: session, lambda: folder, lambda: text)  # type: ignore[arg-type]  # all it needs of an app
+    text = "half"
+    saver.save_beside()
+    text = "half a prompt"
+    saver.save_beside()
+    assert drafts.read(new) == "", "nothing is written on the way of a key"
+    for write in reversed(host.beside):
+        write()
+    assert drafts.read(new) == "half a prompt"
+
+    host.beside.clear()
+    text = "said by now"
+    saver.save_beside()
+    saver.forget_next()
+    session, text = "a", "in a session"
+    saver.save_beside()
+    text = "in a session, left"
+    saver.save()
+    for write in host.beside:
+        write()
+    assert (drafts.read(new), drafts.read("a")) == ("", "in a session, left")

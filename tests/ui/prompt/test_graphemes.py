@@ -1,0 +1,42 @@
+"""Characters of several code points in the prompt: the cursor passes them, and Backspace takes them, as one."""
+
+import pytest
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App, ComposeResult
+from textual.strip import Strip
+
+from co_tui.ui.prompt.graphemes import with_whole_characters
+from co_tui.ui.prompt.prompt_area import Prompt
+
+SEEN_AS_ONE = ["❤️", "👨‍👩‍👧‍👦", "👍🏽", "é", "日", "x"]
+
+
+class PromptApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Prompt()
+
+
+async def test_the_cursor_goes_by_what_people_see() -> None:
+    app = PromptApp()
+    async with app.run_test(size=(60, 10)) as pilot:
+        prompt = app.query_one(Prompt)
+        for one in SEEN_AS_ONE:
+            prompt.set_text(f"ab{one}")
+            await pilot.press("left", "left", "right")
+            assert prompt.cursor_location == (0, 2), one
+            await pilot.press("delete")
+            assert prompt.text == "ab", one
+            prompt.set_text(f"a\n{one}b")
+            await pilot.press("left", "backspace", "backspace")
+            assert prompt.text == "ab", one
+
+
+@pytest.mark.parametrize("one", SEEN_AS_ONE[:-1])
+def test_a_cursor_upon_a_character_does_not_change_its_width(one: str) -> None:
+    under_cursor = Style(reverse=True)
+    strip = Strip([Segment("ab "), Segment(one[0], under_cursor), Segment(f"{one[1:]}| ")])
+    whole = with_whole_characters(strip, 20)
+    assert whole.cell_length == 20 == cell_len(whole.text)
+    assert [segment.text for segment in whole if segment.style == under_cursor] == [one]

@@ -1,0 +1,114 @@
+"""Earlier prompts, an editor of one's own, and Ctrl+C: what is written is never lost by a key."""
+
+import contextlib
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from textual.widgets import OptionList
+
+from co_tui.ui.app import CoTui
+from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
+from co_tui.ui.prompt.external_editor import EditorTrouble, editor_command
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+
+
+async def test_ctrl_c_clears_a_draft_that_comes_back_and_quits_only_when_asked_twice(
+    home: Path, provider: Provider
+) -> None:
+    app = CoTui(launch_for(home, provider))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.controller.backend.ready)
+        app.chat.prompt.insert("a long thought\nin two lines")
+        await pilot.press("ctrl+c")
+        assert app.chat.prompt.text == "" and any("brings it back" in each.message for each in app._notifications)
+        await pilot.press("up")
+        assert app.chat.prompt.text == "a long thought\nin two lines"
+        await pilot.press("ctrl+c", "ctrl+z")
+        assert app.chat.prompt.text == "a long thought\nin two lines"
+        await pilot.press("ctrl+c", "ctrl+c")
+        assert app.is_running and any("again quits" in each.message for each in app._notifications)
+        await pilot.press("x", "ctrl+c", "ctrl+c", "f1", "escape", "ctrl+c")
+        assert app.is_running, "what came between means that nobody wanted to leave"
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.is_running or app._exit)
+    assert app.return_code == 0
+
+
+async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_all(
+    home: Path, provider: Provider
+) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for prompt in ("deploy 100% of it", "write a haiku", "deploy it again"):
+            await ask(app, pilot, prompt)
+        app.chat.prompt.insert("half written")
+        await pilot.press("ctrl+r")
+        await until(
+            pilot, lambda: isinstance(app.screen, EarlierPromptsScreen) and "3 of this folder" in screen_text(app)
+        )
+        shown = [str(option.prompt) for option in app.screen.query_one(OptionList).options]
+        assert shown == ["deploy it again", "write a haiku", "deploy 100% of it"], "the newest first"
+        await pilot.press(*"deploy", "space", "1", "0", "0", "percent_sign")
+        await until(pilot, lambda: "1 of this folder" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.prompt.text == "deploy 100% of it")
+        await pilot.press("up")
+        assert app.chat.prompt.text == "half written", "what was being written is the latest of the earlier ones"
+    elsewhere = home.parent / "elsewhere"
+    elsewhere.mkdir()
+    async with running(launch_for(home, provider).but(cwd=elsewhere)) as (app, pilot):
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "No prompt of this folder was sent yet" in screen_text(app))
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "3 of all sessions" in screen_text(app))
+        await pilot.press("escape")
+
+
+EDITS = """
+import os, sys
+path = sys.argv[-1]
+print(open(path).read(), oct(os.stat(path).st_mode), *sorted(k for k in os.environ if "KEY" in k), path, sep="|",
+      file=open(sys.argv[1], "w"))
+open(path, "w").write("from the editor\\nline two\\n")
+"""
+
+
+def assert_gone(path: str) -> None:
+    assert not Path(path).exists()
+
+
+async def test_the_prompt_is_written_in_an_editor_and_the_file_is_the_user_s_alone(
+    home: Path, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, seen = tmp_path / "an editor.py", tmp_path / "seen"
+    script.write_text(EDITS)
+    environ = {"VISUAL": f"'{sys.executable}' '{script}' '{seen}'", "EDITOR": "nothing-like-it", "PATH": os.defpath}
+    async with running(launch_for(home, provider, environ=environ)) as (app, pilot):
+        app.chat.prompt.insert("draft")
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "cannot take over the screen" in transcript_text(app))
+        assert app.chat.prompt.text == "draft"
+        monkeypatch.setattr(app, "suspend", contextlib.nullcontext)
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: app.chat.prompt.text == "from the editor\nline two")
+    text, mode, path = seen.read_text().strip().split("|")
+    assert text == "draft" and stat.S_IMODE(int(mode, 8)) == 0o600
+    assert_gone(path)
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({}, "No editor is named"),
+        ({"EDITOR": "  "}, "No editor is named"),
+        ({"EDITOR": "vi 'x"}, "open quote"),
+        ({"EDITOR": "not-there-at-all --wait"}, "not there"),
+        ({"EDITOR": "/"}, "cannot be run"),
+    ],
+)
+def test_an_editor_that_cannot_be_used_is_a_sentence(environ: dict[str, str], said: str) -> None:
+    with pytest.raises(EditorTrouble, match=said):
+        editor_command({**environ, "PATH": os.defpath})

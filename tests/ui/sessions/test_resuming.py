@@ -1,0 +1,202 @@
+"""Going on with a stored session: where it worked, with whom, and who else has it open."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.text import Text
+from textual.pilot import Pilot
+
+from co_tui.events import CompactionComplete, Message, PolicyChange, SessionStart, UsageInfo
+from co_tui.ui.app import CoTui
+from co_tui.ui.commands.host import READ_ALONG
+from co_tui.ui.gauge.gauge_reading import GaugeReading
+from co_tui.ui.gauge.gauge_widget import Gauge
+from co_tui.ui.lens.lens_screen import LensScreen
+from co_tui.ui.widgets.line_list import LineList
+from tests.support.provider import Provider
+from tests.support.screen import (
+    answer,
+    ask,
+    launch_for,
+    question_shown,
+    running,
+    screen_text,
+    transcript_text,
+    type_text,
+    until,
+)
+from tests.support.stores import listed, store_in, stored_events
+
+SCRIPTED = "openai-chat:scripted"
+
+
+def say(home: Path, name: str, prompt: str, *, cwd: str, model: str = SCRIPTED, policy: str = "balanced") -> None:
+    """A stored session of one exchange that filled half of its window."""
+    request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": prompt}]}
+    reply = {"kind": "response", "parts": [{"part_kind": "text", "content": f"Answer to {prompt}"}]}
+    usage = UsageInfo(
+        token_limit=8000,
+        current_tokens=4000,
+        messages_count=2,
+        system_tokens=100,
+        conversation_tokens=3900,
+        tool_definition_tokens=0,
+        is_initial=True,
+        limit_known=True,
+        measured="provider",
+        cost=0.42,
+    )
+    start = SessionStart(model=model, policy=policy, cwd=cwd)
+    said = [Message(turn=1, message=request), Message(turn=1, message=reply)]
+    with store_in(home) as store:
+        store.writing().append(name, [start, *said, usage, CompactionComplete(success=False, cost=0.03)]).result()
+
+
+async def test_a_session_of_another_folder_goes_on_there_or_here(
+    home: Path, provider: Provider, tmp_path: Path
+) -> None:
+    shop, market, gone = tmp_path / "shop", tmp_path / "market", tmp_path / "gone"
+    for folder in (shop, market):
+        folder.mkdir()
+        (folder / f"{folder.name}.txt").write_text("goods")
+    for name, cwd in (("s-1", shop), ("s-2", market), ("s-3", gone)):
+        say(home, name, f"at the {cwd.name}", cwd=str(cwd))
+    async with running(launch_for(home, provider, session_id="s-1")) as (app, pilot):
+        await until(pilot, lambda: question_shown(app))
+        assert "/shop with openai-chat:scripted; you are in" in question_shown(app)
+        await answer(app, pilot, "f")
+        await until(pilot, lambda: app.controller.session is not None)
+        assert app.launch.cwd == shop == app.chat.prompt.cwd
+        await type_text(pilot, "@sho")
+        await until(pilot, lambda: "shop.txt" in screen_text(app))
+        await pilot.press("escape", *["backspace"] * 4)
+        app.chat.prompt.insert("!ls")
+        await pilot.press("enter")
+        await until(pilot, lambda: "shop.txt" in transcript_text(app))
+        await type_text(pilot, "/resume s-2\n")
+        await until(pilot, lambda: "you are in" in question_shown(app))
+        app.chat.prompt.focus()
+        await ask(app, pilot, "a prompt answers it: here")
+        assert not question_shown(app) and app.launch.cwd == shop
+        await type_text(pilot, "/resume s-3\n")
+        await until(pilot, lambda: "which is gone; it goes on in" in transcript_text(app))
+        await until(pilot, lambda: app.controller.session is not None)
+    assert {row.id: Path(row.cwd).name for row in listed(home)} == {"s-1": "shop", "s-2": "shop", "s-3": "shop"}
+
+
+async def test_a_session_that_another_process_writes_is_read_or_copied(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="s-1")
+    say(home, "s-1", "shared", cwd=str(launch.cwd))
+    other = store_in(home)
+    with other, other.claim("s-1"):
+        async with running(launch) as (app, pilot):
+            await until(pilot, lambda: "only one can write it" in question_shown(app))
+            await answer(app, pilot, "r")
+            await until(pilot, lambda: "Read only" in transcript_text(app))
+            before = len(stored_events(home, "s-1"))
+            reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "Said over there"}]}
+            other.writing().append("s-1", [Message(turn=2, message=reply)]).result()
+            await until(pilot, lambda: "Said over there" in transcript_text(app))
+            await looked_through_only(app, pilot)
+            assert len(stored_events(home, "s-1")) == before + 1, "looking wrote nothing"
+            app.chat.prompt.insert("mine")
+            await pilot.press("enter")
+            await answer(app, pilot, "f")
+            await until(pilot, lambda: app.controller.idle and app.controller.state.turn == 3)
+            assert app.controller.session_id != "s-1" and "shared (fork)" in screen_text(app)
+            assert len(stored_events(home, "s-1")) == before + 1, "nothing of ours was written there"
+            await type_text(pilot, "/resume s-1\n")
+            await answer(app, pilot, "escape")
+            await until(pilot, lambda: not app.controller.session_id)
+
+
+async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
+    """In a session that is only read: the lens without keys that write, and commands that say what to do instead."""
+    await pilot.press("f3")
+    await until(pilot, lambda: "Said over there" in screen_text(app) and isinstance(app.screen, LensScreen))
+    assert len(app.screen.query_one(LineList)) == 3 and "Answer to shared" in screen_text(app)
+    assert "the next request · read only" in screen_text(app)
+    keys = screen_text(app).splitlines()[-2]
+    assert "space open" in keys and "pin" not in keys and "compact" not in keys, keys
+    await pilot.press("p", "s")
+    await until(pilot, lambda: READ_ALONG in {each.message for each in app._notifications})
+    await pilot.press("escape")
+    for line in ("/compact", "/clear", "/undo", "/rewind", "/pin", "/rename x"):
+        told = transcript_text(app).count(READ_ALONG)
+        await type_text(pilot, f"{line}\n")
+        await until(pilot, lambda told=told: transcript_text(app).count(READ_ALONG) == told + 1)
+    await type_text(pilot, "/history\n")
+    await until(pilot, lambda: "The model sees 3 messages; 3 were said" in transcript_text(app))
+
+
+async def test_a_session_whose_model_is_gone_goes_on_with_the_usual_one(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="s-1")
+    say(home, "s-1", "who?", cwd=str(launch.cwd), model="anthropic:claude-long-gone")
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: "needs a key" in question_shown(app))
+        assert "anthropic:claude-long-gone cannot answer" in question_shown(app)
+        await answer(app, pilot, "u")
+        await until(pilot, lambda: app.controller.session is not None)
+        assert app.controller.state.model == SCRIPTED
+        await ask(app, pilot, "you")
+
+
+@pytest.mark.parametrize("policy", ["balanced", "cowagent"])
+async def test_the_gauge_is_right_from_its_first_frame(
+    home: Path, provider: Provider, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = {"CO_TUI_POLICY": policy, "CO_TUI_CONTEXT_WINDOW": "8000"}
+    launch = launch_for(home, provider, session_id="s-1", environ=environ)
+    say(home, "s-1", "how full?", cwd=str(launch.cwd), policy=policy)
+    painted: list[GaugeReading] = []
+    render = Gauge.render
+
+    def watched(gauge: Gauge) -> Text:
+        painted.append(gauge.reading)
+        return render(gauge)
+
+    monkeypatch.setattr(Gauge, "render", watched)
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: app.controller.session is not None and painted)
+        assert "50 %" in screen_text(app)
+    told = {(each.percent, each.amount, each.marks, each.cost, each.summary_cost) for each in painted}
+    assert len(told) == 1 and painted[0].percent == "50 %" and painted[0].summary_cost == 0.03
+
+
+async def test_a_session_chosen_in_the_app_goes_on_under_its_own_policy(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "/resume s-1\n")
+        await until(pilot, lambda: app.controller.session is not None)
+        assert app.controller.state.policy == "off" and "never compacts" in screen_text(app)
+        app.run_command("new", "")
+        await until(pilot, lambda: not app.controller.session_id)
+        await app.action_quit()  # nothing was said in the new one
+        assert app.controller.way_back == "co-tui --resume s-1   goes on with “off with it”"
+
+
+async def test_the_policy_of_the_environment_is_stronger_and_the_change_is_logged(
+    home: Path, provider: Provider
+) -> None:
+    launch = launch_for(home, provider, environ={"CO_TUI_POLICY": "copilot"})
+    say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "/resume s-1\n")
+        await until(pilot, lambda: app.controller.session is not None and app.controller.state.policy == "copilot")
+    changes = [event.fact for event in stored_events(home, "s-1") if isinstance(event.fact, PolicyChange)]
+    assert [(change.from_, change.to) for change in changes] == [("off", "copilot")]
+
+
+async def test_the_policy_of_a_resumed_session_stays_when_a_setting_is_written(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "/resume s-1\n")
+        await until(pilot, lambda: app.controller.session is not None)
+        await type_text(pilot, "/config few_turns 7\n")
+        await until(pilot, lambda: "written to" in transcript_text(app))
+        assert app.controller.launch.loaded.origins["policy"] == ("off", "the resumed session")
+        await type_text(pilot, "/config policy cowagent\n")
+        await until(pilot, lambda: app.controller.state.policy == "cowagent")

@@ -1,0 +1,329 @@
+"""The session browser, by keyboard."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from textual.events import Key
+from textual.widgets import Input
+
+from co_tui.events import Message, SessionStart
+from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.stored_values import SessionRow
+from co_tui.ui.launch import Launch
+from co_tui.ui.sessions.session_actions import deletion_question
+from co_tui.ui.sessions.session_finder import SessionFinder
+from co_tui.ui.sessions.session_lines import day_name
+from co_tui.ui.sessions.session_list_widget import SessionList
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.stores import listed, store_in, stored_events
+
+
+def store(launch: Launch, *sessions: tuple[str, str, str]) -> None:
+    kept = SqliteStore(launch.paths)
+    for name, prompt, cwd in sessions:
+        request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": prompt}]}
+        reply = {"kind": "response", "parts": [{"part_kind": "text", "content": f"Answer to {prompt}"}]}
+        start = SessionStart(model="openai-chat:scripted", policy="balanced", cwd=cwd or str(launch.cwd))
+        kept.writing().append(name, [start, Message(turn=1, message=request), Message(turn=1, message=reply)]).result()
+    kept.close()
+
+
+async def test_filter_preview_resume_and_go_on(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    store(launch, ("s-1", "fix flaky login", ""), ("s-2", "payment webhooks", ""), ("s-3", "far away", "/elsewhere"))
+    async with running(launch) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 3" in screen_text(app))
+        seen = screen_text(app)
+        assert seen.index("payment webhooks") < seen.index("fix flaky login") < seen.index("far away")
+        assert "Elsewhere" in seen and "Answer to payment webhooks" in seen
+        await type_text(pilot, "login")
+        await until(pilot, lambda: "Answer to fix flaky login" in screen_text(app))
+        assert "far away" not in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.session is not None and app.controller.session.id == "s-1")
+        assert "Answer to fix flaky login" in screen_text(app)
+        await ask(app, pilot, "still flaky")
+        contents = [message["content"] for message in provider.requests[-1]["messages"]]
+        assert contents[1:] == ["fix flaky login", "Answer to fix flaky login", "still flaky"]
+
+
+async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    store(launch, ("s-1", "first", ""), ("s-2", "second", ""))
+    async with running(launch) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 2" in screen_text(app))
+        await pilot.press("f1")
+        await until(pilot, lambda: "Here" in screen_text(app))
+        here = screen_text(app).partition("Here")[2].partition("First keys")[0].split()
+        assert [word for word in here if word.startswith("ctrl+")] == [f"ctrl+{letter}" for letter in "frkedt"]
+        await pilot.press("f1")
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+        await pilot.press("end", *["backspace"] * 6)
+        await type_text(pilot, "renamed\n")
+        await until(pilot, lambda: "▌ renamed" in screen_text(app))
+        assert "renamed" in [row.title for row in listed(home)]
+        await pilot.press("down", "ctrl+k")
+        await until(pilot, lambda: "▌ ★ first" in screen_text(app))
+        assert screen_text(app).index("Pinned") < screen_text(app).index("★ first") < screen_text(app).index("renamed")
+        await pilot.press("down", "ctrl+d")
+        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await pilot.press("n")
+        await until(pilot, lambda: "into the trash?" not in screen_text(app))
+        assert "Sessions · 2" in screen_text(app)
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "Sessions · 1" in screen_text(app))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "Trash · 1" in screen_text(app) and "▌ renamed" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "The trash is empty." in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Sessions · 2" in screen_text(app))
+        await pilot.press("down", "ctrl+d")
+        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await pilot.press("y", "ctrl+t")
+        await until(pilot, lambda: "▌ renamed" in screen_text(app) and "Trash · 1" in screen_text(app))
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: "for good?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "Trash · 0" in screen_text(app))
+        assert [row.id for row in listed(home)] == ["s-1"] and not stored_events(home, "s-2")
+        await pilot.press("escape", "escape")
+        assert app.screen is app.chat
+
+
+async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    store(
+        launch,
+        ("s-1", "payment webhooks", ""),
+        ("s-2", "[bold]a [/bold]\x1b[31mtrap", ""),
+        ("s-3", "heron or swan", ""),
+        ("s-4", "heron heron", "/elsewhere"),
+    )
+    async with running(launch) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 4" in screen_text(app))
+        assert "[bold]a [/bold]" in screen_text(app) and "\x1b" not in screen_text(app), "shown, not obeyed"
+        await type_text(pilot, "answer")
+        assert "No title holds “answer”" in screen_text(app)
+        await until(pilot, lambda: "Said in 4 sessions, newest first" in screen_text(app))
+        assert "Sessions · 4 of 4" in screen_text(app) and "^f fork" in screen_text(app)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "by relevance" in screen_text(app))
+        await type_text(pilot, " swan")
+        await until(pilot, lambda: "Said in 1 session," in screen_text(app))
+        await until(pilot, lambda: "Answer to heron or swan" in screen_text(app))
+        (marked,) = {
+            segment.style.underline
+            for strip in app.screen._compositor.render_strips(app.size)
+            for segment in strip
+            if segment.text == "swan" and segment.style is not None and segment.style.bold
+        }
+        assert marked, "in the preview"
+        await type_text(pilot, "qqq")
+        await until(pilot, lambda: "Nothing found for “answer swanqqq”; esc clears." in screen_text(app))
+        assert "^f fork" not in screen_text(app), "no key for nothing"
+        await pilot.press("escape")
+        await until(pilot, lambda: "Sessions · 4" in screen_text(app))
+        for odd in ('"', "*", "NEAR(", "a-b OR", "'; --", "漢字", "x" * 10_000):
+            app.screen.query_one(Input).value = odd
+            await until(pilot, lambda: "Nothing found for" in screen_text(app))
+        app.screen.query_one(Input).value = "heron"
+        await until(pilot, lambda: "Sessions · 2 of 4" in screen_text(app))
+        seen = screen_text(app)
+        assert seen.index("heron or swan") < seen.index("Elsewhere · Today") < seen.index("heron heron")
+        await pilot.press("escape", "escape")
+        assert app.screen is app.chat
+
+
+async def test_fork_from_any_prompt_and_export(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    store(launch, ("s-1", "build a boat", ""))
+    with store_in(home) as kept:
+        request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "paint it red"}]}
+        reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "Painted."}]}
+        kept.writing().append("s-1", [Message(turn=2, message=request), Message(turn=2, message=reply)]).result()
+    async with running(launch) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 1" in screen_text(app))
+        await pilot.press("ctrl+e")
+        await until(pilot, lambda: "Export into this folder" in screen_text(app))
+        await pilot.press("m")
+        await until(pilot, lambda: (launch.cwd / "co-tui-s-1.md").exists())
+        assert "Painted." in (launch.cwd / "co-tui-s-1.md").read_text()
+        await until(pilot, lambda: [each.message for each in app._notifications][-1:])
+        assert "co-tui-s-1.md" in [*app._notifications][-1].message
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: "paint it red" in screen_text(app) and "all of it" in screen_text(app))
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: app.controller.session is not None)
+        assert app.chat.prompt.text == "paint it red", "to be said otherwise"
+        assert app.controller.state.title == "build a boat (fork)" and app.controller.state.turn == 1
+        assert [entry.turn for entry in app.controller.state.history] == [1, 1]
+        app.chat.prompt.text = ""
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 2" in screen_text(app))
+        await pilot.press("down", "ctrl+f")
+        await until(pilot, lambda: "all of it" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.session is not None and app.controller.state.turn == 2)
+    assert len(listed(home)) == 3
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
+async def test_on_a_small_screen_everything_works(home: Path, provider: Provider, size: tuple[int, int]) -> None:
+    launch = launch_for(home, provider)
+    store(launch, *((f"s-{n:02}", f"talk {n} about " + "a long matter " * 9, "") for n in range(30)))
+    async with running(launch, size) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 30" in screen_text(app))
+        seen = screen_text(app).split("\n")
+        assert any("esc back" in line for line in seen) and max(map(cell_len, seen)) <= size[0]
+        assert ("2 messages" in screen_text(app)) == (size == (80, 24)), "the preview folds below, or away"
+        for _ in range(3):
+            await pilot.press("pagedown")
+        await pilot.press("ctrl+end")
+        assert "▌ talk 0 about" in screen_text(app)
+        await pilot.click(SessionList, offset=(10, 2))
+        chosen = app.screen.query_one(SessionList).row
+        assert chosen is not None and chosen.id != "s-00"
+        await pilot.click(SessionList, offset=(10, 2))
+        await until(pilot, lambda: app.controller.session is not None and app.controller.session.id == chosen.id)
+
+
+def written_in(home: Path) -> str:
+    return "".join(file.read_text() for file in home.rglob("*.txt"))
+
+
+async def test_deleting_the_open_session_begins_a_new_one(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "doomed")
+        app.chat.prompt.insert("half a secret")
+        await pilot.press("f2")
+        await until(pilot, lambda: "● doomed" in screen_text(app))
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await pilot.press("y", "ctrl+t")
+        await until(pilot, lambda: "Trash · 1" in screen_text(app))
+        assert app.controller.session is None
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: "for good?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "Trash · 0" in screen_text(app))
+        await pilot.press("f2")
+        assert "doomed" not in screen_text(app)
+        assert "half a secret" not in written_in(home), "nothing of it is left"
+        await ask(app, pilot, "fresh")
+        assert [row.title for row in listed(home)] == ["fresh"]
+
+
+async def test_resume_by_id_and_its_mistakes(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    store(launch, ("20260101-abc", "old one", ""))
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "/resume nope\n")
+        await until(pilot, lambda: "There is no session 'nope'" in transcript_text(app))
+        await type_text(pilot, "/resume abc\n")
+        await until(pilot, lambda: app.controller.session is not None and "Answer to old one" in screen_text(app))
+        await type_text(pilot, "/resume abc\n")
+        await until(pilot, lambda: "open already" in transcript_text(app))
+
+
+async def test_the_browser_opens_first_when_asked(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, browse=True)
+    store(launch, ("s-1", "only one", ""))
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: "Sessions · 1" in screen_text(app))
+        await pilot.press("escape")
+
+
+async def test_a_long_session_shows_its_end_first_and_the_rest_as_one_scrolls(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    facts = [SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))]
+    for n in range(400):
+        request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"prompt number {n}"}]}
+        reply = {"kind": "response", "parts": [{"part_kind": "text", "content": f"reply number {n}\n\n- a\n- b"}]}
+        facts += [Message(turn=n + 1, message=request), Message(turn=n + 1, message=reply)]
+    with store_in(home) as kept:
+        kept.writing().append("long", facts).result()
+    async with running(launch_for(home, provider, session_id="long")) as (app, pilot):
+        assert "reply number 399" in screen_text(app) and len(app.chat.transcript.blocks) < 100
+        for _ in range(40):
+            await pilot.press("pageup")
+        assert len(app.chat.transcript.blocks) > 200
+        assert "more below" in screen_text(app)
+        await pilot.press("ctrl+end")
+        await until(pilot, lambda: "reply number 399" in screen_text(app))
+        assert "more below" not in screen_text(app)
+
+
+@pytest.mark.parametrize(
+    ("day", "name"),
+    [
+        (date(2026, 11, 15), "Today"),
+        (date(2026, 11, 16), "Today"),  # a clock that was set back
+        (date(2026, 11, 14), "Yesterday"),
+        (date(2026, 11, 9), "Monday"),
+        (date(2026, 11, 8), "8 November"),
+        (date(2025, 11, 8), "8 November 2025"),
+    ],
+)
+def test_days_are_named_as_people_name_them(day: date, name: str) -> None:
+    assert day_name(day, date(2026, 11, 15)) == name
+
+
+async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    store(launch, ("s-1", "fix flaky login", ""), ("s-2", "payment webhooks", ""))
+    async with running(launch) as (app, pilot):
+        for key in ("f2", *"login", "enter"):
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: app.controller.session is not None and app.controller.session.id == "s-1")
+
+
+def test_deleting_tells_of_a_pin_and_of_the_way_back() -> None:
+    row = SessionRow._make("" for _ in SessionRow._fields)._replace(title="Plans", messages=1)
+    assert deletion_question(row).startswith("Put “Plans” into the trash? ctrl+t")
+    assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))
+    assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message for good?"
+
+
+def test_the_end_of_a_long_list_is_there_without_all_before_it(home: Path) -> None:
+    launch = launch_for(home)
+    with store_in(home) as kept:
+        for n in range(300):
+            kept.writing().append(f"s-{n:03}", [SessionStart(model="m", cwd="/a" if n % 2 else "/b")]).result()
+    finder = SessionFinder(launch.store, "/a")
+    whole = finder.listed("", in_trash=False, limit=300)
+    part = finder.listed("", in_trash=False, limit=100, last=50)
+    assert (part.rows, part.last, part.missing) == (whole.rows[:100], whole.rows[-50:], 150)
+    part = finder.listed("", in_trash=False, limit=100, last=400)
+    assert [*part.rows, *part.last] == whole.rows and part.missing == whole.missing == 0
+    finder.close()
+
+
+async def test_from_the_end_of_a_long_list_one_walks_back_through_all_of_it(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    with store_in(home) as kept:
+        for n in range(420):
+            kept.writing().append(f"s-{n:03}", [SessionStart(model="m", cwd=str(launch.cwd))]).result()
+    async with running(launch) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 420" in screen_text(app))
+        sessions = app.screen.query_one(SessionList)
+        await pilot.press("ctrl+end")
+        await until(pilot, lambda: sessions.row is not None and sessions.row.id == "s-000")
+        for n in range(1, 420, 19):
+            sessions.move(-19)
+            await pilot.pause()
+            assert sessions.row is not None and sessions.row.id == f"s-{min(n + 18, 419):03}"
+        await pilot.press("ctrl+end")
+        await until(pilot, lambda: sessions.row is not None and sessions.row.id == "s-000")

@@ -1,0 +1,108 @@
+"""A folder that wants more than it may: one question beside the conversation, remembered."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.trust import Trust
+from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.launch import Launch
+from co_tui.ui.settings.trust_screen import FileScreen, wish_text
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    """The folder the app is started in, with wishes of its own."""
+    (home.parent / ".co-tui.toml").write_text('summarization_model = "openai:theirs"\ncontext_window = 9000\n')
+    return home.parent
+
+
+def launched(home: Path, provider: Provider | None = None) -> Launch:
+    return launch_for(home, provider)
+
+
+async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, folder: Path, provider: Provider) -> None:
+    (folder / ".co-tui.toml").write_text(f'base_url = "{provider.url}"\nmax_retries = 7\npolicy = "theirs"\n')
+    launch = launch_for(home, environ={"CO_TUI_MODEL": "openai-chat:scripted", "OPENAI_API_KEY": "sk-test"})
+    async with running(launch) as (app, pilot):
+        assert app.launch.settings.base_url == "" and app.launch.settings.max_retries == 4
+        shown = screen_text(app)
+        assert "policy = 'theirs'" in transcript_text(app) and app.launch.settings.policy == "balanced"
+        assert (
+            "has its own settings" in shown and "send the conversation to" in shown and "t Trust this folder" in shown
+        )
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await pilot.press("t")
+        await until(pilot, lambda: app.launch.settings.max_retries == 7)
+        assert not app.chat.query(QuestionPanel) and app.focused is app.chat.prompt
+        await ask(app, pilot, "hello")
+        assert provider.requests, "the session that begins now goes where the trusted folder says"
+    async with running(launch_for(home)) as (app, pilot):
+        assert not app.chat.query(QuestionPanel) and app.launch.settings.max_retries == 7
+
+
+@pytest.mark.parametrize(
+    ("hook", "told"),
+    [("5", "(5)"), ('"make notes"', "(make notes)"), ('["a b", "c"]', "(a b, c)"), ("[{a=1}]", "({'a':")],
+)
+def test_a_hook_is_told_as_it_is_written(home: Path, folder: Path, hook: str, told: str) -> None:
+    (folder / ".co-tui.toml").write_text(f"[hooks]\npreCompact = {hook}\n")
+    wish = launched(home).loaded.withheld
+    assert wish is not None and f"run commands {told}" in wish_text(wish)
+
+
+def test_a_mode_and_rules_that_allow_are_named(home: Path, folder: Path) -> None:
+    (folder / ".co-tui.toml").write_text(
+        'mode = "auto"\n[permissions]\nallow = ["Bash(make:*)"]\ndeny = ["Bash(rm:*)"]\n'
+    )
+    wish = launched(home).loaded.withheld
+    assert wish is not None and "start in mode auto" in wish_text(wish)
+    assert "allow calls without asking (Bash(make:*))" in wish_text(wish), "what is stricter counts already"
+
+
+async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await pilot.press("escape")
+        await until(pilot, lambda: "co-tui trust" in transcript_text(app))
+        assert not app.chat.query(QuestionPanel)
+    again = launched(home)
+    assert again.settings.summarization_model == "" and again.settings.context_window == 9000
+    assert again.loaded.withheld is not None and Trust(again.paths.trust_file).was_asked(again.loaded.withheld)
+    (folder / ".co-tui.toml").write_text('summarization_model = "openai:another"\n')
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+
+
+async def test_whoever_begins_to_type_finds_every_letter_in_the_prompt(home: Path, folder: Path) -> None:
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        await type_text(pilot, "tvt hello")
+        assert app.chat.prompt.text == "tvt hello" and app.focused is app.chat.prompt
+        assert app.chat.query(QuestionPanel) and "Tab to answer" in screen_text(app)
+        assert app.launch.loaded.withheld is not None
+        await pilot.press("tab")
+        assert isinstance(app.focused, QuestionPanel)
+        app.chat.prompt.text = ""
+
+
+async def test_v_shows_the_file_and_comes_back_to_the_question(home: Path, folder: Path) -> None:
+    async with running(launched(home), ready=False) as (app, pilot):
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, FileScreen))
+        assert 'summarization_model = "openai:theirs"' in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+
+
+async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder: Path) -> None:
+    launch = launched(home)
+    launch.store.prompt_drafts.write(new_session_draft(launch.cwd), "half a thou")
+    async with running(launch, ready=False) as (app, pilot):
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        await type_text(pilot, "ght")
+        assert app.chat.prompt.text == "half a thought"

@@ -1,0 +1,215 @@
+"""Every event has its words on the timeline, or none on purpose; from an entry one gets to its place in the chat."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.style import Style
+
+import co_tui
+from co_tui.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ApprovalRevoked,
+    CompactionComplete,
+    DelegationEnd,
+    DelegationStart,
+    Event,
+    Fact,
+    Message,
+    ModeChange,
+    PlanChanged,
+    SessionError,
+    SessionInterrupted,
+    SessionStart,
+    StreamReset,
+    UsageInfo,
+    is_durable,
+)
+from co_tui.events.symbols import EntryKind, EntryWeight, glance_at, sign_of
+from co_tui.exchange.exporters.happenings import happening
+from co_tui.ui.control.stored_session import StoredSession
+from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
+from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
+from co_tui.ui.timeline.timeline_widget import MOST_DRAWN, PAGE, Timeline
+from co_tui.ui.timeline.timeline_wording import TROUBLES, trouble_of, words_of
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.block_events import event_at, place_of_event
+from tests.support.events import any_fact
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, until
+from tests.support.stores import store_in
+
+CO_TUI = Path(co_tui.__file__).parent
+
+
+@given(any_fact)
+def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
+    glance, is_entry = glance_at(fact), is_durable(fact) and not isinstance(fact, UsageInfo)
+    assert (glance is not None) is bool(words_of(fact)) is is_entry
+    exported = happening(Event(session_id="s", seq=1, timestamp="t", fact=fact))
+    assert exported is None or exported.sign == sign_of(fact), "the same sign wherever it is told"
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (ApprovalRequested(call_id="c", tool="shell", what="git push"), "asks to use shell\ngit push"),
+        (
+            ApprovalRequested(
+                call_id="c", tool="write_file", arguments={"path": "a.py", "content": "x"}, what="--- new"
+            ),
+            "asks to change\na.py",
+        ),
+        (ApprovalDecided(call_id="c", approved=True, by="user"), "allowed\nonce, by user"),
+        (
+            ApprovalDecided(call_id="c", approved=True, scope="session", rules=("Bash(ls)",)),
+            "allowed\nthis session: Bash(ls)",
+        ),
+        (ApprovalDecided(call_id="c", approved=True, scope="pattern", pattern="git *"), "allowed\nalways: git *"),
+        (ApprovalDecided(call_id="c", approved=True, by="user", mode="edits"), "plan accepted"),
+        (
+            ApprovalRequested(call_id="c", tool="present_plan", arguments={"steps": ["a", "b"]}, what=""),
+            "presents a plan\n2 steps",
+        ),
+        (
+            ApprovalRequested(call_id="c", tool="run_command", arguments={"command": "make"}, what=""),
+            "asks to run\nmake",
+        ),
+        (ModeChange(from_="ask", to="auto"), "mode → auto (sandbox)"),
+        (ApprovalRevoked(rule="Bash(make:*)"), "revoked\nBash(make:*)"),
+        (ApprovalDecided(call_id="c", approved=False, reason="not now"), "denied\nnot now"),
+        (ApprovalDecided(call_id="c", approved=False, by="user"), "denied\nby user"),
+        (DelegationStart(agent="reader-1", name="reader", task="read it all"), "delegated to reader\nread it all"),
+        (DelegationEnd(agent="reader-1", outcome="whales"), "reader-1 ended\nwhales"),
+        (DelegationEnd(agent="reader-1", error="lost"), "reader-1 ended\nlost"),
+        (PlanChanged(steps=({"text": "a", "state": "done"}, {"text": "b"})), "plan changed\n1 of 2 steps done"),
+    ],
+)
+def test_the_words_of_approvals_delegations_and_plans(fact: Fact, words: str) -> None:
+    assert words_of(fact) == words
+
+
+def event(seq: int, fact: Fact) -> Event:
+    return Event(session_id="s", seq=seq, timestamp="2026-01-01T12:00:00Z", fact=fact)
+
+
+COMPACTED = CompactionComplete(success=True, replaced=((1, 0),), pre_tokens=148_000, post_tokens=21_000)
+
+
+def test_every_kind_of_trouble_has_plain_words() -> None:
+    source = "".join(path.read_text() for name in ("agent", "session") for path in (CO_TUI / name).rglob("*.py"))
+    kinds = {*re.findall(r'return "(\w+)", f?"', source), *re.findall(r'Failure\(kind="(\w+)"', source)}
+    assert "rate_limit" in kinds and kinds <= set(TROUBLES)
+    assert trouble_of(SessionError(what="x", kind="rate_limit")) == "rate limited"
+    assert trouble_of(SessionError(what="x", kind="of_a_newer_version")) == "of a newer version"
+
+
+def test_a_compaction_is_the_heaviest_and_a_turn_the_lightest() -> None:
+    styles = {weight: Style(meta={"weight": str(weight)}) for weight in EntryWeight}
+
+    def weights(fact: Fact) -> set[str]:
+        row = timeline_row(event(1, fact), 30, styles)
+        return {span.style.meta["weight"] for span in row.spans if isinstance(span.style, Style)}
+
+    turn = Message(turn=7, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Why?"}]})
+    assert weights(turn) == {"light"}
+    assert weights(COMPACTED) == {"light", "heavy", "normal"}, "its time, its words, its figures"
+    assert weights(SessionError(what="x", kind="quota")) == {"light", "bad"}
+    assert str(timeline_row(event(1, turn), 30)).endswith("● turn 7 · Why?")
+
+
+@given(st.text(max_size=80), st.integers(20, 60))
+def test_every_line_of_an_entry_fits_and_hangs_under_its_words(text: str, width: int) -> None:
+    lines = str(timeline_row(event(1, SessionInterrupted(what=text)), width)).split("\n")
+    assert all(cell_len(line) <= width for line in lines) and all(line.startswith(INDENT) for line in lines[1:])
+
+
+def test_one_kind_after_the_other_is_shown_and_the_empty_ones_are_passed_over() -> None:
+    turn = Message(turn=1, message={"kind": "request", "parts": []})
+    log = TimelineLog([event(1, turn), event(2, COMPACTED), event(3, turn), event(4, StreamReset(turn=1))])
+    assert [each.seq for each in log.of(EVERYTHING)] == [1, 2, 3]
+    kind, seen = log.kind_after(EVERYTHING), []
+    while kind is not EVERYTHING:
+        seen.append((kind, [each.seq for each in log.of(kind)], log.hidden_by(kind)))
+        kind = log.kind_after(kind)
+    assert seen == [(EntryKind.TURN, [1, 3], 1), (EntryKind.COMPACTION, [2], 2)]
+
+
+async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(home: Path, provider: Provider) -> None:
+    provider.default = Reply(text="\n\n".join(f"paragraph {n}" for n in range(30)))
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for n in range(3):
+            await ask(app, pilot, f"question {n}")
+        await pilot.press("ctrl+l")
+        timeline = app.chat.query_one(Timeline)
+        assert timeline.has_focus and "turn 3 · question 2" in screen_text(app)
+        await pilot.press("up", "up", "g")
+        await until(pilot, lambda: app.chat.transcript.has_focus)
+        assert "▌ question 0" in screen_text(app) and "▌ question 2" not in screen_text(app)
+        await pilot.press("g")
+        await until(pilot, lambda: timeline.has_focus)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is not app.chat)
+        assert "question 0" in screen_text(app), "the entry it came from"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        await pilot.press("f")
+        await until(pilot, lambda: "turns only · 1 hidden" in screen_text(app))
+        assert "session began" not in screen_text(app)
+        await pilot.press("f")
+        await until(pilot, lambda: "session only · 3 hidden" in screen_text(app))
+
+        # A screen that becomes narrow: whoever reads goes on reading.
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: timeline.has_focus and "session only · 3 hidden" in screen_text(app))
+        await pilot.press("f4")
+        await until(pilot, lambda: app.focused is app.chat.prompt and "3 hidden" not in screen_text(app))
+        await pilot.resize_terminal(120, 40)
+
+        # A long session: only its newest page is drawn, and more when somebody goes there.
+        many = [event(n, Message(turn=n, message={"kind": "request", "parts": []})) for n in range(1, 5_001)]
+        timeline.show(many)
+        assert timeline.option_count == PAGE and "4,850 more above" in str(timeline.border_title)
+        timeline.go_to(5_000)
+        await pilot.press("home")
+        assert timeline.option_count == PAGE and timeline.highlighted == 0
+        assert str(timeline.border_title) == "Timeline · 4,850 more below"
+        timeline.go_to(2_000)
+        await pilot.press(*["up"] * (PAGE // 2 + 1))
+        assert timeline.highlighted is not None and timeline.option_count == PAGE
+        await pilot.press("enter")
+        await until(pilot, lambda: f"turn {2_000 - PAGE // 2 - 1} ·" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        app.chat.prompt.focus()
+        await pilot.pause()
+        for n in range(5_001, 5_001 + 4 * PAGE):
+            timeline.add(event(n, Message(turn=n, message={"kind": "request", "parts": []})))
+            assert timeline.option_count <= MOST_DRAWN, "however long it is open"
+        await until(pilot, lambda: f"turn {5_000 + 4 * PAGE}" in screen_text(app))
+
+
+def test_an_entry_far_back_brings_its_part_of_the_chat(home: Path) -> None:
+    store = store_in(home)
+    said = [event_of("user-prompt", n) if n % 2 else event_of("text", n) for n in range(1, 1_001)]
+    store.writing().append("long", [SessionStart(model="m"), *said]).result()
+    stored = StoredSession(store, "long")
+    loaded = len(stored.newest().blocks)
+    blocks = [*stored.back_to(500), *stored.newest().blocks]
+    place = place_of_event(blocks, 500)
+    assert place is not None and blocks[place].seq == 500 and blocks[place].text == "said 499"
+    assert loaded < len(blocks) < 700, "no more than it takes"
+    assert [block.seq for block in blocks] == sorted(block.seq for block in blocks)
+    assert stored.back_to(600) == [], "it is there already"
+    assert event_at([*blocks, Block("note", "ours")], len(blocks)) == blocks[-1].seq
+    store.close()
+
+
+def event_of(part_kind: str, n: int) -> Message:
+    kind = "request" if part_kind == "user-prompt" else "response"
+    message = {"kind": kind, "parts": [{"part_kind": part_kind, "content": f"said {n}"}]}
+    return Message(turn=(n + 1) // 2, message=message)
