@@ -25,5 +25,5 @@ def command(name: str) -> Callable[[CommandFunction], CommandFunction]:
 
 def function_of(row: Command) -> CommandFunction:
     """What does the command; its group is imported when the first of its commands is used."""
-    import_module(f"{__package__}.{row.group}")
+    import_module(f"{__package__}.{row.group}_commands")
     return _FUNCTIONS[row.name]

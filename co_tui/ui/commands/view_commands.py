@@ -37,7 +37,7 @@ async def find(host: CommandHost, text: str) -> None:
 async def theme(host: CommandHost, name: str) -> None:
     """A name is written as a setting; without one it is for this time only, and all that there are are told."""
     if name:
-        from co_tui.ui.commands.setting_commands import config
+        from co_tui.ui.commands.settings_commands import config
 
         await config(host, f"theme {name}")
         return
