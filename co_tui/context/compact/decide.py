@@ -163,7 +163,7 @@ def room_for(situation: Situation, cut: Cut) -> float:
 
 def is_enough(room_tokens: float, ratio: float, window_tokens: int) -> bool:
     """Whether a summary of any use fits."""
-    return room_tokens >= min(LEAST_LEFT_TOKENS * ratio, LEAST_LEFT_SHARE * window_tokens)
+    return room_tokens >= min(LEAST_LEFT_TOKENS, LEAST_LEFT_SHARE * window_tokens) * ratio
 
 
 def is_stuck(situation: Situation) -> bool:
