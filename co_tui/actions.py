@@ -22,7 +22,7 @@ PLACES: Final[Mapping[Place, str]] = {
 }
 
 
-class Command(NamedTuple):
+class SlashCommand(NamedTuple):
     """Something that can be asked for by its name, wherever one is."""
 
     name: str
@@ -63,9 +63,9 @@ class KeyAction(NamedTuple):
 
 
 COMMANDS: Final = (
-    Command("help", "view", "Keys, commands and what the gauge tells", key="f1", label="Help", opens_screen=True),
-    Command("sessions", "sessions", "Browse past sessions", key="f2", label="Sessions", opens_screen=True),
-    Command(
+    SlashCommand("help", "view", "Keys, commands and what the gauge tells", key="f1", label="Help", opens_screen=True),
+    SlashCommand("sessions", "sessions", "Browse past sessions", key="f2", label="Sessions", opens_screen=True),
+    SlashCommand(
         "lens",
         "reports",
         "The next request, message by message",
@@ -74,9 +74,9 @@ COMMANDS: Final = (
         opens_screen=True,
         needs_session="always",
     ),
-    Command("side", "view", "Show or hide context and timeline", key="f4", label="Context"),
-    Command("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
-    Command(
+    SlashCommand("side", "view", "Show or hide context and timeline", key="f4", label="Context"),
+    SlashCommand("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
+    SlashCommand(
         "compact",
         "conversation",
         "Make the conversation smaller; FOCUS says what matters",
@@ -85,7 +85,7 @@ COMMANDS: Final = (
         label="Compact",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "model",
         "models",
         "Choose who answers",
@@ -95,9 +95,9 @@ COMMANDS: Final = (
         opens_screen=True,
         needs_session="with arguments",
     ),
-    Command("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
-    Command("new", "sessions", "Start a new session", key="f7"),
-    Command(
+    SlashCommand("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
+    SlashCommand("new", "sessions", "Start a new session", key="f7"),
+    SlashCommand(
         "clear",
         "conversation",
         "Empty what the model sees; the transcript stays",
@@ -105,107 +105,111 @@ COMMANDS: Final = (
         label="Clear",
         needs_session="always",
     ),
-    Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f", opens_screen=True),
-    Command(
+    SlashCommand("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f", opens_screen=True),
+    SlashCommand(
         "prompts",
         "prompt",
         "Search earlier prompts, of this folder or of all sessions",
         key="ctrl+r",
         opens_screen=True,
     ),
-    Command("editor", "prompt", "Write the prompt in your own editor ($VISUAL or $EDITOR)", key="ctrl+g"),
-    Command("folds", "view", "Open or close all tool calls and thoughts", key="ctrl+o"),
-    Command("continue", "conversation", "Go on with the work where the turn stopped", key="f9", needs_session="always"),
-    Command("undo", "conversation", "Take back the latest compaction, clearing or rewind", needs_session="always"),
-    Command(
+    SlashCommand("editor", "prompt", "Write the prompt in your own editor ($VISUAL or $EDITOR)", key="ctrl+g"),
+    SlashCommand("folds", "view", "Open or close all tool calls and thoughts", key="ctrl+o"),
+    SlashCommand(
+        "continue", "conversation", "Go on with the work where the turn stopped", key="f9", needs_session="always"
+    ),
+    SlashCommand("undo", "conversation", "Take back the latest compaction, clearing or rewind", needs_session="always"),
+    SlashCommand(
         "rewind",
         "conversation",
         "Go back to before a turn; its prompt returns for editing",
         "[TURN]",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "pin",
         "conversation",
         "Pin a message, so that it always stays in the context, or unpin it; an event's number names one",
         "[last | EVENT]",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "fork",
         "conversation",
         "Go on in a copy of this session, whole or from an event; the original stays as it is",
         "[EVENT]",
         needs_session="always",
     ),
-    Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints", needs_session="always"),
-    Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait", opens_screen=True),
-    Command(
+    SlashCommand("session", "reports", "The checkpoints that compactions wrote", "checkpoints", needs_session="always"),
+    SlashCommand("queue", "conversation", "See, edit, reorder or drop the prompts that wait", opens_screen=True),
+    SlashCommand(
         "commands",
         "work",
         "The commands that run in the background: what they say, and how to end one",
         opens_screen=True,
         needs_session="always",
     ),
-    Command("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
-    Command(
+    SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
+    SlashCommand(
         "approvals",
         "work",
         "Permission rules: what is allowed, asked or denied, and where; add or revoke one",
         opens_screen=True,
     ),
-    Command("history", "reports", "How many turns and messages there are", needs_session="always"),
-    Command(
+    SlashCommand("history", "reports", "How many turns and messages there are", needs_session="always"),
+    SlashCommand(
         "context",
         "reports",
         "What the context is made of; `instructions` shows what goes with every request, `clear` empties it",
         "[instructions | clear]",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "memory",
         "memory",
         "What left the context, by day; WORDS look for it, `board` shows with what new sessions here begin",
         "[WORDS | board]",
         opens_screen=True,
     ),
-    Command(
+    SlashCommand(
         "subconscious",
         "memory",
         "Let the model note on the board what later sessions here should know; `undo` takes the latest change back",
         "run | undo",
         needs_session="always",
     ),
-    Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
-    Command(
+    SlashCommand("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
+    SlashCommand(
         "settings",
         "settings",
         "Change settings: what each does, what is allowed, where it comes from",
         "[WORDS]",
         opens_screen=True,
     ),
-    Command(
+    SlashCommand(
         "config",
         "settings",
         "Show settings with where they come from, or set one",
         "[KEY [VALUE]]",
         needs_session="with arguments",
     ),
-    Command(
+    SlashCommand(
         "policy",
         "settings",
         "Show what governs the context, or choose another policy",
         "[POLICY]",
         needs_session="with arguments",
     ),
-    Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
-    Command("resume", "sessions", "Open a past session", "[ID]", opens_screen=True),
-    Command("rename", "sessions", "Give this session a name", "[TITLE]", needs_session="always"),
-    Command(
+    SlashCommand("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
+    SlashCommand("resume", "sessions", "Open a past session", "[ID]", opens_screen=True),
+    SlashCommand("rename", "sessions", "Give this session a name", "[TITLE]", needs_session="always"),
+    SlashCommand(
         "export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]", needs_session="always"
     ),
-    Command("theme", "view", "Switch between dark and light, and tell the themes; or choose one for good", "[THEME]"),
-    Command("quit", "view", "Leave; everything is kept", key="ctrl+q"),
+    SlashCommand(
+        "theme", "view", "Switch between dark and light, and tell the themes; or choose one for good", "[THEME]"
+    ),
+    SlashCommand("quit", "view", "Leave; everything is kept", key="ctrl+q"),
 )
 
 KEYS: Final = (

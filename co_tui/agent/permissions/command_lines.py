@@ -19,7 +19,7 @@ from co_tui.agent.permissions.command_kinds import (
 )
 from co_tui.agent.permissions.git_guard import only_looks
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, parse
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
 from co_tui.agent.permissions.where_commands_run import Placed, expanded, placed
 from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
@@ -164,7 +164,7 @@ class _Line:
             self._looked_at[folder] = only_looks(folder, self._environ)
         return self._looked_at[folder]
 
-    def _names_inside(self, command: SimpleCommand, folder: Path) -> bool:
+    def _names_inside(self, command: ShellCommand, folder: Path) -> bool:
         """Whether patterns name only files of the folder."""
         names = [name for word in command.words if word.is_pattern for name in expanded([word], folder) or ()]
         return all(stays_inside(name, folder, self._rules.folder) for name in names if not name.startswith("-"))
@@ -281,7 +281,7 @@ def _is_below_repository(folder: Path) -> bool:
     return not os.path.lexists(folder / ".git") and any(os.path.lexists(each / ".git") for each in folder.parents)
 
 
-def _reading(command: SimpleCommand, folder: Path) -> Reading | None:
+def _reading(command: ShellCommand, folder: Path) -> Reading | None:
     """What a command reads in a folder, when it is known to only read."""
     if command.assignments or not command.program:
         return None
@@ -292,7 +292,7 @@ def _reading(command: SimpleCommand, folder: Path) -> Reading | None:
     return read_by(unwrapped(words)) if words else None
 
 
-def _is_covered(command: SimpleCommand, rules: Sequence[Rule]) -> bool:
+def _is_covered(command: ShellCommand, rules: Sequence[Rule]) -> bool:
     """Whether one of the rules allows a command. What is dangerous has to be named by it, as `Bash(rm:*)` does."""
     forms = [_words(command)]
     if _harmless_variables(command):
@@ -304,28 +304,28 @@ def _is_covered(command: SimpleCommand, rules: Sequence[Rule]) -> bool:
     return any(not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger for rule in covering)
 
 
-def _rule_to_keep(command: SimpleCommand, *, any_arguments: bool) -> Rule | None:
+def _rule_to_keep(command: ShellCommand, *, any_arguments: bool) -> Rule | None:
     if any(word.text is None for word in (*command.words, *(value for _, value in command.assignments))):
         return None
     words = _bare(command) if _harmless_variables(command) else _words(command)
     return rule_to_keep(words, any_arguments=any_arguments)
 
 
-def _harmless_variables(command: SimpleCommand) -> bool:
+def _harmless_variables(command: ShellCommand) -> bool:
     return all(name in HARMLESS_VARIABLES for name, _ in command.assignments)
 
 
-def _words(command: SimpleCommand) -> list[str]:
+def _words(command: ShellCommand) -> list[str]:
     """A command and the variables set for it; words that are not known yet as they are written."""
     before = [f"{name}={value.source if value.text is None else value.text}" for name, value in command.assignments]
     return [*before, *_bare(command)]
 
 
-def _bare(command: SimpleCommand) -> list[str]:
+def _bare(command: ShellCommand) -> list[str]:
     return [word.source if word.text is None else word.text for word in command.words]
 
 
-def _forms(command: SimpleCommand) -> Iterator[list[str]]:
+def _forms(command: ShellCommand) -> Iterator[list[str]]:
     """The forms in which rules that forbid or ask see a command: as it is, and whatever it may start in turn."""
     bare = _bare(command)
     yield _words(command)

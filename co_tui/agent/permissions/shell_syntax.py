@@ -78,7 +78,7 @@ class Redirect(NamedTuple):
         return not copies_stream and self.target.text != NULL_DEVICE
 
 
-class SimpleCommand(NamedTuple):
+class ShellCommand(NamedTuple):
     """A program with its arguments."""
 
     source: str
@@ -106,7 +106,7 @@ class Compound(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-Statement: TypeAlias = SimpleCommand | Compound
+Statement: TypeAlias = ShellCommand | Compound
 
 
 def parse(line: str) -> Statement:
@@ -226,7 +226,7 @@ class _Reader:
             raise NotUnderstood  # several documents
         return Redirect("<<", Word(delimiter["name"], (Piece(delimiter["name"], True),)))
 
-    def _command(self, node: Node, depth: int) -> SimpleCommand:
+    def _command(self, node: Node, depth: int) -> ShellCommand:
         assignments: list[tuple[str, Word]] = []
         words: list[Word] = []
         redirects: list[Redirect] = []
@@ -241,7 +241,7 @@ class _Reader:
                 words.append(self._word(child, depth))
         if not words:
             raise NotUnderstood
-        return SimpleCommand(self._text(node), tuple(assignments), tuple(words), tuple(redirects))
+        return ShellCommand(self._text(node), tuple(assignments), tuple(words), tuple(redirects))
 
     def _assignment(self, node: Node, depth: int) -> tuple[str, Word]:
         if [child.type for child in node.children[:2]] != ["variable_name", "="] or len(node.children) > 3:
@@ -336,7 +336,7 @@ def _leaves(node: Node) -> Iterator[Node]:
         yield from _leaves(child)
 
 
-def commands_in(statement: Statement) -> Iterator[SimpleCommand]:
+def commands_in(statement: Statement) -> Iterator[ShellCommand]:
     """Every simple command, those inside of substitutions included."""
     if isinstance(statement, Compound):
         for part in statement.parts:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.command_kinds import unwrapped
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, Statement, Word
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, Statement, Word
 
 MOST_FOLDERS: Final = 8
 MOST_MATCHES: Final = 5_000
@@ -16,7 +16,7 @@ MOST_MATCHES: Final = 5_000
 class Placed(NamedTuple):
     """A command, or a redirection of several, with the folders in which it may run."""
 
-    command: SimpleCommand | None
+    command: ShellCommand | None
     redirects: tuple[Redirect, ...]
     folders: tuple[Path, ...]
     is_fed: bool = False
@@ -40,7 +40,7 @@ class _Walk:
     def statement(self, statement: Statement, folders: tuple[Path, ...], *, is_fed: bool = False) -> tuple[Path, ...]:
         """Returns the folders that may be current after it succeeded."""
         is_fed = is_fed or any(redirect.operator in ("<", "<<", "<&") for redirect in statement.redirects)
-        if isinstance(statement, SimpleCommand):
+        if isinstance(statement, ShellCommand):
             return self._command(statement, folders, is_fed=is_fed)
         after = possible = folders
         for part, joined_by in zip(statement.parts, ("", *statement.joined_by), strict=True):
@@ -57,7 +57,7 @@ class _Walk:
             self.found.append(Placed(None, statement.redirects, possible))
         return after
 
-    def _command(self, command: SimpleCommand, folders: tuple[Path, ...], *, is_fed: bool) -> tuple[Path, ...]:
+    def _command(self, command: ShellCommand, folders: tuple[Path, ...], *, is_fed: bool) -> tuple[Path, ...]:
         for word in (*command.words, *(value for _, value in command.assignments)):
             self._inside(word, folders)
         self._redirects(command.redirects, folders)
@@ -77,7 +77,7 @@ class _Walk:
         for inner in word.substitutions:
             self.statement(inner, folders)
 
-    def _changed_to(self, command: SimpleCommand, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    def _changed_to(self, command: ShellCommand, folders: tuple[Path, ...]) -> tuple[Path, ...]:
         """Through no link: after one, `cd ..` and `cat ../x` disagree about what is above."""
         target = command.words[1].text if len(command.words) == 2 else None
         if not target or target.startswith("-") or command.words[1].is_under_home:
@@ -88,7 +88,7 @@ class _Walk:
         return changed
 
 
-def _texts(command: SimpleCommand) -> list[str]:
+def _texts(command: ShellCommand) -> list[str]:
     return [word.text or "" for word in command.words[1:]]
 
 

@@ -12,6 +12,7 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, told_sandbox
+from co_tui.agent.redact import keys_in
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.agent.toolkit import Toolkit
 from co_tui.agent.wire.model_errors import ModelUnusable
@@ -21,7 +22,6 @@ from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
 from co_tui.events import SessionError
-from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.permissions import Permissions

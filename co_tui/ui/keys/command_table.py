@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
-from co_tui.actions import COMMANDS, KEYS, Command, KeyAction, Place
+from co_tui.actions import COMMANDS, KEYS, KeyAction, Place, SlashCommand
 from co_tui.nearest import nearest
 
 NO_CHOICE: Mapping[str, str] = {}
@@ -16,7 +16,7 @@ WayTo: TypeAlias = Callable[[str], str]
 """How a sentence names the way to something, by its name in the tables."""
 
 
-def find(name: str) -> Command | None:
+def find(name: str) -> SlashCommand | None:
     return _BY_NAME.get(name)
 
 
@@ -38,7 +38,7 @@ def way_to(name: str, chosen: Mapping[str, str] = NO_CHOICE) -> str:
     return _BY_NAME[name].slash if name in _BY_NAME else ""
 
 
-def starting_with(prefix: str) -> list[Command]:
+def starting_with(prefix: str) -> list[SlashCommand]:
     """Commands whose slash form begins with what was typed; the one that is typed whole comes first."""
     found = [command for command in COMMANDS if command.slash.startswith(prefix)]
     return sorted(found, key=lambda command: command.slash != prefix)
@@ -79,7 +79,7 @@ def bindings(place: Place, chosen: Mapping[str, str] = NO_CHOICE) -> list[Bindin
     return [_of_key(row, key) for row, key in keys if key]
 
 
-def _of_command(command: Command, key: str) -> Binding:
+def _of_command(command: SlashCommand, key: str) -> Binding:
     return Binding(
         key,
         command.action,
