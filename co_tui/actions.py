@@ -1,8 +1,8 @@
-"""Everything a user can do by name or by key, once: slash commands, palette, footer, help and the setting `keys`
-are made from these two tables.
+"""Everything a user can do by name or by key. Slash commands, palette, footer, help and the setting `keys` are all
+built from these two tables.
 
 To add a command: a row in `COMMANDS`, and a function under its name in the module of its group in `ui/commands`.
-To add a key of one place: a row in `KEYS`; the place's `BINDINGS` are `bindings(PLACE)`, its method is `action_DOES`.
+To add a key: a row in `KEYS`; the widget's `BINDINGS` are `bindings(SCOPE)`, its method is `action_DOES`.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 CommandGroup: TypeAlias = Literal[
     "agents", "conversation", "memory", "models", "prompt", "reports", "sessions", "settings", "view", "work"
 ]
-Place: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline"]
-"""Where a key counts: whatever has the focus beside the conversation, or only while that place has it."""
+KeyScope: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline"]
+"""Where a key works: anywhere in the chat screen, or only while that widget has the focus."""
 NeedsSession: TypeAlias = Literal["never", "with arguments", "always"]
-PLACES: Final[Mapping[Place, str]] = {
+KEY_SCOPES: Final[Mapping[KeyScope, str]] = {
     "anywhere": "anywhere",
     "prompt": "in the prompt",
     "chat": "in the chat, after Tab",
@@ -23,7 +23,7 @@ PLACES: Final[Mapping[Place, str]] = {
 
 
 class SlashCommand(NamedTuple):
-    """Something that can be asked for by its name, wherever one is."""
+    """A command that can be typed, chosen in the palette or bound to a key."""
 
     name: str
     group: CommandGroup
@@ -31,11 +31,11 @@ class SlashCommand(NamedTuple):
     arguments: str = ""
     key: str = ""
     label: str = ""
-    """Beside its key in the footer; empty keeps it out of there."""
+    """Shown with its key in the footer; empty keeps it out of the footer."""
     opens_screen: bool = False
-    """What is typed right behind its key is meant for the screen, or the field, that comes."""
+    """Keys typed right after it go to the screen or field it opens."""
     needs_session: NeedsSession = "never"
-    """Whether it waits, in order with the prompts, while its session is being opened."""
+    """Whether it queues with the prompts while its session is being opened."""
 
     @property
     def slash(self) -> str:
@@ -43,23 +43,23 @@ class SlashCommand(NamedTuple):
 
     @property
     def action(self) -> str:
-        """What keys and palette run."""
+        """The Textual action that keys and palette run."""
         return f"app.command('{self.name}')"
 
 
 class KeyAction(NamedTuple):
-    """Something that only a key does."""
+    """An action that only has a key."""
 
     name: str
-    where: Place
+    where: KeyScope
     key: str
     does: str
-    """The place's own action."""
+    """The action of the widget in that scope."""
     help: str
     label: str = ""
-    """Beside its key in the footer; empty keeps it out of there."""
+    """Shown with its key in the footer; empty keeps it out of the footer."""
     takes_precedence: bool = False
-    """Whether it counts before what the focused widget would do with the key."""
+    """Whether it overrides what the focused widget does with the key."""
 
 
 COMMANDS: Final = (

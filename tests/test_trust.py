@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import PROJECT_FILE, Paths, locate
-from co_tui.settings import Governing, Loaded, load
+from co_tui.settings import ContextSettings, Loaded, load
 from co_tui.trust import Trust
 
 EVERYTHING = """
@@ -51,18 +51,18 @@ def test_a_cloned_folder_governs_its_context_and_nothing_else(paths: Paths, proj
     found = loaded(paths, project, EVERYTHING)
     assert found.problems == ()
     assert found.settings == plain.but(context_window=5000)
-    assert found.withheld is not None and set(found.withheld.wanted).isdisjoint(Governing.FIELDS)
+    assert found.withheld is not None and set(found.withheld.requested).isdisjoint(ContextSettings.FIELDS)
     (warning,) = found.warnings
     assert "`co-tui trust`" in warning
-    for key in found.withheld.wanted:
+    for key in found.withheld.requested:
         assert f"{key} = " in warning
 
 
 def test_what_was_trusted_counts_until_the_file_wants_something_else(paths: Paths, project: Path) -> None:
-    wish = loaded(paths, project, 'model = "openai:one"\n').withheld
-    assert wish is not None
+    request = loaded(paths, project, 'model = "openai:one"\n').withheld
+    assert request is not None
     trust = Trust(paths.trust_file)
-    trust.remember(wish, trusted=True)
+    trust.remember(request, trusted=True)
     assert stat.S_IMODE(paths.trust_file.stat().st_mode) == 0o600
     trusted = loaded(paths, project)
     assert trusted.settings.model == "openai:one" and trusted.withheld is None and trusted.warnings == ()
@@ -76,20 +76,20 @@ def test_what_was_trusted_counts_until_the_file_wants_something_else(paths: Path
 
 def test_not_now_is_remembered_and_can_be_changed(paths: Paths, project: Path) -> None:
     trust = Trust(paths.trust_file)
-    wish = loaded(paths, project, 'model = "openai:one"\n').withheld
-    assert wish is not None and not trust.was_asked(wish)
-    trust.remember(wish, trusted=False)
-    assert trust.was_asked(wish) and loaded(paths, project).settings.model == "" and trust.folders() == []
-    trust.remember(wish, trusted=True)
+    request = loaded(paths, project, 'model = "openai:one"\n').withheld
+    assert request is not None and not trust.was_asked(request)
+    trust.remember(request, trusted=False)
+    assert trust.was_asked(request) and loaded(paths, project).settings.model == "" and trust.folders() == []
+    trust.remember(request, trusted=True)
     assert loaded(paths, project).settings.model == "openai:one" and trust.folders() == [str(project.parent)]
     assert trust.revoke(project.parent) and not trust.revoke(project.parent)
     assert loaded(paths, project).settings.model == ""
 
 
 def test_a_trusted_folder_is_still_held_to_what_is_allowed(paths: Paths, project: Path) -> None:
-    wish = loaded(paths, project, "max_retries = 1000000000\n").withheld
-    assert wish is not None
-    Trust(paths.trust_file).remember(wish, trusted=True)
+    request = loaded(paths, project, "max_retries = 1000000000\n").withheld
+    assert request is not None
+    Trust(paths.trust_file).remember(request, trusted=True)
     found = loaded(paths, project)
     assert "max_retries = 1000000000" in found.folder_problems[0] and found.settings.max_retries == 4
 
@@ -103,9 +103,9 @@ def test_a_trust_file_that_cannot_be_read_trusts_nobody(paths: Paths, project: P
 
 
 def test_the_same_folder_by_another_name_is_the_same_folder(paths: Paths, project: Path, tmp_path: Path) -> None:
-    wish = loaded(paths, project, 'model = "openai:one"\n').withheld
-    assert wish is not None
-    Trust(paths.trust_file).remember(wish, trusted=True)
+    request = loaded(paths, project, 'model = "openai:one"\n').withheld
+    assert request is not None
+    Trust(paths.trust_file).remember(request, trusted=True)
     (tmp_path / "link").symlink_to(project.parent)
     assert load(paths=paths, cwd=tmp_path / "link" / "src", environ={}).settings.model == "openai:one"
 

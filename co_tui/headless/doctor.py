@@ -97,7 +97,9 @@ def _project(loaded: Loaded) -> list[tuple[str, str]]:
     wish = loaded.withheld
     if wish is None:
         return []
-    return [("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.wanted)}")]
+    return [
+        ("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.requested)}")
+    ]
 
 
 def _learned_limits(paths: Paths) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import Paths, locate
-from co_tui.settings import AgentFiles, agents_in_force, load, project_wish
+from co_tui.settings import AgentFiles, agents_in_force, load, project_trust_request
 from co_tui.settings.agent_files import MOST_FILES, read_agents, read_project_agents
 from co_tui.trust import Trust
 
@@ -100,9 +100,9 @@ def test_the_first_of_a_name_counts_and_the_project_before_the_user(paths: Paths
     agent(project, ".claude/agents/b.md", GOOD.format("same"))
     agent(paths.agents, "c.md", GOOD.format("same"))
     agent(paths.agents, "d.md", GOOD.format("mine"))
-    wish = project_wish(project)
-    assert wish is not None
-    Trust(paths.trust_file).remember(wish, trusted=True)
+    request = project_trust_request(project)
+    assert request is not None
+    Trust(paths.trust_file).remember(request, trusted=True)
     found = agents_in_force(paths, project)
     assert names(found) == ["same", "mine"] and found.agents[0].file == first and len(found.problems) == 2
 

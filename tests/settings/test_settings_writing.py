@@ -123,7 +123,7 @@ def test_a_table_is_changed_where_it_stands(paths: Paths, value: str, before: st
     "text", ["model = ", "[[[", "theme = 'a'\ntheme = 'b'\n", "\ufefftheme = 'dark'\n", "a\rb = 1"]
 )
 def test_a_file_that_is_no_toml_is_refused_and_stays(paths: Paths, text: str) -> None:
-    with pytest.raises(SettingsError, match=r"cannot be read: .* Mend it first; nothing was written\.$"):
+    with pytest.raises(SettingsError, match=r"cannot be read: .* Fix it first; nothing was written\.$"):
         rewritten(paths, text, ("theme", "light"))
     assert paths.config_file.read_bytes().decode() == text
 

@@ -17,5 +17,5 @@ def told_servers(loaded: Loaded, reports: Iterable[ServerReport]) -> list[tuple[
 
 
 def _withheld(loaded: Loaded) -> list[str]:
-    wanted = loaded.withheld.wanted.get("mcp_servers") if loaded.withheld is not None else None
+    wanted = loaded.withheld.requested.get("mcp_servers") if loaded.withheld is not None else None
     return [one_line(str(name), 40) for name in wanted] if isinstance(wanted, Mapping) else []

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
-from co_tui.actions import COMMANDS, KEYS, KeyAction, Place, SlashCommand
+from co_tui.actions import COMMANDS, KEYS, KeyAction, KeyScope, SlashCommand
 from co_tui.nearest import nearest
 
 NO_CHOICE: Mapping[str, str] = {}
@@ -73,7 +73,7 @@ def command_bindings(chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
     return [_of_command(command, key) for command, key in keys if key]
 
 
-def bindings(place: Place, chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
+def bindings(place: KeyScope, chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
     """The keys of one place."""
     keys = ((row, chosen.get(row.name, row.key)) for row in KEYS if row.where == place)
     return [_of_key(row, key) for row, key in keys if key]
