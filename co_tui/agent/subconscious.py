@@ -12,7 +12,7 @@ from pydantic_ai.usage import UsageLimits
 
 from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.redact import redact
-from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG, Written
+from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG, WrittenSummary
 from co_tui.inert import one_line
 
 INTERACTION: Final = "memory-consolidation"
@@ -89,7 +89,11 @@ class BoardDraft:
 
 
 async def consolidate(
-    model_handle: ModelHandle, parts: Sequence[str], draft: BoardDraft, bill: Written, tell: Callable[[str], None]
+    model_handle: ModelHandle,
+    parts: Sequence[str],
+    draft: BoardDraft,
+    bill: WrittenSummary,
+    tell: Callable[[str], None],
 ) -> None:
     """Let the model decide, part after part; what it decided is in the draft. Raises what the model raises.
 
@@ -118,7 +122,7 @@ async def consolidate(
 
 
 @contextmanager
-def _counted(bill: Written) -> Iterator[None]:
+def _counted(bill: WrittenSummary) -> Iterator[None]:
     """Every reply of the run within is paid for, also when it is stopped or fails."""
     with capture_run_messages() as messages:
         try:

@@ -31,7 +31,7 @@ Begin with one line `Title: ` and a title of at most eight words. No other pream
 
 
 @dataclass(slots=True)
-class Written:
+class WrittenSummary:
     """A summary, and what it took."""
 
     text: str = ""
@@ -59,7 +59,7 @@ class Written:
 
 
 @dataclass(slots=True)
-class Assignment:
+class SummaryTask:
     """What is to be summarised, in parts that each fit the model."""
 
     parts: Sequence[str]
@@ -69,13 +69,13 @@ class Assignment:
     budget_tokens: int = 1_000
     ratio: float = 1.0
     """Tokens of the model for each one of ours: the more, the fewer words are in its budget."""
-    bill: Written = field(default_factory=Written)
+    bill: WrittenSummary = field(default_factory=WrittenSummary)
     """Counts what was asked, also when it ends in an error."""
     background: str = ""
     """What the assistant of the conversation was told to be."""
 
 
-async def write_summary(model_handle: ModelHandle, work: Assignment) -> Written:
+async def write_summary(model_handle: ModelHandle, work: SummaryTask) -> WrittenSummary:
     """The summary, part after part, each bringing the one before up to date. Raises what the model raises."""
     written, earlier = work.bill, work.earlier
     written.model = model_handle.name
@@ -92,7 +92,7 @@ async def write_summary(model_handle: ModelHandle, work: Assignment) -> Written:
     return written
 
 
-def _settings(model_handle: ModelHandle, work: Assignment) -> Any:
+def _settings(model_handle: ModelHandle, work: SummaryTask) -> Any:
     settings: dict[str, Any] = dict(model_handle.settings)
     headers = {**settings.get("extra_headers", {}), INTERACTION_HEADER: INTERACTION}
     if "max_tokens" in settings:
@@ -102,7 +102,7 @@ def _settings(model_handle: ModelHandle, work: Assignment) -> Any:
     return {**settings, "extra_headers": headers, "cache": False}
 
 
-def _prompt(part: str, earlier: str, work: Assignment) -> str:
+def _prompt(part: str, earlier: str, work: SummaryTask) -> str:
     blocks = []
     if work.background:
         blocks.append(

@@ -39,7 +39,7 @@ def never_asks(tool: str, arguments: Mapping[str, Any]) -> bool:
     return False
 
 
-async def says_nothing(tool: str, arguments: Mapping[str, Any]) -> str:
+async def no_description(tool: str, arguments: Mapping[str, Any]) -> str:
     """For calls whose arguments say all there is to say."""
     return ""
 
@@ -80,7 +80,7 @@ class Toolkit:
         tools: Callable[[], Sequence[AbstractToolset[Any]]],
         capabilities: Sequence[AbstractCapability[Any]] = (),
         decide: Decide = always_runs,
-        what: What = says_nothing,
+        what: What = no_description,
         delegates: Callable[[], Sequence[Delegate]] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
     ) -> None:

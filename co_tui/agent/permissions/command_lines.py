@@ -17,11 +17,11 @@ from co_tui.agent.permissions.command_kinds import (
     rule_to_keep,
     unwrapped,
 )
-from co_tui.agent.permissions.git_guard import only_looks
+from co_tui.agent.permissions.git_guard import only_reads
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
 from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
-from co_tui.agent.permissions.where_commands_run import Placed, expanded, placed
+from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
 from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
 from co_tui.settings.rules import AUTO, PLAN
 
@@ -31,7 +31,7 @@ NOT_READ: Final = "Parts of this line are only known when it runs, so it can be 
 def judge_line(line: str, rules: Rules, environ: Mapping[str, str], *, in_background: bool = False) -> Verdict:
     """`environ` is what git is asked with; a line that runs in the background is never free."""
     try:
-        parts = placed(parse(line), rules.folder)
+        parts = located(parse(line), rules.folder)
     except NotUnderstood:
         return _not_understood(line, rules)
     return _Line(parts, rules, environ, in_background=in_background).verdict()
@@ -59,7 +59,7 @@ class _Line:
     """A line that was understood."""
 
     def __init__(
-        self, parts: Sequence[Placed], rules: Rules, environ: Mapping[str, str], *, in_background: bool
+        self, parts: Sequence[LocatedCommand], rules: Rules, environ: Mapping[str, str], *, in_background: bool
     ) -> None:
         self._parts, self._rules, self._environ = parts, rules, environ
         self._in_background = in_background
@@ -73,9 +73,9 @@ class _Line:
             return refused_by(denied)
         asked = self._command_rule("ask") or self._path_rule("ask")
         new = [at for at, part in enumerate(self._parts) if not self._is_free(at) and not self._is_allowed(at)]
-        only_looks = all(map(self._is_free, range(len(self._parts))))
-        if asked is None and only_looks:
-            return Verdict("run", only_looks=True)
+        only_reads = all(map(self._is_free, range(len(self._parts))))
+        if asked is None and only_reads:
+            return Verdict("run", only_reads=True)
         if self._rules.mode == PLAN:
             return REFUSED_IN_PLAN
         commands = [command for at in new if (command := self._parts[at].command) is not None]
@@ -138,7 +138,7 @@ class _Line:
         known = path is not None and not redirect.target.is_under_home
         return known and all(self._may_read(path or "", folder) for folder in folders)
 
-    def _only_reads_inside(self, part: Placed) -> bool:
+    def _only_reads_inside(self, part: LocatedCommand) -> bool:
         """Whether its command only reads, and only inside of the folder, wherever it may run."""
         command = part.command
         if command is None or any(word.is_under_home for word in command.words):
@@ -161,7 +161,7 @@ class _Line:
 
     def _git_only_looks(self, folder: Path) -> bool:
         if folder not in self._looked_at:
-            self._looked_at[folder] = only_looks(folder, self._environ)
+            self._looked_at[folder] = only_reads(folder, self._environ)
         return self._looked_at[folder]
 
     def _names_inside(self, command: ShellCommand, folder: Path) -> bool:
@@ -210,7 +210,7 @@ class _Line:
         real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
         return None if real is None or self._rules.protected(real) is not None else real
 
-    def _protected_in(self, part: Placed) -> str | None:
+    def _protected_in(self, part: LocatedCommand) -> str | None:
         """A name among its words, or what it writes, that can make programs run."""
         words = part.command.words[1:] if part.command is not None else ()
         texts = [word.text or "" for word in (*words, *(each.target for each in part.redirects if each.writes))]
@@ -218,7 +218,7 @@ class _Line:
         paths = [folder / text for text in texts if text for folder in part.folders]
         return next(filter(None, map(self._rules.protected, paths)), None)
 
-    def _stays_inside(self, part: Placed) -> bool:
+    def _stays_inside(self, part: LocatedCommand) -> bool:
         """Whether a command that writes the files it names, such as `cp`, names only files of the folder."""
         command = part.command
         if command is None or unwrapped(_bare(command))[0] not in WRITES_FILES:
@@ -262,7 +262,7 @@ class _Line:
         return tuple(rules)
 
 
-def _paths_used(part: Placed, folder: Path) -> Iterator[tuple[str, str]]:
+def _paths_used(part: LocatedCommand, folder: Path) -> Iterator[tuple[str, str]]:
     """What a part may do with which paths: a command that is known to only read reads them, others do both."""
     for redirect in part.redirects:
         yield (EDIT if redirect.writes else READ), redirect.target.text or ""
@@ -338,7 +338,7 @@ def _forms(command: ShellCommand) -> Iterator[list[str]]:
         yield ["git", *(word for word in bare[1:] if not word.startswith("-"))]
 
 
-def _text(part: Placed) -> str:
+def _text(part: LocatedCommand) -> str:
     """What a question shows of a part."""
     source = part.command.source if part.command is not None else ""
     writes = [f"{each.operator} {each.target.source}" for each in part.redirects if each.writes]

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from co_tui.paths import read_small_text
 
-RUNS_THINGS: Final = ("config", "config.worktree", "commondir", "hooks", "objects/info/alternates")
+GIT_CONTROL_FILES: Final = ("config", "config.worktree", "commondir", "hooks", "objects/info/alternates")
 """Hooks and settings name programs; the others lead git to settings and objects elsewhere.
 
 `info/attributes` only chooses among programs that a configuration names, as any `.gitattributes` does.
@@ -125,7 +125,7 @@ def _leads_to_main(git: Path) -> bool:
 
 
 def _is_git_folder(folder: Path) -> bool:
-    return any(os.path.lexists(folder / name) for name in ("HEAD", *RUNS_THINGS))
+    return any(os.path.lexists(folder / name) for name in ("HEAD", *GIT_CONTROL_FILES))
 
 
 def _folders_in(folder: Path) -> list[Path]:

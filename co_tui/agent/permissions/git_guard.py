@@ -103,7 +103,7 @@ def safe_path(path: str, folder: Path) -> str:
     return os.pathsep.join(kept) or os.defpath
 
 
-def only_looks(folder: Path, environ: Mapping[str, str]) -> bool:
+def only_reads(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether git, started in `folder` with the guarded environment, runs nothing that the folder names and reads no
     repository that does not belong to it."""
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_folders import (
-    RUNS_THINGS,
+    GIT_CONTROL_FILES,
     common_folder,
     git_folder_of,
     inner_git_folders,
@@ -136,7 +136,7 @@ class _Finding:
         self._git_folders.add(git)
         self._pinned.add(str(git))
         self._names[self._relative(git)] = Present()
-        for name in RUNS_THINGS:
+        for name in GIT_CONTROL_FILES:
             self._keep(git / name)
         self._keep_links_in(git / "hooks")
         for path in named_by_config(git, work_tree):

@@ -62,7 +62,7 @@ class Sandbox(Record):
 
     def told(self) -> str:
         """What it means for a command, in a few words."""
-        return told_sandbox(self.kind)
+        return sandbox_text(self.kind)
 
     def arguments(self, writable: Path) -> tuple[str, ...]:
         """For bubblewrap, beyond what keeps all but the folder from being written; one more may be, if it is there."""
@@ -93,17 +93,17 @@ def refusal_in(output: str) -> str:
     return next((why for why, said in _REFUSALS.items() if re.search(said, output, re.IGNORECASE)), "")
 
 
-def told_sandbox(kind: str) -> str:
+def sandbox_text(kind: str) -> str:
     if kind == SANDBOX_OFF:
         return "not sandboxed"
     network = "with the network" if kind == SANDBOX_WITH_NETWORK else "no network"
     return f"sandboxed: writes only in this folder, {network}, known keys hidden"
 
 
-async def sandbox_trouble(kind: str) -> str:
+async def sandbox_problem(kind: str) -> str:
     """Why no sandbox can be started on this machine, in a sentence; empty when one can, or none is wanted."""
     failure = await sandbox_failure(kind)
-    return told_unusable(kind, failure) if failure else ""
+    return unusable_sandbox_text(kind, failure) if failure else ""
 
 
 async def sandbox_failure(kind: str) -> str:
@@ -144,7 +144,7 @@ async def _start(program: str, *arguments: str) -> str:
     return (said.decode(errors="replace").strip() or "bwrap failed") if process.returncode else ""
 
 
-def told_unusable(kind: str, why: str) -> str:
+def unusable_sandbox_text(kind: str, why: str) -> str:
     """The sentence about a sandbox that is wanted and cannot be had."""
     return (
         f"Commands are to run in a sandbox (command_sandbox = {kind}), and none can be started here: {why}. "

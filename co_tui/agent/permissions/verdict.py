@@ -10,7 +10,7 @@ from co_tui.agent.permissions.protected_names import protected_name
 from co_tui.settings.permission_rules import EDIT, LONGEST_RULE_CHARS, Effect, Rule, RuleInForce, covers_path
 from co_tui.settings.rules import ASK, AUTO, EDITS
 
-PLAN_REFUSES: Final = (
+PLAN_REFUSAL: Final = (
     "Plan mode: nothing is changed and only commands that read are run. Look around, then call `present_plan`."
 )
 Action: TypeAlias = Literal["run", "ask", "refuse"]
@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
     """Rules that would allow these parts from now on; empty when an answer can only hold once."""
     danger: str = ""
     """What makes it destructive or public, in a few words."""
-    only_looks: bool = False
+    only_reads: bool = False
     """Whether it is a command that only reads: it runs with git guarded."""
     by: str = ""
     """The rule that refused it."""
@@ -91,7 +91,7 @@ class Rules(NamedTuple):
         return rule if plain and len(above) < LONGEST_RULE_CHARS // 2 else None
 
 
-REFUSED_IN_PLAN: Final = Verdict("refuse", PLAN_REFUSES, by="plan mode")
+REFUSED_IN_PLAN: Final = Verdict("refuse", PLAN_REFUSAL, by="plan mode")
 
 
 def refused_by(found: RuleInForce) -> Verdict:

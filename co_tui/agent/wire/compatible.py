@@ -1,9 +1,14 @@
 """Servers that speak like OpenAI's, more or less: each piece of a reply is looked at before it is believed."""
 
 from collections.abc import AsyncIterable, AsyncIterator
+from functools import cached_property
 from typing import Any, Final
 
 import httpx2
+from openai import AsyncOpenAI
+from openai.resources.chat import AsyncChat
+from openai.resources.chat.completions import AsyncCompletions
+from openai.resources.responses import AsyncResponses
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
 from pydantic import BaseModel
@@ -13,7 +18,6 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.wire.model_errors import ReplyUnreadable, kind_of
-from co_tui.agent.wire.openai_client import OpenAIClient
 from co_tui.events.storable import whole
 
 LATEST_S: Final = 250_000_000_000
@@ -115,3 +119,35 @@ def _usage(told: Any) -> CompletionUsage | None:
 def _must_be(value: object, kind: type, what: str, wanted: str) -> None:
     if not isinstance(value, kind):
         raise ReplyUnreadable(f"{what} is {kind_of(value)}, not {wanted}.")
+
+
+class OpenAIClient(AsyncOpenAI):
+    """OpenAI's client, but requests are sent as they are.
+
+    The library searches all messages for names to translate, of which there are none, and blocks the event loop for a
+    third of a second with a thousand messages. Each request uses a copy of the client, so this has to be a class.
+    """
+
+    @cached_property
+    def chat(self) -> AsyncChat:
+        return _Chat(self)
+
+    @cached_property
+    def responses(self) -> AsyncResponses:
+        return _Responses(self)
+
+
+class _Chat(AsyncChat):
+    @cached_property
+    def completions(self) -> AsyncCompletions:
+        return _Completions(self._client)
+
+
+class _Completions(AsyncCompletions):
+    async def create(self, *, messages: Any, extra_body: Any = None, **rest: Any) -> Any:
+        return await super().create(messages=[], extra_body={**(extra_body or {}), "messages": messages}, **rest)
+
+
+class _Responses(AsyncResponses):
+    async def create(self, *, input: Any = (), extra_body: Any = None, **rest: Any) -> Any:
+        return await super().create(input=[], extra_body={**(extra_body or {}), "input": input}, **rest)

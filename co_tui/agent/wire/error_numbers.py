@@ -7,7 +7,7 @@ with the next one, what names it right after, else the nearest word before it th
 import re
 from typing import Final, Literal, NamedTuple
 
-from co_tui.agent.wire.error_phrases import any_of, pattern, phrase
+from co_tui.agent.wire.error_text import any_of, pattern, phrase
 
 SMALLEST_LIMIT: Final = 10
 LARGEST_LIMIT: Final = 50_000_000
@@ -122,14 +122,14 @@ _SUMS: Final = tuple(
 _RANGE: Final = pattern(r"(?:length|tokens?) should be \[#,\s?(\d{2,12})\]")
 
 
-class Figures(NamedTuple):
+class ErrorNumbers(NamedTuple):
     """What a refusal names."""
 
     limit_tokens: int | None = None
     sent_tokens: int | None = None
 
 
-def figures(text: str) -> Figures:
+def error_numbers(text: str) -> ErrorNumbers:
     """The limit and what was sent, as far as a flat text names them; nothing is guessed."""
     if found := _RANGE.search(text):
         return _plausible(int(found[1]), None)
@@ -159,13 +159,13 @@ def _is_window_size(tokens: int) -> bool:
     return tokens % 1_000 == 0 and tokens >= ROUND_WINDOW
 
 
-def _plausible(limit: int | None, sent: int | None) -> Figures:
+def _plausible(limit: int | None, sent: int | None) -> ErrorNumbers:
     if limit is not None and (not SMALLEST_LIMIT <= limit <= LARGEST_LIMIT or limit == sent):
         limit = None
     if limit is not None and sent is not None and sent < limit:
         # The total was not over: the number counts only a part of the request, or the limit is another's.
         sent = None
-    return Figures(limit, sent)
+    return ErrorNumbers(limit, sent)
 
 
 def _sum(text: str) -> int | None:

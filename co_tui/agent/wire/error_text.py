@@ -18,6 +18,8 @@ _ECHOES: Final = frozenset({"content", "reasoning_content", "input", "prompt"})
 _BILL: Final = "usage"
 """What a reply that went well was counted as."""
 
+WORD_REST: Final = r"\w{0,20}"
+"""Bounded, like every repetition in these patterns: a reply may be one word of a megabyte."""
 _SPACE: Final = re.compile(r"[\s\"{}\\]+")
 _ESCAPE: Final = re.compile(r"\\u00([0-9a-f]{2})", re.I)
 _THOUSANDS: Final = re.compile(r"(?<=\d)[,_\u00a0\u202f'](?=\d{3}(?!\d))")
@@ -79,3 +81,23 @@ def _whole(digits: str) -> int | float:
 
 
 _DECODER: Final = json.JSONDecoder(parse_int=_whole)
+
+
+def phrase(text: str) -> str:
+    """A pattern from a phrase: a blank is one space, `~` the rest of a word, `#` a number, `…` more of the sentence."""
+    return (
+        text.replace(" ", r"\s")
+        .replace("~", WORD_REST)
+        .replace("#", r"\d{1,12}")
+        .replace("…", r"(?:[^.]|\.(?=\d)){0,120}?")  # a dot in a number or a name ends no sentence
+    )
+
+
+def any_of(*phrases: str) -> str:
+    """A pattern for any of the phrases."""
+    return "(?:" + "|".join(map(phrase, phrases)) + ")"
+
+
+def pattern(*phrases: str) -> re.Pattern[str]:
+    """The compiled form of any of the phrases."""
+    return re.compile(any_of(*phrases))

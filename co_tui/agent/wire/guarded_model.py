@@ -28,7 +28,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.agent.model_messages import mended
+from co_tui.agent.model_messages import repaired
 from co_tui.agent.wire.http import Exchange, exchange
 from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.wire.portable_history import portable
@@ -208,7 +208,7 @@ def _chars(event: ModelResponseStreamEvent) -> int:
 
 
 def _storable(response: ModelResponse) -> ModelResponse:
-    return mended(replace(response, usage=_counted(response.usage)))
+    return repaired(replace(response, usage=_counted(response.usage)))
 
 
 def _counted(usage: RequestUsage) -> RequestUsage:

@@ -6,9 +6,8 @@ wrap them in JSON inside JSON, and send them with almost any status.
 
 from typing import Final, NamedTuple
 
-from co_tui.agent.wire.error_numbers import figures
-from co_tui.agent.wire.error_phrases import any_of, pattern
-from co_tui.agent.wire.error_text import flat
+from co_tui.agent.wire.error_numbers import error_numbers
+from co_tui.agent.wire.error_text import any_of, flat, pattern
 
 
 class Overflow(NamedTuple):
@@ -23,7 +22,7 @@ def read(status: int | None, body: str) -> Overflow | None:
     if status in _OTHER_STATUS:
         return None
     text = flat(body)
-    found = Overflow(*figures(text))
+    found = Overflow(*error_numbers(text))
     return found if _means_overflow(status, text, found) else None
 
 

@@ -45,7 +45,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestTarget:
     """Whom we asked, for the sentence."""
 
     model: str
@@ -53,7 +53,7 @@ class Asked:
     secrets: tuple[str, ...] = ()
 
 
-def read_failure(error: Exception, asked: Asked) -> Failure:
+def read_failure(error: Exception, asked: RequestTarget) -> Failure:
     """Classify what a model run raised."""
     kind, sentence, retryable = _classify(error, asked)
     if advice := _ADVICE.get(kind, ""):
@@ -68,7 +68,7 @@ def read_failure(error: Exception, asked: Asked) -> Failure:
     )
 
 
-def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
+def _classify(error: Exception, asked: RequestTarget) -> tuple[str, str, bool]:
     name, where = asked.model, f" at {asked.address}" if asked.address else ""
     detail = _detail(error, asked.secrets)
     match error:

@@ -37,7 +37,7 @@ def _idle(host: CommandHost) -> Mapping[str, str]:
 def _ignored_effort(host: CommandHost, model: str) -> str:
     if not host.sessions.engine_is_loaded:
         return ""
-    from co_tui.agent.models.reasoning import ignores_effort
+    from co_tui.agent.models.request_settings import ignores_effort
 
     return f"ignored by {one_line(short_name(model), 60)}" if ignores_effort(model) else ""
 

@@ -433,7 +433,7 @@ class SessionController:
         """Known once the engine is loaded."""
         if not self.backend.ready:
             return False
-        from co_tui.agent.models.reasoning import ignores_effort
+        from co_tui.agent.models.request_settings import ignores_effort
 
         return not ignores_effort(model)
 

@@ -18,7 +18,7 @@ from co_tui.agent.models.open_model import ModelConfig, open_model
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
 from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff
-from co_tui.agent.wire.request_failures import Asked, read_failure
+from co_tui.agent.wire.request_failures import RequestTarget, read_failure
 from tests.support.provider import Provider, Reply
 from tests.support.provider_formats import (
     A_END,
@@ -77,7 +77,7 @@ async def test_a_whole_reply_is_one_with_every_provider(name: str, provider: Pro
 async def test_a_reply_cut_off_or_odd_is_a_failure_with_every_provider(name: str, provider: Provider) -> None:
     with pytest.raises(Exception) as raised:
         await asked(provider, *BROKEN[name])
-    failure = read_failure(raised.value, Asked(name))
+    failure = read_failure(raised.value, RequestTarget(name))
     assert failure.kind not in ("unexpected", "rejected") and name in failure.sentence, (raised.value, failure)
     if "no end" in name:
         assert isinstance(raised.value, ReplyCutOff) and failure.retryable

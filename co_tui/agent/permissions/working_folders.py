@@ -13,7 +13,7 @@ MOST_FOLDERS: Final = 8
 MOST_MATCHES: Final = 5_000
 
 
-class Placed(NamedTuple):
+class LocatedCommand(NamedTuple):
     """A command, or a redirection of several, with the folders in which it may run."""
 
     command: ShellCommand | None
@@ -23,7 +23,7 @@ class Placed(NamedTuple):
     """Whether it gets its input from another command, a file or a document."""
 
 
-def placed(statement: Statement, folder: Path) -> list[Placed]:
+def located(statement: Statement, folder: Path) -> list[LocatedCommand]:
     """Every part of a statement that starts in `folder`. Raises `NotUnderstood` for a `cd` that is not followed."""
     walk = _Walk(folder.resolve())
     walk.statement(statement, (walk.root,))
@@ -33,7 +33,7 @@ def placed(statement: Statement, folder: Path) -> list[Placed]:
 class _Walk:
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.found: list[Placed] = []
+        self.found: list[LocatedCommand] = []
         self._reached: tuple[Path, ...] = (root,)
         """All folders that may be current after the last statement, however it ended."""
 
@@ -54,14 +54,14 @@ class _Walk:
         self._reached = possible
         if statement.redirects:
             self._redirects(statement.redirects, possible)
-            self.found.append(Placed(None, statement.redirects, possible))
+            self.found.append(LocatedCommand(None, statement.redirects, possible))
         return after
 
     def _command(self, command: ShellCommand, folders: tuple[Path, ...], *, is_fed: bool) -> tuple[Path, ...]:
         for word in (*command.words, *(value for _, value in command.assignments)):
             self._inside(word, folders)
         self._redirects(command.redirects, folders)
-        self.found.append(Placed(command, command.redirects, folders, is_fed))
+        self.found.append(LocatedCommand(command, command.redirects, folders, is_fed))
         program = command.program
         if not program or (program != "cd" and unwrapped([program, *_texts(command)])[0] == "cd"):
             raise NotUnderstood  # it may change the folder
