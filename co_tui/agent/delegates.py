@@ -21,8 +21,8 @@ SUBAGENT_VIEW: Final = (
 )
 """Tells the model what a sub-agent sees: exactly what its requests contain (T4)."""
 TOOL_DESCRIPTION: Final = (
-    f"Delegate a task to a named sub-agent and return its report.\n\n{SUBAGENT_VIEW} If the task needs something that only a "
-    "delegation found, put it into `task`."
+    f"Delegate a task to a named sub-agent and return its report.\n\n{SUBAGENT_VIEW} "
+    "If the task needs something that only a delegation found, put it into `task`."
 )
 TASK_DESCRIPTION: Final = "What the sub-agent should do and report."
 INTRODUCTION: Final = f"You can delegate tasks to these sub-agents with the `{DELEGATE_TOOL}` tool. {SUBAGENT_VIEW}"

@@ -1,6 +1,6 @@
-"""What an agent has for a turn, put together in one place: instructions, tools, capabilities, and who allows calls.
+"""Assemble an agent for a turn: instructions, tools, capabilities, and approval of calls.
 
-Whoever wants to give agents something more adds a toolset or a capability, and says which of its calls ask first.
+To give agents more, add a toolset or a capability and say which of its calls need approval.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,27 +20,27 @@ from co_tui.agent.permissions.verdict import RUN, VERDICT, Verdict
 
 _Agent: TypeAlias = Agent[None, str]
 AsksFirst: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
-"""Whether a call, by its tool and its arguments, has to be allowed before it runs."""
+"""Whether a call, given its tool and arguments, needs approval."""
 Decide: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Verdict]]
-"""What is done about a call, by its tool and its arguments."""
+"""The verdict on a call, given its tool and arguments."""
 What: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
-"""What such a call would do, in words or as a diff; raises what the tool raises for a call that cannot work."""
+"""What a call would do, as text or diff; raises what the tool raises for a call that cannot work."""
 Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
-"""Answers for calls that have to be allowed."""
+"""Gets the answers for calls that need approval."""
 WHAT: Final = "what"
-"""Metadata of a call that asks for approval: what it would do."""
+"""Metadata key of a call that needs approval: what it would do."""
 TOOL_RETRIES: Final = 1_000_000
-"""In effect no limit: the library ends a run when one tool failed this often, whatever the calls were. Failures are
-for the model to see, and the session stops a model that repeats a failing call."""
+"""In effect no limit: the library ends a run when one tool has failed this often, whatever the calls. The model should
+see failures, and the session stops a model that repeats a failing call."""
 
 
 def never_asks(tool: str, arguments: Mapping[str, Any]) -> bool:
-    """For tools that say themselves which of them ask, or that none does."""
+    """For tools that decide about approval themselves, or need none."""
     return False
 
 
 async def no_description(tool: str, arguments: Mapping[str, Any]) -> str:
-    """For calls whose arguments say all there is to say."""
+    """For calls whose arguments say it all."""
     return ""
 
 
@@ -50,18 +50,18 @@ async def always_runs(tool: str, arguments: Mapping[str, Any]) -> Verdict:
 
 
 class Equipment(NamedTuple):
-    """What an agent has for one turn, and so have all that it gives work to."""
+    """What an agent and its delegates have for one turn."""
 
     instructions: str
     toolsets: Sequence[AbstractToolset[Any]]
     capabilities: Sequence[AbstractCapability[Any]]
     delegates: Sequence[Delegate] | None = None
-    """Whom it can give work to, beside a fresh run of itself; None when it cannot give any."""
+    """Agents to delegate to, in addition to a fresh run of itself; None when it cannot delegate."""
 
     def agent(self, model: Model, settings: ModelSettings) -> Agent[None, str]:
-        def new(instructions: str, more: Sequence[AbstractCapability[Any]], asks: Model | None = None) -> _Agent:
+        def new(instructions: str, more: Sequence[AbstractCapability[Any]], own_model: Model | None = None) -> _Agent:
             return Agent(
-                asks,  # without one of its own it takes that of the run that asks it
+                own_model,  # None: the model of the delegating run
                 instructions="\n\n".join(filter(None, (self.instructions, instructions))) or None,
                 toolsets=self.toolsets,
                 capabilities=(*more, *self.capabilities),
@@ -73,7 +73,7 @@ class Equipment(NamedTuple):
 
 
 class Toolkit:
-    """Everything agents may be given; `tools` says what there is to offer at the moment."""
+    """Everything agents may have; `tools` returns the toolsets currently available."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class Toolkit:
         delegates: Callable[[], Sequence[Delegate]] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
     ) -> None:
-        """`delegates` gives whom work can be given to, beside a fresh run of the same agent; None for nobody.
-        `before_sending` runs last before each request, after the turn's hook has prepared and measured it."""
+        """`delegates` returns the agents to delegate to; None forbids delegation. `before_sending` runs last before each
+        request, after the turn's hook has prepared and measured it."""
         self._tools = tools
         self._before_sending = before_sending
         self._delegates = delegates
@@ -96,7 +96,7 @@ class Toolkit:
     def for_turn(
         self, instructions: str, *, takes_tools: bool, approve: Approve, hook: AbstractCapability[Any]
     ) -> Equipment:
-        """For one turn, with our hook closest to the model. A model that cannot call tools gets none."""
+        """The equipment for one turn, with our hook closest to the model. A model that cannot call tools gets none."""
         if not takes_tools:
             return Equipment(instructions, (), (hook,))
         asking = (self._asking, _handler(approve))
@@ -107,7 +107,7 @@ class Toolkit:
 
 
 class _AskFirst(AbstractCapability[Any]):
-    """Holds calls back until they are allowed, whichever toolset brought them."""
+    """Holds back calls of every toolset until they are approved."""
 
     def __init__(self, decide: Decide, what: What) -> None:
         self._decide = decide
@@ -119,7 +119,7 @@ class _AskFirst(AbstractCapability[Any]):
 
 @dataclass
 class _AskingToolset(WrapperToolset[Any]):
-    """As the library's own; it also says what a call would do, and under which verdict a call runs."""
+    """Like the library's own, but describes the call, and sets the verdict under which it runs."""
 
     decide: Decide
     what: What
