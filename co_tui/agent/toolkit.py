@@ -84,8 +84,8 @@ class Toolkit:
         delegates: Callable[[], Sequence[Delegate]] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
     ) -> None:
-        """`delegates` returns the agents to delegate to; None forbids delegation. `before_sending` runs last before each
-        request, after the turn's hook has prepared and measured it."""
+        """`delegates` returns the agents to delegate to; None forbids delegation. `before_sending` runs last before
+        each request, after the turn's hook has prepared and measured it."""
         self._tools = tools
         self._before_sending = before_sending
         self._delegates = delegates

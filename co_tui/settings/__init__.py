@@ -5,21 +5,16 @@ from co_tui.settings.all_settings import Settings, SettingsError, about, check, 
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import policy_description, policy_names, read_text
-from co_tui.settings.layers import (
-    COMMAND_LINE,
-    DEBUG_VARIABLE,
-    RESUMED,
-    Loaded,
-    Origin,
+from co_tui.settings.layers import COMMAND_LINE, DEBUG_VARIABLE, RESUMED, Loaded, Origin, load
+from co_tui.settings.rules import GROUPS, About, SettingGroup, quoted, value_text
+from co_tui.settings.trust_requests import (
     agents_in_force,
     agents_text,
-    load,
     project_trust_request,
     requested_settings_text,
     requested_value_text,
     waiting_agents_text,
 )
-from co_tui.settings.rules import GROUPS, About, SettingGroup, quoted, value_text
 from co_tui.settings.writing import caveat, remove, setting_of, write
 
 __all__ = [

@@ -21,8 +21,8 @@ ROUND_WINDOW: Final = 16_000
 """Windows are multiples of 256 tokens, or large round thousands; error codes hardly ever are."""
 
 Role = Literal["limit", "bracketed", "sent", "reply", "tokens", ""]
-"""`tokens` is a count of unknown tokens. `bracketed` is a number alone in brackets after a word for a limit: as often an
-error code as the limit itself."""
+"""`tokens` is a count of unknown tokens. `bracketed` is a number alone in brackets after a word for a limit: as often
+an error code as the limit itself."""
 
 _NUMBER: Final = re.compile(r"(?<![\w.#/-])(\d{2,12})(?:\.0)?(?![\w/]|\.\d|-(?!tokens?\b)|\s?%)")
 _SENTENCE_END: Final = re.compile(r"(?<!\bmax)(?<!\bmin)\.\s|\s\.|;\s|!\s|\?\s|…")

@@ -100,8 +100,8 @@ def _address(model: Model) -> str | None:
 
 
 def _fitting_thought(part: ThinkingPart, model: Model) -> ThinkingPart:
-    """OpenAI has two APIs under one name: in a chat request, a thought of the newer API would become a field named after
-    its id."""
+    """OpenAI has two APIs under one name: in a chat request, a thought of the newer API would become a field named
+    after its id."""
     classes = {each.__name__ for each in type(model).__mro__}  # importing them takes a second
     fields = {None, *CHAT_FIELDS, model.profile.get("openai_chat_thinking_field")}
     return _plain_thought(part) if "OpenAIChatModel" in classes and part.id not in fields else part
