@@ -95,7 +95,7 @@ def test_a_trusted_folder_is_still_held_to_what_is_allowed(paths: Paths, project
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"/": 5}', '{"/": {"digest": 1}}', "\xff"])
-def test_a_trust_file_that_cannot_be_read_trusts_nobody(paths: Paths, project: Path, text: str) -> None:
+def test_an_unreadable_trust_file_trusts_nothing(paths: Paths, project: Path, text: str) -> None:
     paths.state.mkdir(parents=True)
     paths.trust_file.write_bytes(text.encode("latin-1"))
     found = loaded(paths, project, 'model = "openai:one"\n')
@@ -117,7 +117,7 @@ def test_numbers_of_any_length_have_a_digest(paths: Paths, project: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted", "result"),
+    ("own", "requested", "result"),
     [
         ("bwrap", "off", "bwrap"),
         ("bwrap", "bwrap+network", "bwrap"),
@@ -126,11 +126,11 @@ def test_numbers_of_any_length_have_a_digest(paths: Paths, project: Path) -> Non
     ],
 )
 def test_a_trusted_project_makes_the_sandbox_stricter_and_never_freer(
-    paths: Paths, project: Path, own: str, wanted: str, result: str
+    paths: Paths, project: Path, own: str, requested: str, result: str
 ) -> None:
     paths.config_file.parent.mkdir(parents=True)
     paths.config_file.write_text(f'command_sandbox = "{own}"\n')
-    before = loaded(paths, project, f'command_sandbox = "{wanted}"\n')
+    before = loaded(paths, project, f'command_sandbox = "{requested}"\n')
     assert before.settings.command_sandbox == own and before.withheld is not None
     Trust(paths.trust_file).remember(before.withheld, trusted=True)
     after = loaded(paths, project)

@@ -1,4 +1,4 @@
-"""What requests ask for beside the conversation: thinking, and a cache where a provider wants to be asked."""
+"""Request settings: thinking effort, and prompt caching where a provider has to be asked."""
 
 import json
 from pathlib import Path

@@ -70,7 +70,7 @@ async def test_the_embedded_model_missing_says_how_large_it_is(tmp_path: Path, m
         await model.model()
 
 
-async def test_a_server_tells_its_window_and_its_first_model(provider: Provider, tmp_path: Path) -> None:
+async def test_a_server_reports_its_window_and_its_first_model(provider: Provider, tmp_path: Path) -> None:
     config = ModelConfig(environ={"OPENAI_BASE_URL": provider.url}, fetched_models=tmp_path)
     model = await open_model("openai-chat:", config)
     assert model.name == "openai-chat:scripted"
