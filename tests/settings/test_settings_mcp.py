@@ -1,4 +1,4 @@
-"""MCP servers in settings: what can be written, how a bad value is sentence, and whose count."""
+"""MCP servers in settings: what is accepted, how a bad value is reported, and which layers count."""
 
 from pathlib import Path
 

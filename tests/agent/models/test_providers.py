@@ -64,8 +64,8 @@ async def asked(provider: Provider, build: Any, raw: bytes) -> str:
 
 async def said_by(model: Model) -> str:
     agent = Agent(GuardedModel(model), retries=0)
-    async with agent.run_stream_events("hi") as events:
-        return "".join([event.part.content async for event in events if isinstance(event, PartEndEvent)])
+    async with agent.run_stream_events("hi") as stream:
+        return "".join([event.part.content async for event in stream if isinstance(event, PartEndEvent)])
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -104,8 +104,8 @@ async def test_what_was_said_is_not_looked_through_before_it_goes_to_openai(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     provider.default = Reply(text="Hello.") if "chat" in name else Reply(raw=(events(R_START, *R_TEXT, R_END),))
     model = await open_model(name, ModelConfig(environ={"OPENAI_API_KEY": "sk-none"}, fetched_models=Path()))
-    async with Agent(await model.model(), retries=0, model_settings=model.settings).run_stream_events("hi") as events:
-        assert [event async for event in events]
+    async with Agent(await model.model(), retries=0, model_settings=model.settings).run_stream_events("hi") as stream:
+        assert [event async for event in stream]
     await model.close()
     sent = provider.requests[-1]
     assert json.dumps(sent.get("messages") or sent.get("input")).count("hi") == 1

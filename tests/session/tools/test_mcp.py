@@ -28,7 +28,7 @@ NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": 
 @pytest.fixture(autouse=True)
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where many programs run, a server may need longer to start than a person would wait for it."""
-    monkeypatch.setattr(servers, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(servers, "START_WAIT_S", 60.0)
 
 
 async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
@@ -115,7 +115,7 @@ async def test_one_that_does_not_start_is_told_once_and_the_others_work(
 
 
 async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(servers, "START_WAIT_S", 0.3)
     async with Talk(folder, home, mcp_servers={"odd": odd("silent")}) as talk:
         assert await asyncio.wait_for(talk.session.submit("hello"), PATIENCE_S) is Outcome.DONE
         assert talk.environment.mcp_servers.reports[0].stage == "starting"
