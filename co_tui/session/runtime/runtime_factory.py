@@ -7,14 +7,13 @@ from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
-from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_text
 from co_tui.agent.redact import keys_in
 from co_tui.agent.tool_names import OWN_TOOLS
-from co_tui.agent.toolkit import Toolkit
+from co_tui.agent.toolkit import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, Toolkit, working_instructions
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import Scaffold, Window, estimated_window
