@@ -23,7 +23,7 @@ AsksFirst: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
 """Whether a call, given its tool and arguments, needs approval."""
 Decide: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Verdict]]
 """The verdict on a call, given its tool and arguments."""
-What: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
+DescribeCall: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
 """What a call would do, as text or diff; raises what the tool raises for a call that cannot work."""
 Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
 """Gets the answers for calls that need approval."""
@@ -108,7 +108,7 @@ class Toolkit:
         tools: Callable[[], Sequence[AbstractToolset[Any]]],
         capabilities: Sequence[AbstractCapability[Any]] = (),
         decide: Decide = always_runs,
-        what: What = no_description,
+        what: DescribeCall = no_description,
         delegates: Callable[[], Sequence[Delegate]] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
     ) -> None:
@@ -137,7 +137,7 @@ class Toolkit:
 class _AskFirst(AbstractCapability[Any]):
     """Holds back calls of every toolset until they are approved."""
 
-    def __init__(self, decide: Decide, what: What) -> None:
+    def __init__(self, decide: Decide, what: DescribeCall) -> None:
         self._decide = decide
         self._what = what
 
@@ -150,7 +150,7 @@ class _AskingToolset(WrapperToolset[Any]):
     """Like the library's own, but describes the call, and sets the verdict under which it runs."""
 
     decide: Decide
-    what: What
+    what: DescribeCall
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
