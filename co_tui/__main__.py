@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; returns the exit code. Whatever happens, people get a sentence and scripts a code."""
+    """Run the command line and return the exit code; every failure is one sentence and a code."""
     from co_tui.shielding import shield_process
 
     shield_process()
@@ -15,17 +15,17 @@ def main() -> int:
     stopping.heed_signals()
     try:
         _reopen_closed_streams()
-        if sys.argv[1:] == ["--version"] and _told_version():
+        if sys.argv[1:] == ["--version"] and _print_version():
             return 0
-        # Nothing of what is imported is garbage; looking for some takes a tenth of the time.
+        # Imports create no garbage; collecting during them costs a tenth of the start.
         import gc
 
         gc.disable()
-        _hush_libraries()
+        _silence_libraries()
         from co_tui.cli import run
 
         return run(sys.argv[1:])
-    except KeyboardInterrupt:  # before the command line was there to say it
+    except KeyboardInterrupt:  # before the command line could handle it
         with contextlib.suppress(OSError):
             print("co-tui: Interrupted.", file=sys.stderr, flush=True)
         return 130
@@ -33,8 +33,8 @@ def main() -> int:
         stopping.ignore_signals()
 
 
-def _told_version() -> bool:
-    """Scripts ask for it often: it is answered before anything else is imported. False when it does not arrive."""
+def _print_version() -> bool:
+    """Print the version before anything else is imported; False when the output is lost."""
     from co_tui import __version__
 
     try:
@@ -45,24 +45,24 @@ def _told_version() -> bool:
 
 
 def _reopen_closed_streams() -> None:
-    """What was started with a stream closed gets one that is empty, or takes nothing: otherwise the next file that
-    is opened, such as the database, would be taken for it."""
+    """Point closed standard streams at the null device; otherwise the next file opened, such as the database, would
+    get their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDONLY)  # takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDONLY)  # gets the lowest free number: this one
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))
         elif number:
-            getattr(sys, name).reconfigure(errors="replace")  # a terminal that cannot show a character shows a sign
+            getattr(sys, name).reconfigure(errors="replace")  # a terminal that cannot show a character shows `?`
 
 
-def _hush_libraries() -> None:
-    """Warnings of libraries are for who develops with them; on standard error they hide what is for the user."""
+def _silence_libraries() -> None:
+    """Keep library warnings and logs off standard error, where they would bury messages for the user."""
     import logging
     import warnings
 
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
-    logging.getLogger().addHandler(logging.NullHandler())  # without any, Python prints to standard error
+    logging.getLogger().addHandler(logging.NullHandler())  # without a handler, Python prints to standard error
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Everything a user can do by name or by key, once: slash commands, palette, footer, help and the setting `keys`
-are made from these two tables.
+"""Everything a user can do by name or by key. Slash commands, palette, footer, help and the setting `keys` are all
+built from these two tables.
 
 To add a command: a row in `COMMANDS`, and a function under its name in `ui/commands/GROUP_commands.py`.
-To add a key of one place: a row in `KEYS`; the place's `BINDINGS` are `bindings(PLACE)`, its method is `action_DOES`.
+To add a key: a row in `KEYS`; the widget's `BINDINGS` are `bindings(SCOPE)`, its method is `action_DOES`.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 CommandGroup: TypeAlias = Literal[
     "agents", "conversation", "memory", "models", "prompt", "reports", "sessions", "settings", "view", "work"
 ]
-Place: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline"]
-"""Where a key counts: whatever has the focus beside the conversation, or only while that place has it."""
+KeyScope: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline"]
+"""Where a key works: anywhere in the chat screen, or only while that widget has the focus."""
 NeedsSession: TypeAlias = Literal["never", "with arguments", "always"]
-PLACES: Final[Mapping[Place, str]] = {
+KEY_SCOPES: Final[Mapping[KeyScope, str]] = {
     "anywhere": "anywhere",
     "prompt": "in the prompt",
     "chat": "in the chat, after Tab",
@@ -22,8 +22,8 @@ PLACES: Final[Mapping[Place, str]] = {
 }
 
 
-class Command(NamedTuple):
-    """Something that can be asked for by its name, wherever one is."""
+class SlashCommand(NamedTuple):
+    """A command that can be typed, chosen in the palette or bound to a key."""
 
     name: str
     group: CommandGroup
@@ -31,11 +31,11 @@ class Command(NamedTuple):
     arguments: str = ""
     key: str = ""
     label: str = ""
-    """Beside its key in the footer; empty keeps it out of there."""
+    """Shown with its key in the footer; empty keeps it out of the footer."""
     opens_screen: bool = False
-    """What is typed right behind its key is meant for the screen, or the field, that comes."""
+    """Keys typed right after it go to the screen or field it opens."""
     needs_session: NeedsSession = "never"
-    """Whether it waits, in order with the prompts, while its session is being opened."""
+    """Whether it queues with the prompts while its session is being opened."""
 
     @property
     def slash(self) -> str:
@@ -43,29 +43,29 @@ class Command(NamedTuple):
 
     @property
     def action(self) -> str:
-        """What keys and palette run."""
+        """The Textual action that keys and palette run."""
         return f"app.command('{self.name}')"
 
 
 class KeyAction(NamedTuple):
-    """Something that only a key does."""
+    """An action that only has a key."""
 
     name: str
-    where: Place
+    where: KeyScope
     key: str
     does: str
-    """The place's own action."""
+    """The action of the widget in that scope."""
     help: str
     label: str = ""
-    """Beside its key in the footer; empty keeps it out of there."""
+    """Shown with its key in the footer; empty keeps it out of the footer."""
     takes_precedence: bool = False
-    """Whether it counts before what the focused widget would do with the key."""
+    """Whether it overrides what the focused widget does with the key."""
 
 
 COMMANDS: Final = (
-    Command("help", "view", "Keys, commands and what the gauge tells", key="f1", label="Help", opens_screen=True),
-    Command("sessions", "sessions", "Browse past sessions", key="f2", label="Sessions", opens_screen=True),
-    Command(
+    SlashCommand("help", "view", "Keys, commands and what the gauge tells", key="f1", label="Help", opens_screen=True),
+    SlashCommand("sessions", "sessions", "Browse past sessions", key="f2", label="Sessions", opens_screen=True),
+    SlashCommand(
         "lens",
         "reports",
         "The next request, message by message",
@@ -74,9 +74,9 @@ COMMANDS: Final = (
         opens_screen=True,
         needs_session="always",
     ),
-    Command("side", "view", "Show or hide context and timeline", key="f4", label="Context"),
-    Command("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
-    Command(
+    SlashCommand("side", "view", "Show or hide context and timeline", key="f4", label="Context"),
+    SlashCommand("timeline", "view", "Go to the timeline: what happened, in order", key="ctrl+l", label="Timeline"),
+    SlashCommand(
         "compact",
         "conversation",
         "Make the conversation smaller; FOCUS says what matters",
@@ -85,7 +85,7 @@ COMMANDS: Final = (
         label="Compact",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "model",
         "models",
         "Choose who answers",
@@ -95,9 +95,9 @@ COMMANDS: Final = (
         opens_screen=True,
         needs_session="with arguments",
     ),
-    Command("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
-    Command("new", "sessions", "Start a new session", key="f7"),
-    Command(
+    SlashCommand("fetch", "models", "Fetch the embedded model, which answers without a key and without a network"),
+    SlashCommand("new", "sessions", "Start a new session", key="f7"),
+    SlashCommand(
         "clear",
         "conversation",
         "Empty what the model sees; the transcript stays",
@@ -105,107 +105,111 @@ COMMANDS: Final = (
         label="Clear",
         needs_session="always",
     ),
-    Command("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f", opens_screen=True),
-    Command(
+    SlashCommand("find", "view", "Search in this conversation", "[TEXT]", key="ctrl+f", opens_screen=True),
+    SlashCommand(
         "prompts",
         "prompt",
         "Search earlier prompts, of this folder or of all sessions",
         key="ctrl+r",
         opens_screen=True,
     ),
-    Command("editor", "prompt", "Write the prompt in your own editor ($VISUAL or $EDITOR)", key="ctrl+g"),
-    Command("folds", "view", "Open or close all tool calls and thoughts", key="ctrl+o"),
-    Command("continue", "conversation", "Go on with the work where the turn stopped", key="f9", needs_session="always"),
-    Command("undo", "conversation", "Take back the latest compaction, clearing or rewind", needs_session="always"),
-    Command(
+    SlashCommand("editor", "prompt", "Write the prompt in your own editor ($VISUAL or $EDITOR)", key="ctrl+g"),
+    SlashCommand("folds", "view", "Open or close all tool calls and thoughts", key="ctrl+o"),
+    SlashCommand(
+        "continue", "conversation", "Go on with the work where the turn stopped", key="f9", needs_session="always"
+    ),
+    SlashCommand("undo", "conversation", "Take back the latest compaction, clearing or rewind", needs_session="always"),
+    SlashCommand(
         "rewind",
         "conversation",
         "Go back to before a turn; its prompt returns for editing",
         "[TURN]",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "pin",
         "conversation",
         "Pin a message, so that it always stays in the context, or unpin it; an event's number names one",
         "[last | EVENT]",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "fork",
         "conversation",
         "Go on in a copy of this session, whole or from an event; the original stays as it is",
         "[EVENT]",
         needs_session="always",
     ),
-    Command("session", "reports", "The checkpoints that compactions wrote", "checkpoints", needs_session="always"),
-    Command("queue", "conversation", "See, edit, reorder or drop the prompts that wait", opens_screen=True),
-    Command(
+    SlashCommand("session", "reports", "The checkpoints that compactions wrote", "checkpoints", needs_session="always"),
+    SlashCommand("queue", "conversation", "See, edit, reorder or drop the prompts that wait", opens_screen=True),
+    SlashCommand(
         "commands",
         "work",
         "The commands that run in the background: what they say, and how to end one",
         opens_screen=True,
         needs_session="always",
     ),
-    Command("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
-    Command(
+    SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
+    SlashCommand(
         "approvals",
         "work",
         "Permission rules: what is allowed, asked or denied, and where; add or revoke one",
         opens_screen=True,
     ),
-    Command("history", "reports", "How many turns and messages there are", needs_session="always"),
-    Command(
+    SlashCommand("history", "reports", "How many turns and messages there are", needs_session="always"),
+    SlashCommand(
         "context",
         "reports",
         "What the context is made of; `instructions` shows what goes with every request, `clear` empties it",
         "[instructions | clear]",
         needs_session="always",
     ),
-    Command(
+    SlashCommand(
         "memory",
         "memory",
         "What left the context, by day; WORDS look for it, `board` shows with what new sessions here begin",
         "[WORDS | board]",
         opens_screen=True,
     ),
-    Command(
+    SlashCommand(
         "subconscious",
         "memory",
         "Let the model note on the board what later sessions here should know; `undo` takes the latest change back",
         "run | undo",
         needs_session="always",
     ),
-    Command("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
-    Command(
+    SlashCommand("agents", "agents", "Whom the model can give parts of the work to, and which files define them"),
+    SlashCommand(
         "settings",
         "settings",
         "Change settings: what each does, what is allowed, where it comes from",
         "[WORDS]",
         opens_screen=True,
     ),
-    Command(
+    SlashCommand(
         "config",
         "settings",
         "Show settings with where they come from, or set one",
         "[KEY [VALUE]]",
         needs_session="with arguments",
     ),
-    Command(
+    SlashCommand(
         "policy",
         "settings",
         "Show what governs the context, or choose another policy",
         "[POLICY]",
         needs_session="with arguments",
     ),
-    Command("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
-    Command("resume", "sessions", "Open a past session", "[ID]", opens_screen=True),
-    Command("rename", "sessions", "Give this session a name", "[TITLE]", needs_session="always"),
-    Command(
+    SlashCommand("mcp", "reports", "How the MCP servers are; `restart` starts those that failed", "[restart]"),
+    SlashCommand("resume", "sessions", "Open a past session", "[ID]", opens_screen=True),
+    SlashCommand("rename", "sessions", "Give this session a name", "[TITLE]", needs_session="always"),
+    SlashCommand(
         "export", "sessions", "Write this session as markdown, jsonl or html", "[FORMAT] [FILE]", needs_session="always"
     ),
-    Command("theme", "view", "Switch between dark and light, and tell the themes; or choose one for good", "[THEME]"),
-    Command("quit", "view", "Leave; everything is kept", key="ctrl+q"),
+    SlashCommand(
+        "theme", "view", "Switch between dark and light, and tell the themes; or choose one for good", "[THEME]"
+    ),
+    SlashCommand("quit", "view", "Leave; everything is kept", key="ctrl+q"),
 )
 
 KEYS: Final = (

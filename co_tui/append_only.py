@@ -1,4 +1,4 @@
-"""Immutable sequences that grow without copying what they hold already."""
+"""Immutable sequences that grow without copying their items."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class _FrozenSequence(Sequence[T], Generic[T]):
-    """Compared by content; too long to be hashed."""
+    """Compared by content, never hashed."""
 
     __slots__ = ()
 
@@ -25,8 +25,8 @@ class AppendOnly(_FrozenSequence[T]):
     """A frozen sequence whose `append` shares storage with the original.
 
     Each instance sees only its own first `len` items, so an older one never changes. Appending to the
-    newest costs O(1); appending to an older one copies. This is what lets a pure function add to a history
-    without the history's length showing in its cost.
+    newest costs O(1); appending to an older one copies. So a pure function can add to a history at a cost that does
+    not depend on its length.
     """
 
     __slots__ = ("_items", "_length")
@@ -36,12 +36,12 @@ class AppendOnly(_FrozenSequence[T]):
         self._length = len(self._items)
 
     def append(self, item: T) -> "AppendOnly[T]":
-        """A sequence with `item` at its end; this one stays as it is."""
+        """Return a sequence with `item` at its end; this one is unchanged."""
         return self.extend((item,))
 
     def extend(self, more: Sequence[T]) -> "AppendOnly[T]":
-        """A sequence with all of `more` at its end; this one stays as it is."""
-        # An empty one may be the default of many: each that grows from it gets storage of its own.
+        """Return a sequence with all of `more` at its end; this one is unchanged."""
+        # An empty one may be a shared default: whatever grows from it needs its own storage.
         is_newest = self._length and self._length == len(self._items)
         items = self._items if is_newest else self._items[: self._length]
         items.extend(more)
@@ -52,7 +52,7 @@ class AppendOnly(_FrozenSequence[T]):
 
     @property
     def lineage(self) -> object:
-        """The same object for all sequences of which one is the beginning of the other, by appending."""
+        """The same object for all sequences that grew from each other by appending."""
         return self._items
 
     @overload
@@ -76,7 +76,7 @@ class AppendOnly(_FrozenSequence[T]):
 
 
 class Joined(_FrozenSequence[T]):
-    """A beginning that is shared with other sequences and an end of its own, as one frozen sequence."""
+    """A frozen sequence made of a shared beginning and its own end."""
 
     __slots__ = ("_beginning", "_end")
 
@@ -93,7 +93,7 @@ class Joined(_FrozenSequence[T]):
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
-                return [self[place] for place in range(start, stop, step)]
+                return [self[position] for position in range(start, stop, step)]
             return [*self._beginning[start:stop], *self._end[max(0, start - border) : max(0, stop - border)]]
         if index < 0:
             index += len(self)

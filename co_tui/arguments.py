@@ -1,4 +1,4 @@
-"""What can be written on the command line."""
+"""The command line's options and commands."""
 
 import argparse
 import sys
@@ -12,17 +12,17 @@ from co_tui.inert import one_line, shell_text
 from co_tui.nearest import nearest
 
 FORMATS = ("markdown", "jsonl", "html")
-"""As which a session is exported."""
+"""Export formats."""
 PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "llm", "pi")
-"""Whose sessions are found where they keep them."""
+"""Programs whose sessions `import --from` finds in their default folders."""
 COMMAND_COLUMNS = 16
-"""For the names of commands, with their indentation."""
+"""Width of the column of command names, indentation included."""
 MOST = 1_000_000_000
 """The largest number an option takes."""
 
 
 class _Help(argparse.HelpFormatter):
-    """Commands and what they do, side by side."""
+    """Prints each command and its help on one line."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
@@ -30,7 +30,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes are one sentence, like everything else we say, and an answer that gets lost is a failure."""
+    """Reports mistakes as one sentence, and lost output as a failure."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(formatter_class=_Help, **given)
@@ -44,7 +44,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of a command. Mistakes end the process with a sentence."""
+    """Parse the command line; mistakes exit the process with a sentence."""
     parser, commands = _parser()
     _check_names(parser, commands, arguments)
     options = parser.parse_args(arguments)
@@ -64,7 +64,7 @@ def _check_private(parser: argparse.ArgumentParser, options: argparse.Namespace)
 def _check_names(
     parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], arguments: Sequence[str]
 ) -> None:
-    """An option or a command that does not exist is named, with the one that was probably meant."""
+    """Report an unknown option or command, and suggest the closest one."""
     reader, is_value = parser, False
     for word in arguments:
         if word == "--":
@@ -84,7 +84,7 @@ def _check_names(
 
 
 def _known_option(parser: argparse.ArgumentParser, option: str) -> argparse.Action | None:
-    """By its name, or by a beginning of it; by one letter with its value right behind it."""
+    """Find an option by its name, a prefix of it, or its letter with the value attached."""
     actions = parser._option_string_actions
     short = option[:2] if not option.startswith("--") else ""
     return next((actions[name] for name in actions if name.startswith(option) or name == short), None)
@@ -110,7 +110,7 @@ def _unknown_command(commands: Mapping[str, argparse.ArgumentParser], word: str)
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """The parser, and those of its commands by their names."""
+    """The parser, and its subparsers by command name."""
     parser = _Parser(
         prog="co-tui",
         description="Talk with LLM agents in the terminal. Without a COMMAND, the app opens.",
@@ -299,7 +299,7 @@ def _json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    # More digits than that are no number of anything, and too many for Python or SQLite to read.
+    # Python and SQLite refuse integers with too many digits.
     if not text.isdecimal() or len(text) > len(str(MOST)) or not 1 <= int(text) <= MOST:
         raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a whole number from 1 to {MOST:,}")
     return int(text)

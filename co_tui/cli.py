@@ -1,4 +1,4 @@
-"""The command line: what was asked for, under which settings, and how what goes wrong is told.
+"""Run the command line: parse it, load the settings, run the command, report failures.
 
 The environment is read here and nowhere below.
 """
@@ -23,7 +23,7 @@ from co_tui.headless.output import (
     told_os_error,
 )
 from co_tui.inert import one_line
-from co_tui.paths import Paths, locate, present_folder
+from co_tui.paths import Paths, current_folder, locate
 from co_tui.settings import DEBUG_VARIABLE, load
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import StoreError
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command; returns the exit code. A failure is a sentence, an output that got lost a failure."""
+    """Run a command and return the exit code. Every failure is one sentence; lost output is a failure."""
     try:
         code = _run(arguments)
         finish()
         return code
-    except SystemExit as leaving:  # the parser has said what there is to say
+    except SystemExit as leaving:  # the parser has already reported it
         return _finished(leaving.code if isinstance(leaving.code, int) else FAILED)
     except StoreError as error:
         return _failed(str(error))
@@ -74,7 +74,7 @@ def _finished(code: int) -> int:
 
 
 def _lost(lost: OutputLost, code: int = DONE) -> int:
-    """A reader that left has seen what it wanted; everything else that is lost is a failure."""
+    """A closed pipe is fine: the reader has seen enough. Any other lost output is a failure."""
     discard(sys.stdout)
     if not str(lost):
         return code
@@ -83,7 +83,7 @@ def _lost(lost: OutputLost, code: int = DONE) -> int:
 
 
 def _options(arguments: Sequence[str]) -> "Options":
-    """What was asked for. Opening the app, the usual case, does without the parser: it takes as long as all of this."""
+    """Parse the arguments. Opening the app, the usual case, skips the parser, which is slow to import."""
     if not arguments or list(arguments) == ["--continue"]:
         return SimpleNamespace(command=None, resume=None, resume_latest=bool(arguments))
     from co_tui.arguments import parse
@@ -93,12 +93,12 @@ def _options(arguments: Sequence[str]) -> "Options":
 
 def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
-    environ, cwd = os.environ, present_folder()
+    environ, cwd = os.environ, current_folder()
     paths = locate(environ)
     given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
     if options.command not in ("doctor", "config", "trust"):
-        # Those are how one finds and mends a bad setting.
+        # These three are how users find and fix a bad setting.
         for warning in loaded.warnings:
             say(warning)
         if loaded.problems:
@@ -111,7 +111,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _store(paths: Paths, *, private: bool) -> "Store":
-    """What keeps the sessions; of private ones nothing ever reaches the disk."""
+    """Open the store; a private one never writes to the disk."""
     if not private:
         store = SqliteStore(paths)
         store.bring_up_to_date(say)

@@ -1,4 +1,4 @@
-"""What each command does with its options; its code is imported when it runs."""
+"""Run each CLI command; its code is imported only when it runs."""
 
 import gc
 import sys
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 MOST_PROMPT_BYTES = 64_000_000
 SERVED_DRIVER = "co_tui.ui.terminal.served_driver:ServedDriver"
-"""What shows the app when it has a page of `co-tui serve` instead of a terminal, as the library is told it."""
+"""The Textual driver for an app on a page of `co-tui serve`, as `TEXTUAL_DRIVER` names it."""
 
-OF_A_TERMINAL = (
+TERMINAL_VARIABLES = (
     "COLUMNS",
     "LINES",
     "TERM_PROGRAM",
@@ -37,11 +37,11 @@ OF_A_TERMINAL = (
     "TMUX",
     "STY",
 )
-"""What tells about the terminal a server was started in, and nothing about a page it serves."""
+"""Variables that describe the terminal a server was started in; they are wrong for the pages it serves."""
 
 
 def run_command(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
-    """Do what was asked for; returns the exit code."""
+    """Run the command and return the exit code."""
     match options.command:
         case None:
             return _open_app(options, context, environ, cwd)
@@ -65,7 +65,7 @@ def run_command(options: "Options", context: CommandContext, environ: Mapping[st
         case "compact":
             return _run_compact(options, context, environ, cwd)
         case "subconscious":
-            _hush_libraries(environ)
+            _silence_libraries(environ)
             from co_tui.headless.subconscious_command import subconscious
 
             return subconscious(context, options.id, environ=environ, cwd=cwd)
@@ -91,7 +91,7 @@ def run_command(options: "Options", context: CommandContext, environ: Mapping[st
             return export(context, options.id, form=options.form, file=options.output, environ=environ)
         case "serve":
             return _serve(options, environ)
-    raise AssertionError(f"nobody does {options.command}")
+    raise AssertionError(f"unhandled command {options.command}")
 
 
 def _open_app(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
@@ -107,7 +107,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
     from co_tui.ui.launch import Launch
     from co_tui.ui.start import start
 
-    _hush_libraries(environ)
+    _silence_libraries(environ)
     leave_signals_to_the_app()
     return start(
         Launch(
@@ -118,7 +118,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
             cwd=cwd,
             session_id=session_id,
             browse=options.resume == "",
-            model=context.loaded.imposed_model,
+            model=context.loaded.overriding_model,
             private=context.private,
         )
     )
@@ -134,7 +134,7 @@ def _serve(options: "Options", environ: Mapping[str, str]) -> int:
     elif options.resume_latest:
         arguments.append("--continue")
     arguments += ["--private"] if getattr(options, "private", False) else []
-    kept = {name: value for name, value in environ.items() if name not in OF_A_TERMINAL}
+    kept = {name: value for name, value in environ.items() if name not in TERMINAL_VARIABLES}
     given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     return serve(Address(options.host, options.port), arguments, given, allow_remote=options.allow_remote)
 
@@ -155,49 +155,49 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
         return WRONG_USAGE
     from co_tui.session.file_references import NOT_MEANT, NamedFiles, named_files
 
-    # What is piped in is data: it may name files that nobody meant to send.
+    # Piped input is data: file names in it are not meant as attachments.
     named = named_files(prompt, cwd) if options.prompt is not None else NamedFiles()
     if named.troubles:
         say(" ".join((*named.troubles, NOT_MEANT)))
         return WRONG_USAGE
     row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
-    opening = _place(row, options, context, environ, cwd)
+    opening = _session_opening(row, options, context, environ, cwd)
     from co_tui.headless.run_command import run
 
     code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
     if code == DONE and not context.private:
         from co_tui.session.clean_up import clean_up_now
 
-        with SqliteStore(context.paths) as store:  # the session's own was closed with it
+        with SqliteStore(context.paths) as store:  # the session closed its own
             if words := clean_up_now(store, context.loaded):
                 say(words)
     return code
 
 
 def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
-    opening = _place(_stored_session(options.id, context, cwd), options, context, environ, cwd)
+    opening = _session_opening(_stored_session(options.id, context, cwd), options, context, environ, cwd)
     from co_tui.headless.compact_command import compact
 
     return compact(opening, focus=options.focus, json=options.json)
 
 
-def _place(
+def _session_opening(
     row: "SessionRow | None", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
 ) -> "SessionOpening":
-    """Where a command's session comes from. Loads the engine."""
+    """How to open a command's session. Imports the engine."""
     if row is not None:
-        _tell_other_folder(row, cwd)
+        _report_other_folder(row, cwd)
         context = _under_policy_of(row, options, context, environ, cwd)
-    _hush_libraries(environ)
+    _silence_libraries(environ)
     from co_tui.headless.open_session import SessionOpening
 
     gc.enable()
-    model = context.loaded.imposed_model
+    model = context.loaded.overriding_model
     return SessionOpening(context, environ, cwd, row.id if row is not None else "", model)
 
 
-def _hush_libraries(environ: Mapping[str, str]) -> None:
-    """What libraries have to say to programmers is nothing for the person at the keyboard."""
+def _silence_libraries(environ: Mapping[str, str]) -> None:
+    """Keep library warnings, logs and tracebacks of threads off standard error."""
     if environ.get(DEBUG_VARIABLE):
         return
     import logging
@@ -223,7 +223,7 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
                 say(problem)
             return WRONG_USAGE
         policies.append((name, loaded))
-    _hush_libraries(environ)
+    _silence_libraries(environ)
     from co_tui.agent.models.open_model import config_for
     from co_tui.headless.lab_command import lab, ratio_of, recorded, window_of
 
@@ -245,7 +245,7 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
 def _run_lens(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
     row = _stored_row(options.id, context)
     context = _under_policy_of(row, options, context, environ, cwd)
-    _hush_libraries(environ)
+    _silence_libraries(environ)
     from co_tui.headless.lens_command import show_lens
 
     return show_lens(context, row.id, as_json=options.json)
@@ -262,7 +262,7 @@ def _run_import(options: "Options", context: CommandContext, environ: Mapping[st
         from co_tui.headless.import_permissions import import_permissions
 
         return import_permissions(context.paths, environ, Path.home(), as_json=options.json)
-    _hush_libraries(environ)
+    _silence_libraries(environ)
     from co_tui.headless.import_command import import_sessions
 
     return import_sessions(
@@ -271,7 +271,7 @@ def _run_import(options: "Options", context: CommandContext, environ: Mapping[st
 
 
 def _stored_row(name: str, context: CommandContext) -> "SessionRow":
-    """Raises `StoreError` when there is none."""
+    """The stored session of that name. Raises `StoreError`."""
     with context.store.reading() as reading:
         return reading.session(name)
 
@@ -285,8 +285,8 @@ def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "Se
     return row
 
 
-def _tell_other_folder(row: "SessionRow", cwd: Path) -> None:
-    """A session that worked elsewhere works here now; the app asks, a command says so."""
+def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
+    """Report that a resumed session now works in another folder; the app asks instead."""
     if row.cwd and row.cwd != path_text(cwd):
         gone = "" if Path(row.cwd).is_dir() else ", which is gone"
         say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it goes on here, in {path_text(cwd)}.")
@@ -295,7 +295,7 @@ def _tell_other_folder(row: "SessionRow", cwd: Path) -> None:
 def _under_policy_of(
     row: "SessionRow", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
 ) -> CommandContext:
-    """The settings under a stored session's own policy, unless a stronger layer names another or that one is gone."""
+    """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone."""
     given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
     own = {"policy": row.policy}
     loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given, resumed=own)

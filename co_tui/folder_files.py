@@ -1,6 +1,6 @@
-"""The files of a folder without those that its ignore files name. Runs no program, follows no link to a folder.
+"""List the files of a folder, respecting its ignore files. Runs no program and follows no link to a folder.
 
-Takes a while: for threads.
+Slow: call it in a thread.
 """
 
 import os
@@ -17,13 +17,13 @@ from co_tui.paths import find_upwards, is_inside, read_small_text
 MOST_ENTRIES: Final = 200_000
 LONGEST_S: Final = 3.0
 RULES_BYTES: Final = 200_000
-"""A larger ignore file is left out."""
+"""A larger ignore file is skipped."""
 IGNORE_FILES: Final = (".gitignore", ".ignore")
-"""In a folder; the later one counts more."""
+"""The later one takes precedence."""
 BUILT_FOLDERS: Final = frozenset(
     {"__pycache__", "build", "dist", "env", "node_modules", "site-packages", "target", "venv"}
 )
-"""Where no repository says what to ignore."""
+"""Skipped outside of repositories, where nothing says what to ignore."""
 
 
 class Entry(NamedTuple):
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Ignore rules, and how a folder of the walk is named in the folder they belong to."""
+    """Ignore rules, and how to turn a folder of the walk into a path relative to their file."""
 
     rules: IgnoreRules
     above: str
@@ -47,15 +47,14 @@ class _Level(NamedTuple):
 
 
 _Entries = list[tuple[os.DirEntry[str], bool]]
-"""Of one folder, and whether each is a folder itself."""
+"""The entries of one folder, and whether each is a folder."""
 
 
 class FolderWalk:
-    """Walks a folder level by level, so that a walk that was cut short has seen what is near the top.
+    """Walks a folder level by level, so that a walk that was cut short has covered the top levels.
 
-    Links to folders are left out, as is all that is neither a folder nor an ordinary file, `.git`, and what cannot be
-    read. A link to a file is its name, if the file is inside of `inside`. Hidden entries are told apart, and hidden
-    folders entered only on request.
+    Skips links to folders, special files, `.git`, and anything unreadable. Includes a link to a file only if the file
+    is inside `inside`. Hidden entries are marked; hidden folders are entered only with `hidden`.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class FolderWalk:
         hidden: bool = False,
         ignored: bool = False,
         longest_s: float = LONGEST_S,
-        wanted: Callable[[], bool] = lambda: True,
+        keep_going: Callable[[], bool] = lambda: True,
     ) -> None:
         self.was_cut = False
         self.in_repository = False
@@ -75,14 +74,14 @@ class FolderWalk:
         self._hidden = hidden
         self._ignored = ignored
         self._until = time.monotonic() + longest_s
-        self._wanted = wanted
+        self._keep_going = keep_going
 
     def __iter__(self) -> Iterator[Entry]:
         levels = () if self._ignored else self._levels_above()
         folders = deque([("", levels)])
         seen = 0
         while folders:
-            if seen >= MOST_ENTRIES or time.monotonic() > self._until or not self._wanted():
+            if seen >= MOST_ENTRIES or time.monotonic() > self._until or not self._keep_going():
                 self.was_cut = True
                 return
             folder, levels = folders.popleft()
@@ -107,7 +106,7 @@ class FolderWalk:
         return sorted(kept, key=lambda each: each[0].name)
 
     def _is_dir(self, entry: os.DirEntry[str]) -> bool | None:
-        """None for what is left out."""
+        """Whether it is a folder; None for an entry to skip."""
         if entry.name == ".git":
             return None
         try:
@@ -154,7 +153,7 @@ class FolderWalk:
 
 
 def _is_ignored(name: str, about: Iterable[tuple[IgnoreRules, str]]) -> bool:
-    """As the first of the rules says that is about it."""
+    """The verdict of the first rules that match it."""
     verdicts = (rules.verdict(folder, name) for rules, folder in about)
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
@@ -167,9 +166,9 @@ def _read(file: Path, inside: Path) -> IgnoreRules | None:
 
 
 def modified_at(file: str) -> float | None:
-    """When an ordinary file was changed; None for anything else."""
+    """The modification time of a regular file; None for anything else."""
     try:
-        status = os.stat(file)  # noqa: PTH116 - a path object for each would take twice as long
+        status = os.stat(file)  # noqa: PTH116 - a Path for each file would take twice as long
     except (OSError, ValueError):
         return None
     return status.st_mtime if stat.S_ISREG(status.st_mode) else None

@@ -9,10 +9,10 @@ MOST_RULES: Final = 2_000
 LONGEST_RULE_CHARS: Final = 1_000
 SLOW_RULE_S: Final = 0.1
 SLOW_RULES_S: Final = 0.5
-"""Rules that need longer, for a name or for a whole folder, are dropped."""
+"""Slower rules, for one name or a whole folder, are dropped."""
 _VARIABLE: Final = re.compile(r"\[\^/\][*+]|\.\+")
 _DIR_MARK: Final = "(?P<ps_d>/)"
-"""What pathspec puts where a rule ends at a folder."""
+"""pathspec's marker for the end of a folder in a rule."""
 
 
 class _Rule(NamedTuple):
@@ -20,11 +20,11 @@ class _Rule(NamedTuple):
     ignores: bool
     """False for a rule that begins with `!`."""
     by_name: bool
-    """It has no `/` before its end: the name alone is matched, in whatever folder."""
+    """Whether it matches the name alone, in any folder: it has no `/` before its end."""
 
     @property
     def is_linear(self) -> bool:
-        """Whether no name takes long to match. Others need `regex`, which has a time limit and frees other threads."""
+        """Whether matching is always fast. Other rules need `regex`, which has a time limit and releases the GIL."""
         return len(_VARIABLE.findall(self.pattern)) <= 1
 
 
@@ -49,7 +49,7 @@ class IgnoreRules:
         return bool(self._rules)
 
     def may_match(self, folder: str, names: Sequence[str]) -> bool:
-        """Whether a rule may be about any of the entries of a folder. Asked first: mostly, none is."""
+        """Whether any rule may match an entry of a folder: a quick check that is mostly negative."""
         lines = "\n".join(names)
         paths = f"{folder}{lines}".replace("\n", f"\n{folder}")
         try:
@@ -62,7 +62,7 @@ class IgnoreRules:
             return self.may_match(folder, names)
 
     def verdict(self, folder: str, name: str) -> bool | None:
-        """Whether an entry, whose parents are not ignored, is ignored; None when no rule is about it."""
+        """Whether an entry, whose parents are not ignored, is ignored; None when no rule matches it."""
         try:
             for rule, compiled in self._rules:
                 if _matches(rule, compiled, name if rule.by_name else f"{folder}{name}"):
@@ -96,7 +96,7 @@ def _parsed(line: str) -> _Rule | None:
     by_name = "/" not in line.strip().removesuffix("/")
     if pattern == _DIR_MARK:  # `*/` and `**/`
         pattern = f"[^/]+{_DIR_MARK}"
-    elif pattern.endswith("/"):  # `a/**` is about what is in `a`, not about `a`
+    elif pattern.endswith("/"):  # `a/**` matches what is in `a`, not `a`
         pattern += "."
     return _Rule(pattern.removeprefix("^").removeprefix("(?:.+/)?" if by_name else ""), ignores, by_name)
 
@@ -111,7 +111,7 @@ def _compiled(rule: _Rule) -> Any:
 
 
 def _union(rules: Iterable[_Rule], *, by_name: bool, linear: bool) -> Any:
-    """One pattern for lines of names or paths."""
+    """One pattern for all these rules, to search lines of names or paths."""
     import regex
 
     chosen = [rule.pattern for rule in rules if (rule.by_name, rule.is_linear) == (by_name, linear)]
@@ -121,5 +121,5 @@ def _union(rules: Iterable[_Rule], *, by_name: bool, linear: bool) -> Any:
 
 def _matches(rule: _Rule, compiled: Any, text: str) -> bool:
     match = compiled.match(text, **_limits(rule.is_linear, SLOW_RULE_S))
-    # A rule for a folder also matches what is in it; there, it was decided about the folder.
+    # A folder rule also matches inside the folder, where the folder itself was already decided.
     return match is not None and not (match.groupdict().get("ps_d") and match.end() < len(text))

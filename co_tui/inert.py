@@ -1,19 +1,19 @@
-"""Untrusted text made harmless: what a model, a tool or a file says is shown, never obeyed."""
+"""Make untrusted text safe to show: control characters become visible instead of taking effect."""
 
 import re
 from functools import cache
 
 _JOINERS = (0x200C, 0x200D)
-"""Invisible, but Persian, the Indic scripts and joined emoji cannot be written without them: they stay."""
+"""Invisible, but needed for Persian, Indic scripts and joined emoji: kept."""
 _DECEPTIVE = (
-    # Marks that reorder what is read.
+    # Bidirectional controls, which reorder text.
     0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A),
-    # Line ends that only some programs see.
+    # Line ends that only some programs recognise.
     0x2028, 0x2029,
-    # Characters nobody sees: they hide text, or make two different words look the same.
+    # Invisible characters, which hide text or make two different words look the same.
     0x00AD, 0x034F, 0x17B4, 0x17B5, 0x180E, 0x200B, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0x3164, 0xFEFF,
     0xFFA0, *range(0xFFF9, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
-    # Tags: a second, invisible alphabet. Three regional flags need it, and are shown as a black flag.
+    # Tags, an invisible alphabet. Three regional flags need them and are shown as a black flag.
     *range(0xE0000, 0xE0080),
 )  # fmt: skip
 
@@ -28,20 +28,17 @@ _VISIBLE = {
 
 
 def inert(text: str) -> str:
-    """The text with every character that steers, reorders or hides turned into a visible sign.
-
-    Newlines and tabs stay.
-    """
+    """Replace every character that controls, reorders or hides by a visible symbol; keep newlines and tabs."""
     return text.replace("\r\n", "\n").translate(_VISIBLE)
 
 
 def inert_json(text: str) -> str:
-    """JSON of the same value in which such characters are spelled as escapes.
+    """JSON of the same value with such characters escaped.
 
-    They can only stand inside of its strings, so that nothing of the JSON itself is touched.
+    They can only occur inside strings, so the JSON stays valid.
     """
     if text.isascii() and "\x7f" not in text:
-        return text  # megabytes of an image, mostly
+        return text  # usually an image of megabytes
     return _risky().sub(lambda found: "".join(map(_escape, found[0])), text)
 
 
@@ -56,14 +53,14 @@ def _escape(character: str) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text on one line, at most `limit` characters, with a sign when there is more."""
+    """The text on one line of at most `limit` characters, with `…` when it is cut."""
     flat = " ".join(inert(text[: limit * 4]).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def shell_text(text: str) -> str:
-    """The text with a sign for bytes that are no text, as a shell can hand them in: nothing takes those."""
+    """Replace bytes that are not UTF-8, which a shell can pass in and nothing accepts."""
     try:
         return text.encode(errors="surrogateescape").decode(errors="replace")
-    except UnicodeEncodeError:  # surrogates that stand for no byte
+    except UnicodeEncodeError:  # surrogates that encode no byte
         return text.encode(errors="replace").decode()

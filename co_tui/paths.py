@@ -1,4 +1,4 @@
-"""Where co-tui's files live, and how they are created: readable by their owner only."""
+"""co-tui's folders and files, and how to create them readable by their owner only."""
 
 import contextlib
 import errno
@@ -34,20 +34,20 @@ class Paths(Record):
 
     @property
     def memory(self) -> Path:
-        """What left a context by trimming, one file a day."""
+        """Daily memory: what left a context by trimming, one file a day."""
         return self.data / "memory"
 
     @property
     def boards(self) -> Path:
-        """What was learnt about repositories, one file for each branch."""
+        """Context boards, one file for each branch of a repository."""
         return self.data / "boards"
 
     def session(self, session_id: str) -> Path:
-        """A session's own folder: its checkpoints."""
+        """A session's folder, which holds its checkpoints."""
         return self.data / "sessions" / session_id
 
     def commands(self, session_id: str) -> Path:
-        """What the background commands of a session that runs write; nothing is left of it afterwards."""
+        """Output of a session's background commands; removed when the session ends."""
         return self.state / "commands" / session_id
 
     @property
@@ -56,12 +56,12 @@ class Paths(Record):
 
     @property
     def trust_file(self) -> Path:
-        """What the user said about folders that want more than they may."""
+        """The user's answers about trusting folders."""
         return self.state / "trust.json"
 
     @property
     def hints(self) -> Path:
-        """What the app has explained already."""
+        """Hints the app has already shown."""
         return self.state / "hints.json"
 
     @property
@@ -90,7 +90,7 @@ def locate(environ: Mapping[str, str]) -> Paths:
     home = environ.get(HOME_VARIABLE)
     if home:
         root = Path(home)
-        with contextlib.suppress(RuntimeError):  # `~name` of somebody who is not here is a folder's name
+        with contextlib.suppress(RuntimeError):  # `~name` of an unknown user is an ordinary folder name
             root = root.expanduser()
         root = root.absolute()
         return Paths(data=root / "data", config=root / "config", state=root / "state")
@@ -103,8 +103,8 @@ def locate(environ: Mapping[str, str]) -> Paths:
     )
 
 
-def present_folder() -> Path:
-    """Where the command was given. Raises OSError that says why there is none."""
+def current_folder() -> Path:
+    """The working directory. Raises OSError that says why there is none."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -120,7 +120,7 @@ def ensure_dir(folder: Path) -> Path:
 
 
 def ensure_file(file: Path) -> Path:
-    """Create `file` empty and owner-only when it is missing; an existing one is not even opened.
+    """Create `file` empty and owner-only if it is missing; never open an existing one.
 
     Closing any handle on a file drops all locks this process has on it, SQLite's included: another process
     would then think itself alone and remove the write-ahead log under us.
@@ -157,15 +157,15 @@ def read_small_text(file: Path, limit_bytes: int, *, errors: str = "strict", ins
 
 
 def read_small_bytes(file: Path | str, limit_bytes: int, *, inside: Path | None = None) -> bytes:
-    """The content of an ordinary file of at most so many bytes.
+    """The content of a regular file of at most `limit_bytes`.
 
-    Files that came with a folder may be pipes, devices or endless: nothing is waited for, nothing but an ordinary
-    file is even opened. With `inside`, a folder's real path, a link that leads out of it is not read. Raises OSError,
-    whose `strerror` says why not.
+    Files in a cloned folder may be pipes, devices or endless, so only a regular file is opened and nothing blocks.
+    With `inside`, a folder's real path, links that lead out of it are refused. Raises OSError, whose `strerror` says
+    why.
     """
     _require_ordinary(os.stat(file), file)
-    # Between the look and the opening it may have been exchanged, so the open file is looked at again.
-    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _BINARY)
+    # It may have been replaced before it was opened, so the open file is checked again.
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         status = os.fstat(handle)
         _require_ordinary(status, file)
@@ -182,7 +182,7 @@ def read_small_bytes(file: Path | str, limit_bytes: int, *, inside: Path | None 
 
 
 def is_inside(path: Path | str, folder: Path) -> bool:
-    """Whether what `path` leads to is in `folder`, which is given by its real path."""
+    """Whether `path`, links resolved, is in `folder`, which is a real path."""
     try:
         return _contains(folder, os.path.realpath(path))
     except (OSError, ValueError):
@@ -194,16 +194,15 @@ def _contains(folder: Path, real: str) -> bool:
 
 
 def _opened_path(handle: int, file: Path | str) -> str:
-    """Of the open file, not of what has that name by now; where the system does not say, of the name."""
+    """The real path of the open file; where the system does not report it, of the name."""
     try:
         return os.readlink(f"/proc/self/fd/{handle}")
     except OSError:
         return os.path.realpath(file)
 
 
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows
 _SMALL = 4096
-"""At least so much is read at once: some files of the system have no size."""
+"""Smallest read size: some system files report no size."""
 
 
 def _require_ordinary(status: os.stat_result, file: Path | str) -> None:
@@ -213,7 +212,7 @@ def _require_ordinary(status: os.stat_result, file: Path | str) -> None:
 
 
 def find_upwards(name: str, start: Path) -> Path | None:
-    """The nearest thing called `name`, whatever it is, in `start` or a folder above it."""
+    """The nearest file, folder or link called `name` in `start` or a folder above it."""
     for folder in (start, *start.parents):
         candidate = folder / name
         if os.path.lexists(candidate):
@@ -222,12 +221,12 @@ def find_upwards(name: str, start: Path) -> Path | None:
 
 
 def path_text(path: Path) -> str:
-    """The path in characters that can be stored and shown; bytes that are no text are spelled out."""
+    """The path as text that can be stored and shown; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def home_text(path: str) -> str:
-    """A folder as people write it: what lies in their home begins with `~`."""
+    """A folder as people write it, with `~` for the home folder."""
     home = path_text(Path.home())
     if path == home:
         return "~"

@@ -1,7 +1,7 @@
-"""Frozen records that cost nothing to define.
+"""Frozen records that are cheap to define.
 
-The first paint imports some forty kinds of records. A frozen dataclass takes a millisecond to make, because it
-compiles its methods anew for each class; these share theirs.
+The first paint imports some forty record classes. A frozen dataclass takes a millisecond to define, because it compiles
+methods for each class; records share theirs.
 """
 
 from types import MappingProxyType
@@ -13,7 +13,7 @@ class Record:
     """Base of immutable records with keyword-only fields, declared as in a dataclass."""
 
     FIELDS: ClassVar[MappingProxyType[str, Any]] = MappingProxyType({})
-    """Field name → annotation, in the order of declaration."""
+    """Field name → annotation, in declaration order."""
     REQUIRED: ClassVar[frozenset[str]] = frozenset()
     _defaults: ClassVar[dict[str, Any]] = {}
 

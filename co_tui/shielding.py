@@ -1,4 +1,4 @@
-"""Keep what this process holds, keys above all, from the other programs of the same user."""
+"""Protect this process's memory and environment, which hold keys, from the user's other programs."""
 
 import sys
 
@@ -8,17 +8,17 @@ _PR_SET_DUMPABLE = 4
 def shield_process() -> None:
     """Stop other processes of this user from reading our environment and memory, and write no core dump.
 
-    Linux then refuses `/proc/PID/environ`, `/proc/PID/mem`, `/proc/PID/fd` and debuggers to all but root. Programs we
-    start are not affected: the flag ends with their `exec`. Elsewhere only core dumps can be switched off.
+    Linux then refuses `/proc/PID/environ`, `/proc/PID/mem`, `/proc/PID/fd` and debuggers to all but root. Child
+    processes are not affected: `exec` resets the flag. Elsewhere only core dumps can be switched off.
     """
     try:
         import resource
 
-        # The soft limit alone: a command that wants a core dump of its own program can raise it again.
+        # Only the soft limit: a command that needs core dumps of its own can raise it again.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         if sys.platform == "linux":
             import ctypes
 
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     except (ImportError, OSError, ValueError, AttributeError):
-        pass  # a platform without these calls has nothing else to offer, and co-tui works without them
+        pass  # best effort: platforms without these calls offer no alternative

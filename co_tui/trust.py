@@ -1,7 +1,7 @@
-"""Which folders the user trusts, and with what.
+"""Which folders the user trusts, and with which settings.
 
-A folder's own file may ask for more than how the context is governed: who answers, where data goes, what runs. It
-gets that once its user said so, and again when the file asks for something else.
+A project's file may set more than how the context is managed: which model answers, where data goes, what runs. That
+needs the user's trust, and again whenever the file requests something else.
 """
 
 import json
@@ -14,22 +14,22 @@ from co_tui.record import Record
 
 LIMIT_BYTES = 1_000_000
 AGENTS = "agents"
-"""Among what is wanted: that work is given to the agents of a folder."""
+"""Key under which a request lists the agents of a folder."""
 
 
-class Wish(Record):
-    """What a folder wants that needs trust: settings of its file, and that work is given to agents it defines."""
+class TrustRequest(Record):
+    """What a folder requests that needs trust: settings of its file, and use of the agents it defines."""
 
     file: Path
-    wanted: Mapping[str, object]
+    requested: Mapping[str, object]
     agents: tuple[str, ...] = ()
-    """Whom it defines, and on which model they shall work."""
+    """The agents it defines, each with its model if it names one."""
     agent_files: tuple[Path, ...] = ()
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """What its file wants to set."""
-        return {key: value for key, value in self.wanted.items() if key != AGENTS}
+        """The settings its file requests."""
+        return {key: value for key, value in self.requested.items() if key != AGENTS}
 
     @property
     def folder(self) -> str:
@@ -37,29 +37,29 @@ class Wish(Record):
 
     @property
     def digest(self) -> str:
-        """Changes with what is wanted, not with the rest of the file."""
-        import hashlib  # the first paint of a folder without wishes does without it
+        """Hash of what is requested; independent of the rest of the file."""
+        import hashlib  # most first paints do not need it
 
-        return hashlib.sha256(_canonical(self.wanted).encode()).hexdigest()
+        return hashlib.sha256(_canonical(self.requested).encode()).hexdigest()
 
 
 class Trust:
-    """The user's answers, in a small file of their own. One that cannot be read trusts nobody."""
+    """The user's answers, in a small file. When it cannot be read, nothing is trusted."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def has(self, wish: Wish) -> bool:
-        """Whether the user trusted this folder with exactly this."""
-        return self._answer(wish) is True
+    def has(self, request: TrustRequest) -> bool:
+        """Whether the user granted exactly this request."""
+        return self._answer(request) is True
 
-    def was_asked(self, wish: Wish) -> bool:
-        """Whether the user already answered, one way or the other."""
-        return self._answer(wish) is not None
+    def was_asked(self, request: TrustRequest) -> bool:
+        """Whether the user already answered, with yes or no."""
+        return self._answer(request) is not None
 
-    def remember(self, wish: Wish, *, trusted: bool) -> None:
-        """Raises OSError."""
-        self._write({**self._read(), wish.folder: {"digest": wish.digest, "trusted": trusted}})
+    def remember(self, request: TrustRequest, *, trusted: bool) -> None:
+        """Store the user's answer. Raises OSError."""
+        self._write({**self._read(), request.folder: {"digest": request.digest, "trusted": trusted}})
 
     def revoke(self, folder: Path) -> bool:
         """Forget a folder; False when it was not trusted. Raises OSError."""
@@ -72,9 +72,9 @@ class Trust:
     def folders(self) -> list[str]:
         return sorted(folder for folder, answer in self._read().items() if answer["trusted"])
 
-    def _answer(self, wish: Wish) -> bool | None:
-        answer = self._read().get(wish.folder)
-        return answer["trusted"] if answer is not None and answer["digest"] == wish.digest else None
+    def _answer(self, request: TrustRequest) -> bool | None:
+        answer = self._read().get(request.folder)
+        return answer["trusted"] if answer is not None and answer["digest"] == request.digest else None
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
@@ -94,7 +94,7 @@ def _is_answer(answer: object) -> bool:
 
 
 def _canonical(value: object) -> str:
-    """The same text for the same value, whatever the order of keys or the length of a number."""
+    """The same text for equal values, independent of key order; any length of number works."""
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key!r}:{_canonical(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list):

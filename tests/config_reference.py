@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from co_tui.paths import HOME_VARIABLE, locate
-from co_tui.settings import GROUPS, about, load, rules, told
+from co_tui.settings import GROUPS, about, load, rules, value_text
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN = "<!-- settings: made by `uv run python -m tests.config_reference` -->"
@@ -29,7 +29,7 @@ def _of_a_new_user() -> dict[str, str]:
     """Every value without any file or variable, under the policy that is the default."""
     with tempfile.TemporaryDirectory() as empty:
         loaded = load(paths=locate({HOME_VARIABLE: empty}), cwd=Path(empty), environ={})
-    return {name: told(origin.value) for name, origin in loaded.origins.items()}
+    return {name: value_text(origin.value) for name, origin in loaded.origins.items()}
 
 
 def with_reference(text: str) -> str:

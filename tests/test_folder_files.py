@@ -75,7 +75,7 @@ def test_a_walk_is_cut_short_by_time_and_by_who_waits_for_it(tmp_path: Path) -> 
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "c").touch()
-    for limits in ({"longest_s": -1.0}, {"wanted": lambda: False}):
+    for limits in ({"longest_s": -1.0}, {"keep_going": lambda: False}):
         walk = FolderWalk(tmp_path, **limits)
         assert list(walk) == [] and walk.was_cut
     walk = FolderWalk(tmp_path)

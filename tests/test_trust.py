@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import PROJECT_FILE, Paths, locate
-from co_tui.settings import Governing, Loaded, load
+from co_tui.settings import ContextSettings, Loaded, load
 from co_tui.trust import Trust
 
 EVERYTHING = """
@@ -51,18 +51,18 @@ def test_a_cloned_folder_governs_its_context_and_nothing_else(paths: Paths, proj
     found = loaded(paths, project, EVERYTHING)
     assert found.problems == ()
     assert found.settings == plain.but(context_window=5000)
-    assert found.withheld is not None and set(found.withheld.wanted).isdisjoint(Governing.FIELDS)
+    assert found.withheld is not None and set(found.withheld.requested).isdisjoint(ContextSettings.FIELDS)
     (warning,) = found.warnings
     assert "`co-tui trust`" in warning
-    for key in found.withheld.wanted:
+    for key in found.withheld.requested:
         assert f"{key} = " in warning
 
 
 def test_what_was_trusted_counts_until_the_file_wants_something_else(paths: Paths, project: Path) -> None:
-    wish = loaded(paths, project, 'model = "openai:one"\n').withheld
-    assert wish is not None
+    request = loaded(paths, project, 'model = "openai:one"\n').withheld
+    assert request is not None
     trust = Trust(paths.trust_file)
-    trust.remember(wish, trusted=True)
+    trust.remember(request, trusted=True)
     assert stat.S_IMODE(paths.trust_file.stat().st_mode) == 0o600
     trusted = loaded(paths, project)
     assert trusted.settings.model == "openai:one" and trusted.withheld is None and trusted.warnings == ()
@@ -76,26 +76,26 @@ def test_what_was_trusted_counts_until_the_file_wants_something_else(paths: Path
 
 def test_not_now_is_remembered_and_can_be_changed(paths: Paths, project: Path) -> None:
     trust = Trust(paths.trust_file)
-    wish = loaded(paths, project, 'model = "openai:one"\n').withheld
-    assert wish is not None and not trust.was_asked(wish)
-    trust.remember(wish, trusted=False)
-    assert trust.was_asked(wish) and loaded(paths, project).settings.model == "" and trust.folders() == []
-    trust.remember(wish, trusted=True)
+    request = loaded(paths, project, 'model = "openai:one"\n').withheld
+    assert request is not None and not trust.was_asked(request)
+    trust.remember(request, trusted=False)
+    assert trust.was_asked(request) and loaded(paths, project).settings.model == "" and trust.folders() == []
+    trust.remember(request, trusted=True)
     assert loaded(paths, project).settings.model == "openai:one" and trust.folders() == [str(project.parent)]
     assert trust.revoke(project.parent) and not trust.revoke(project.parent)
     assert loaded(paths, project).settings.model == ""
 
 
 def test_a_trusted_folder_is_still_held_to_what_is_allowed(paths: Paths, project: Path) -> None:
-    wish = loaded(paths, project, "max_retries = 1000000000\n").withheld
-    assert wish is not None
-    Trust(paths.trust_file).remember(wish, trusted=True)
+    request = loaded(paths, project, "max_retries = 1000000000\n").withheld
+    assert request is not None
+    Trust(paths.trust_file).remember(request, trusted=True)
     found = loaded(paths, project)
     assert "max_retries = 1000000000" in found.folder_problems[0] and found.settings.max_retries == 4
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"/": 5}', '{"/": {"digest": 1}}', "\xff"])
-def test_a_trust_file_that_cannot_be_read_trusts_nobody(paths: Paths, project: Path, text: str) -> None:
+def test_an_unreadable_trust_file_trusts_nothing(paths: Paths, project: Path, text: str) -> None:
     paths.state.mkdir(parents=True)
     paths.trust_file.write_bytes(text.encode("latin-1"))
     found = loaded(paths, project, 'model = "openai:one"\n')
@@ -103,9 +103,9 @@ def test_a_trust_file_that_cannot_be_read_trusts_nobody(paths: Paths, project: P
 
 
 def test_the_same_folder_by_another_name_is_the_same_folder(paths: Paths, project: Path, tmp_path: Path) -> None:
-    wish = loaded(paths, project, 'model = "openai:one"\n').withheld
-    assert wish is not None
-    Trust(paths.trust_file).remember(wish, trusted=True)
+    request = loaded(paths, project, 'model = "openai:one"\n').withheld
+    assert request is not None
+    Trust(paths.trust_file).remember(request, trusted=True)
     (tmp_path / "link").symlink_to(project.parent)
     assert load(paths=paths, cwd=tmp_path / "link" / "src", environ={}).settings.model == "openai:one"
 
@@ -117,7 +117,7 @@ def test_numbers_of_any_length_have_a_digest(paths: Paths, project: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted", "result"),
+    ("own", "requested", "result"),
     [
         ("bwrap", "off", "bwrap"),
         ("bwrap", "bwrap+network", "bwrap"),
@@ -126,11 +126,11 @@ def test_numbers_of_any_length_have_a_digest(paths: Paths, project: Path) -> Non
     ],
 )
 def test_a_trusted_project_makes_the_sandbox_stricter_and_never_freer(
-    paths: Paths, project: Path, own: str, wanted: str, result: str
+    paths: Paths, project: Path, own: str, requested: str, result: str
 ) -> None:
     paths.config_file.parent.mkdir(parents=True)
     paths.config_file.write_text(f'command_sandbox = "{own}"\n')
-    before = loaded(paths, project, f'command_sandbox = "{wanted}"\n')
+    before = loaded(paths, project, f'command_sandbox = "{requested}"\n')
     assert before.settings.command_sandbox == own and before.withheld is not None
     Trust(paths.trust_file).remember(before.withheld, trusted=True)
     after = loaded(paths, project)

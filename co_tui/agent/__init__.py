@@ -1,1 +1,4 @@
-"""Who answers: the models, how they are reached, and what their failures mean."""
+"""Models, how to reach them, what their failures mean, and which tool calls they may make.
+
+May import `events`, `settings` and the root modules below them.
+"""

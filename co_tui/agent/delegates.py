@@ -1,4 +1,4 @@
-"""Agents that work can be given to, beside a fresh run of the one that asks: their files, as they count here."""
+"""Delegation: the agents a run can delegate to, and the capability to do so."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,31 +13,31 @@ from co_tui.agent.tool_names import DELEGATE_TOOL, is_named, our_names
 from co_tui.settings import AgentFile
 
 DELEGATION_LEVELS: Final = 3
-"""The main agent delegates, and those it asks do so once more."""
+"""The main agent delegates, and its delegates may delegate once more."""
 
-SEEN: Final = (
+SUBAGENT_VIEW: Final = (
     "A sub-agent sees the top-level conversation with its tool calls and results, and its own work. It never sees "
     "another delegation's work or report."
 )
-"""What the model is told about the view of a sub-agent: exactly what its requests hold (T4)."""
+"""Tells the model what a sub-agent sees: exactly what its requests contain (T4)."""
 TOOL_DESCRIPTION: Final = (
-    f"Delegate a task to a named sub-agent and return its report.\n\n{SEEN} If the task needs something that only a "
-    "delegation found, put it into `task`."
+    f"Delegate a task to a named sub-agent and return its report.\n\n{SUBAGENT_VIEW} "
+    "If the task needs something that only a delegation found, put it into `task`."
 )
 TASK_DESCRIPTION: Final = "What the sub-agent should do and report."
-INTRODUCTION: Final = f"You can delegate tasks to these sub-agents with the `{DELEGATE_TOOL}` tool. {SEEN}"
+INTRODUCTION: Final = f"You can delegate tasks to these sub-agents with the `{DELEGATE_TOOL}` tool. {SUBAGENT_VIEW}"
 _LISTING: Final = "Available sub-agents:"
-"""The library's heading of the list, before which it says that a sub-agent sees nothing of the conversation."""
+"""The library's heading of the list. The text before it is wrong here: it says a sub-agent sees no conversation."""
 
 
 class Delegate(NamedTuple):
-    """One agent that can be asked."""
+    """An agent to delegate to."""
 
     name: str
     description: str
     instructions: str
     allows: Callable[[str], bool]
-    """Whether it may have the tool of that name."""
+    """Whether it may use the tool of that name."""
 
 
 def delegate_of(file: AgentFile) -> Delegate:
@@ -51,14 +51,14 @@ def delegate_of(file: AgentFile) -> Delegate:
 
 
 NewAgent = Callable[[str, Sequence[AbstractCapability[Any]]], Agent[None, str]]
-"""An agent like the main one, with instructions and capabilities beyond its own."""
+"""Builds an agent like the main one with additional instructions and capabilities."""
 
 
 def delegation(delegates: Sequence[Delegate], new_agent: NewAgent) -> SubAgents[Any]:
-    """The capability to give work to them, and to a fresh run of whoever has it."""
-    asked_last = _delegation([_equipped(each, new_agent) for each in delegates])
+    """The capability to delegate to these agents and to a fresh run of the same agent."""
+    last_level = _delegation([_equipped(each, new_agent) for each in delegates])
     return _delegation(
-        [_equipped(each, new_agent, *([asked_last] if each.allows(DELEGATE_TOOL) else [])) for each in delegates]
+        [_equipped(each, new_agent, *([last_level] if each.allows(DELEGATE_TOOL) else [])) for each in delegates]
     )
 
 
@@ -67,7 +67,7 @@ def _delegation(agents: Sequence[SubAgent[Any]]) -> SubAgents[Any]:
         agents=agents,
         include_self=True,
         max_depth=DELEGATION_LEVELS,
-        tool_retries=None,  # as many as of other tools
+        tool_retries=None,  # as for other tools
     )
 
 
@@ -80,17 +80,17 @@ def _equipped(delegate: Delegate, new_agent: NewAgent, *more: AbstractCapability
 
 
 class _Delegation(SubAgents[Any]):
-    """The library's capability, described as it works here.
+    """The library's capability, with instructions that fit co-tui.
 
-    The list of agents is in every request as it is now. As a change to an earlier list it would go into messages
-    that are in the log already, and not be sent."""
+    Every request has the whole current list of agents. The library would send a change to an earlier list as part of
+    messages that are already in the log, and so never send it."""
 
     def _collect_instructions(self) -> Any:
         return AbstractCapability._collect_instructions(self)
 
     def _render_instructions(self) -> str | None:
-        told = super()._render_instructions()
-        return f"{INTRODUCTION}\n\n{_LISTING}{told.partition(_LISTING)[2]}" if told else told
+        text = super()._render_instructions()
+        return f"{INTRODUCTION}\n\n{_LISTING}{text.partition(_LISTING)[2]}" if text else text
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         return [_described(tool) if tool.name == DELEGATE_TOOL else tool for tool in tool_defs]

@@ -1,4 +1,4 @@
-"""The library's messages as JSON and back, whatever is odd about them: one odd value costs that value."""
+"""Convert the library's messages to JSON and back; a malformed value only costs that value."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ MOST_ODD_VALUES: Final = 200
 
 
 def message_json(message: ModelMessage) -> dict[str, Any]:
-    """The message as its own type adapter writes it, storable whatever a provider or a tool put into it."""
+    """The message as JSON that can be stored, whatever a provider or tool put into it."""
     plain = _with_storable_arguments(message)
     written: list[Any] = ModelMessagesTypeAdapter.dump_python([plain], mode="json", warnings=False, fallback=str)
     stored: dict[str, Any] = storable(written[0])
@@ -32,17 +32,17 @@ def message_json(message: ModelMessage) -> dict[str, Any]:
 
 
 def read_messages(stored: Sequence[Json]) -> list[ModelMessage]:
-    """Each stored message; what its type adapter refuses of one is left out of it."""
+    """Read stored messages; parts that do not validate are dropped."""
     try:
         read = ModelMessagesTypeAdapter.validate_python(list(stored))
     except (ValidationError, RecursionError):
         read = [_read(each) for each in stored]
-    # Older versions and other programs stored arguments as they came.
+    # Older versions and other programs stored arguments unchecked.
     return [_with_storable_arguments(message) for message in read]
 
 
-def mended(response: ModelResponse) -> ModelResponse:
-    """The same response when it can be stored and sent as it is, else one without what is odd about it."""
+def repaired(response: ModelResponse) -> ModelResponse:
+    """The response, without values that cannot be stored or sent."""
     plain = _with_storable_arguments(response)
     try:
         ModelMessagesTypeAdapter.dump_json([plain], warnings="error")
@@ -52,25 +52,24 @@ def mended(response: ModelResponse) -> ModelResponse:
 
 
 def _with_storable_arguments(message: ModelMessage) -> ModelMessage:
-    """The same message when the arguments of its calls can be sent as they are, else one with storable ones.
+    """The message with tool arguments that can be sent as JSON; unchanged when they already can.
 
-    Providers get the arguments as JSON, and one call that no JSON can hold would keep all later requests from being
-    sent.
+    One call that JSON cannot hold would make every later request fail.
     """
     if not isinstance(message, ModelResponse):
         return message
     changed = {
-        place: replace(part, args=kept)
-        for place, part in enumerate(message.parts)
+        index: replace(part, args=kept)
+        for index, part in enumerate(message.parts)
         if isinstance(part, BaseToolCallPart) and (kept := storable_arguments(part.args)) != part.args
     }
     if not changed:
         return message
-    return replace(message, parts=[changed.get(place, part) for place, part in enumerate(message.parts)])
+    return replace(message, parts=[changed.get(index, part) for index, part in enumerate(message.parts)])
 
 
 def _read(stored: Json) -> ModelMessage:
-    left: dict[str, Any] = storable(stored)  # a copy, which may be taken apart
+    left: dict[str, Any] = storable(stored)  # a copy, which is modified below
     for _ in range(MOST_ODD_VALUES):
         try:
             return ModelMessagesTypeAdapter.validate_python([left])[0]
@@ -82,18 +81,18 @@ def _read(stored: Json) -> ModelMessage:
     return ModelRequest(parts=[UserPromptPart(UNREADABLE)])
 
 
-def _drop(message: dict[str, Any], place: Sequence[int | str]) -> bool:
-    """Take out the value at an error's place, or what holds it when it is not there; False when that is everything."""
+def _drop(message: dict[str, Any], location: Sequence[int | str]) -> bool:
+    """Delete the value at an error's location, or its container if missing; False when nothing would be left."""
     holders: list[tuple[Any, int | str]] = []
     value: Any = message
     missing = False
-    for step in place:
+    for step in location:
         inside = isinstance(value, dict) and step in value
         if inside or (isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)):
             holders.append((value, step))
             value, missing = value[step], False
         else:
-            missing = True  # the name of a kind, which is no key; or at the end, a value that is needed and not there
+            missing = True  # a type name, which is no key; or, as the last step, a required value that is missing
     if not holders or (missing and len(holders) == 1 and isinstance(value, list)):
         return False
     holder, key = holders[-1]

@@ -1,4 +1,4 @@
-"""Keeps keys and tokens out of everything that is shown or stored."""
+"""Keep keys and tokens out of everything that is shown or stored."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,9 @@ from co_tui.agent.models.catalogue import PROVIDERS
 HIDDEN = "[hidden]"
 
 KEY_VARIABLES: Final = tuple(sorted({variable for provider in PROVIDERS for variable in provider.key_variables}))
-"""Where the keys of providers are kept."""
+"""The environment variables that hold providers' keys."""
+SHORTEST_KEY_CHARS: Final = 8
+"""Shorter values are never hidden: they would match inside ordinary words."""
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:API_?KEYS?|KEYS?|TOKENS?|AUTH|PAT|DSN)$|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|ACCESS_KEY",
@@ -31,7 +33,7 @@ _SECRET = re.compile(
 
 
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a command of the user's or a process of ours: none of them is who a key is meant for."""
+    """The environment without anything that looks like a key, for the processes we start."""
     return {
         name: value
         for name, value in environ.items()
@@ -39,8 +41,15 @@ def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The user's own keys, longest first, so that replacing one never leaves part of a longer one."""
+    harmless = without_secrets(environ)
+    keys = {value for name, value in environ.items() if name not in harmless and len(value) >= SHORTEST_KEY_CHARS}
+    return tuple(sorted(keys, key=len, reverse=True))
+
+
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text with the given secrets, and whatever looks like one, hidden."""
+    """The text with the given secrets, and anything that looks like one, hidden."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, HIDDEN)

@@ -1,4 +1,4 @@
-"""The agent behind `/subconscious run`: reads a conversation and decides what is worth knowing in later ones."""
+"""The agent behind `/subconscious run`: reads a conversation and decides what later sessions should know."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,14 +12,14 @@ from pydantic_ai.usage import UsageLimits
 
 from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.redact import redact
-from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG, Written
+from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG, WrittenSummary
 from co_tui.inert import one_line
 
 INTERACTION: Final = "memory-consolidation"
 MOST_STEPS: Final = 12
-"""Requests for one part of the conversation; what was decided by then counts."""
+"""Requests for one part of the conversation; decisions made by then are kept."""
 MOST_ADDED: Final = 20
-"""In one run: what is worth keeping is little."""
+"""In one run; little is worth keeping."""
 LEARNING_CHARS: Final = 500
 TOOL_RETRIES: Final = 4
 
@@ -36,10 +36,10 @@ another. Often there is nothing to do: then say so and stop. End with one senten
 
 
 class BoardDraft:
-    """What shall become of a board; nothing of it has happened yet."""
+    """Planned changes to a board; nothing is applied yet."""
 
     def __init__(self, present: Mapping[str, str], most: int, keys: Sequence[str] = ()) -> None:
-        """`present` are the entries by id, `most` is how many there may be; `keys` are hidden in what is added."""
+        """`present` has the entries by id, `most` limits their number; `keys` are redacted in what is added."""
         self._present = present
         self._most = most
         self._keys = keys
@@ -47,15 +47,15 @@ class BoardDraft:
         self.pruned: set[str] = set()
 
     @property
-    def told(self) -> str:
-        """In words, for whoever waits."""
+    def progress(self) -> str:
+        """A short progress text."""
         if not self.added and not self.pruned:
             return "reading"
         return f"{len(self.added)} added, {len(self.pruned)} taken out"
 
     def as_text(self) -> str:
-        standing = [f"[{id_}] {text}" for id_, text in self._present.items() if id_ not in self.pruned]
-        return "\n".join([*standing, *(f"[new] {text}" for text in self.added)]) or "(it is empty)"
+        remaining = [f"[{id_}] {text}" for id_, text in self._present.items() if id_ not in self.pruned]
+        return "\n".join([*remaining, *(f"[new] {text}" for text in self.added)]) or "(it is empty)"
 
     async def context_board(self, action: Literal["add", "prune"], text: str = "", id: str = "") -> str:
         """Change the context board.
@@ -89,11 +89,15 @@ class BoardDraft:
 
 
 async def consolidate(
-    model_handle: ModelHandle, parts: Sequence[str], draft: BoardDraft, bill: Written, tell: Callable[[str], None]
+    model_handle: ModelHandle,
+    parts: Sequence[str],
+    draft: BoardDraft,
+    bill: WrittenSummary,
+    report: Callable[[str], None],
 ) -> None:
-    """Let the model decide, part after part; what it decided is in the draft. Raises what the model raises.
+    """Let the model change the draft, part by part. Raises what the model raises.
 
-    However it ends, every reply that came is in the bill.
+    However it ends, every reply received is in the bill.
     """
     tool = Tool(draft.context_board, name="context_board")
     settings = dict(model_handle.settings)
@@ -107,24 +111,24 @@ async def consolidate(
     )
     for number, part in enumerate(parts, 1):
         where = f"part {number} of {len(parts)} · " if len(parts) > 1 else ""
-        tell(f"{where}{draft.told}")
+        report(f"{where}{draft.progress}")
         prompt = f"The board:\n{draft.as_text()}\n\n{OPEN_TAG}\n{part.replace(CLOSE_TAG, '')}\n{CLOSE_TAG}"
         with _counted(bill), suppress(UsageLimitExceeded):
             run = agent.run_stream_events(prompt, usage_limits=UsageLimits(request_limit=MOST_STEPS))
             async with run as events:
                 async for event in events:
                     if isinstance(event, FunctionToolResultEvent):
-                        tell(f"{where}{draft.told}")
+                        report(f"{where}{draft.progress}")
 
 
 @contextmanager
-def _counted(bill: Written) -> Iterator[None]:
-    """Every reply of the run within is paid for, also when it is stopped or fails."""
+def _counted(bill: WrittenSummary) -> Iterator[None]:
+    """Add every reply of the run inside to the bill, even if it is stopped or fails."""
     with capture_run_messages() as messages:
         try:
             yield
         finally:
             for message in messages:
-                # A request that was refused leaves an empty reply behind.
+                # A refused request leaves an empty reply behind.
                 if isinstance(message, ModelResponse) and (message.parts or message.usage.has_values()):
                     bill.count(message)

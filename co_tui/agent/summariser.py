@@ -1,4 +1,4 @@
-"""Writes a summary of a conversation: a fresh agent without tools, for which the conversation is data (C2)."""
+"""Summarise a conversation with a fresh agent without tools, which treats the conversation as data (C2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,8 +31,8 @@ Begin with one line `Title: ` and a title of at most eight words. No other pream
 
 
 @dataclass(slots=True)
-class Written:
-    """A summary, and what it took."""
+class WrittenSummary:
+    """A summary and what it cost."""
 
     text: str = ""
     title: str = ""
@@ -59,24 +59,24 @@ class Written:
 
 
 @dataclass(slots=True)
-class Assignment:
-    """What is to be summarised, in parts that each fit the model."""
+class SummaryTask:
+    """What to summarise, in parts that each fit the model."""
 
     parts: Sequence[str]
     earlier: str = ""
-    """A summary of what came before, to be brought up to date."""
+    """The summary of what came before, to be updated."""
     focus: str = ""
     budget_tokens: int = 1_000
     ratio: float = 1.0
-    """Tokens of the model for each one of ours: the more, the fewer words are in its budget."""
-    bill: Written = field(default_factory=Written)
-    """Counts what was asked, also when it ends in an error."""
+    """The model's tokens per token as we count; a higher ratio leaves fewer words in the budget."""
+    bill: WrittenSummary = field(default_factory=WrittenSummary)
+    """Counts every request, even if it fails."""
     background: str = ""
-    """What the assistant of the conversation was told to be."""
+    """The system prompt of the conversation's assistant."""
 
 
-async def write_summary(model_handle: ModelHandle, work: Assignment) -> Written:
-    """The summary, part after part, each bringing the one before up to date. Raises what the model raises."""
+async def write_summary(model_handle: ModelHandle, work: SummaryTask) -> WrittenSummary:
+    """Write the summary part by part, each updating the one before. Raises what the model raises."""
     written, earlier = work.bill, work.earlier
     written.model = model_handle.name
     agent = Agent(await model_handle.model(), instructions=INSTRUCTIONS, model_settings=_settings(model_handle, work))
@@ -92,17 +92,17 @@ async def write_summary(model_handle: ModelHandle, work: Assignment) -> Written:
     return written
 
 
-def _settings(model_handle: ModelHandle, work: Assignment) -> Any:
+def _settings(model_handle: ModelHandle, work: SummaryTask) -> Any:
     settings: dict[str, Any] = dict(model_handle.settings)
     headers = {**settings.get("extra_headers", {}), INTERACTION_HEADER: INTERACTION}
     if "max_tokens" in settings:
-        # Only where a limit is set anyway: what a model thinks before it writes would count against it.
+        # Only where a limit is set already: thinking would count against a new one.
         settings["max_tokens"] = min(settings["max_tokens"], work.budget_tokens)
-    # Nobody asks for the same again: to keep it in a provider's cache would only cost.
+    # The request is never repeated, so caching it would only cost.
     return {**settings, "extra_headers": headers, "cache": False}
 
 
-def _prompt(part: str, earlier: str, work: Assignment) -> str:
+def _prompt(part: str, earlier: str, work: SummaryTask) -> str:
     blocks = []
     if work.background:
         blocks.append(
@@ -120,7 +120,7 @@ def _prompt(part: str, earlier: str, work: Assignment) -> str:
 
 
 def _untitled(text: str) -> tuple[str, str]:
-    """The title, when the reply begins with one, and the rest."""
+    """Split off the title, if the reply begins with one."""
     first, _, rest = text.strip().partition("\n")
     cleaned = first.strip().strip("*#` ")
     if cleaned.lower().startswith("title:"):

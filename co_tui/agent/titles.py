@@ -1,4 +1,4 @@
-"""Names a conversation after its first exchange: a fresh agent without tools, for which the exchange is data."""
+"""Title a conversation from its first exchange with a fresh agent without tools, which treats it as data."""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -14,9 +14,9 @@ from co_tui.inert import one_line
 INTERACTION: Final = "session-title"
 MOST_WORDS: Final = 12
 MOST_CHARS: Final = 80
-"""A longer reply is no title."""
+"""A longer reply is not a title."""
 EXCHANGE_CHARS: Final = 2_000
-"""Of the prompt, and of the reply."""
+"""Of the prompt and of the reply each."""
 
 _LABEL: Final = re.compile(r"^(title|titel|titre|título|标题|タイトル)\s*[*]*[:\uff1a][*]*\s*", re.IGNORECASE)
 
@@ -28,14 +28,14 @@ say what it is about, without quotation marks and without a full stop."""
 
 
 class WrittenTitle(NamedTuple):
-    """A title, empty when the reply was none, and what it cost."""
+    """A title, empty when the reply had none, and its cost."""
 
     text: str
     cost: float | None = None
 
 
 async def write_title(model_handle: ModelHandle, prompt: str, reply: str) -> WrittenTitle:
-    """Raises what the model raises."""
+    """Ask the model for a title. Raises what the model raises."""
     agent = Agent(await model_handle.model(), instructions=INSTRUCTIONS, model_settings=_settings(model_handle))
     exchange = f"User: {prompt[:EXCHANGE_CHARS]}\n\nAssistant: {reply[:EXCHANGE_CHARS]}".replace(CLOSE_TAG, "")
     async with agent.run_stream(f"{OPEN_TAG}\n{exchange}\n{CLOSE_TAG}\n\nWrite the title now.") as answer:
@@ -47,12 +47,12 @@ async def write_title(model_handle: ModelHandle, prompt: str, reply: str) -> Wri
 def _settings(model_handle: ModelHandle) -> Any:
     settings: dict[str, Any] = dict(model_handle.settings)
     headers = {**settings.get("extra_headers", {}), INTERACTION_HEADER: INTERACTION}
-    # Nobody asks for the same again: to keep it in a provider's cache would only cost.
+    # The request is never repeated, so caching it would only cost.
     return {**settings, "extra_headers": headers, "cache": False}
 
 
 def cleaned(reply: str) -> str:
-    """The title in a reply, without what models put around it; empty when there is none."""
+    """The title in a reply, without labels and quotes; empty when there is none."""
     lines = [line for line in reply.strip().splitlines() if line.strip()]
     if not lines:
         return ""

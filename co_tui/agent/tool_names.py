@@ -1,4 +1,4 @@
-"""Our tools by what they do, and what other programs call them: files that define agents use many names."""
+"""Our tools by kind, and other programs' names for them, which agent files may use."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -12,7 +12,7 @@ READING_TOOLS: Final = frozenset(("read_file", "list_directory", "search_files",
 FREE_TOOLS: Final = READING_TOOLS | frozenset(
     ("check_command", "stop_command", "write_plan", "ask_user_question", "load_capability", "delegate_task")
 )
-"""Tools of the working directory that change nothing there, or end what was allowed to begin."""
+"""Tools that change nothing in the folder, or only stop what was allowed to start."""
 DELEGATE_TOOL: Final = "delegate_task"
 _COMMANDS: Final = (*sorted(COMMAND_TOOLS), "check_command", "stop_command")
 OTHER_NAMES: Final = {
@@ -22,7 +22,7 @@ OTHER_NAMES: Final = {
     "Agent": (DELEGATE_TOOL,), "TodoWrite": ("write_plan",), "Skill": ("load_capability",),
     "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS, "apply_patch": ("edit_file", "write_file"),
 }  # fmt: skip
-"""What other programs call the tools that there are here."""
+"""Other programs' names → our tools."""
 OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction", "search_memory"))
 KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | OWN_TOOLS
 
@@ -32,24 +32,24 @@ def mcp_tool_name(server: str, tool: str) -> str:
 
 
 def mcp_server_and_tool(name: str) -> tuple[str, str]:
-    """Whose tool it is, and what its server calls it; no server's name has two `_` in a row."""
+    """Split a tool's name into server and tool; server names never contain `__`."""
     server, _, tool = name.removeprefix(MCP).partition("__")
     return server, tool
 
 
 def our_names(names: Iterable[str]) -> Iterable[str]:
-    """The tools that are meant. A name nobody knows may be that of a server's tool, or of all that it has."""
+    """Our names for the tools. Unknown names are kept: they may be an MCP tool or server."""
     for name in names:
         yield from OTHER_NAMES.get(name, (name,))
 
 
 def is_named(tool: str, names: Collection[str]) -> bool:
-    """Whether a tool is among them, by itself or with all tools of its server, as `mcp__SERVER` means them."""
+    """Whether a tool is named, by itself or by its server as `mcp__SERVER`."""
     server, separator, _ = tool.rpartition("__")
     return tool in names or bool(separator and server.startswith(MCP) and server in names)
 
 
 def unknown_tools(file: AgentFile) -> list[str]:
-    """Tools it names that are none of ours; those of servers, known once these are asked, have a `_` in their names."""
+    """The unknown tools an agent file names. Names with `_` may be MCP tools, which are not known yet."""
     named = (*(file.tools or ()), *file.withheld_tools)
     return [name for name in named if "_" not in name and name not in OTHER_NAMES and name not in KNOWN_TOOLS]

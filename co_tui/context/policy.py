@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from co_tui.record import Record
-from co_tui.settings import Governing
+from co_tui.settings import ContextSettings
 from co_tui.settings.by_window import ByWindow
 
 
@@ -87,11 +87,11 @@ class Policy(Record):
         return self.form_on_demand if on_demand else self.form
 
 
-def policy_of(settings: Governing) -> Policy:
+def policy_of(settings: ContextSettings) -> Policy:
     """What the settings say about the context."""
     form = SummaryForm(settings.summary_form)
     as_set = settings.on_demand_form == "as set"
-    numbers = {name: getattr(settings, name) for name in Policy.FIELDS if name in Governing.FIELDS}
+    numbers = {name: getattr(settings, name) for name in Policy.FIELDS if name in ContextSettings.FIELDS}
     return Policy(
         rule=CompactionRule(settings.compaction),
         form=form,

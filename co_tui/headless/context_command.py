@@ -25,7 +25,7 @@ def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
 def _measured(context: CommandContext, state: SessionState) -> SessionState:
     """What came since the last measurement, as in an imported or killed session, is measured as a request would be; so
     is what has another window by now, or will be restored only in part when the session is opened again."""
-    if imposed := context.loaded.imposed_model:
+    if imposed := context.loaded.overriding_model:
         state = state.but(model=imposed)
     if not state.history or _holds(state, context.loaded.settings):
         return state

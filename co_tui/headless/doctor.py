@@ -13,7 +13,7 @@ from co_tui import __version__
 from co_tui.agent.local import embedded
 from co_tui.agent.local.embedded_fetch import fetch
 from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS, choose
-from co_tui.agent.permissions.sandbox import sandbox_trouble, told_sandbox
+from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table, told_os_error
@@ -44,7 +44,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
         ("keys present", ", ".join(_keys(environ)) or "none"),
         ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
-        ("commands", f"{told_sandbox(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
+        ("commands", f"{sandbox_text(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
         *_project(context.loaded),
         *asyncio.run(_servers(context.loaded, environ, cwd)),
         ("data", str(context.paths.data)),
@@ -61,7 +61,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
     else:
         troubles += asyncio.run(_unusable(choice.model, context, environ))
     troubles += _not_writable(context.paths)
-    troubles += filter(None, (asyncio.run(sandbox_trouble(settings.command_sandbox)),))
+    troubles += filter(None, (asyncio.run(sandbox_problem(settings.command_sandbox)),))
     for trouble in troubles:
         say(trouble)
     return FAILED if troubles else DONE
@@ -80,15 +80,14 @@ async def _unusable(model: str, context: CommandContext, environ: Mapping[str, s
 
 async def _servers(loaded: Loaded, environ: Mapping[str, str], cwd: Path) -> list[tuple[str, str]]:
     """How the MCP servers are, each started to see."""
-    from co_tui.agent.mcp.server_wording import told_servers
-    from co_tui.agent.mcp.servers import McpServers
+    from co_tui.agent.mcp.servers import McpServers, server_states
 
     servers = McpServers()
     try:
         if "mcp" in loaded.settings.tools:
             servers.use(loaded.settings.mcp_servers, cwd, environ)
         await servers.settle(SERVERS_S)
-        return [(f"mcp server {name}", state) for name, state in told_servers(loaded, servers.reports)]
+        return [(f"mcp server {name}", state) for name, state in server_states(loaded, servers.reports)]
     finally:
         await servers.close()
 
@@ -97,7 +96,9 @@ def _project(loaded: Loaded) -> list[tuple[str, str]]:
     wish = loaded.withheld
     if wish is None:
         return []
-    return [("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.wanted)}")]
+    return [
+        ("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.requested)}")
+    ]
 
 
 def _learned_limits(paths: Paths) -> list[tuple[str, str]]:

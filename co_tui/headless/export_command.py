@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from co_tui.agent.redact import keys_in
 from co_tui.exchange.exporters import exported, form_of
-from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.headless.show_command import load_state
 from co_tui.paths import path_text, write_atomically

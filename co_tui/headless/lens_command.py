@@ -40,7 +40,7 @@ def stored_lens(context: CommandContext, state: SessionState) -> Lens:
 
 def stored_source_of(context: CommandContext, state: SessionState) -> LensSource:
     """What that is made from. A model of the command line or the environment would get the next request (K2)."""
-    if imposed := context.loaded.imposed_model:
+    if imposed := context.loaded.overriding_model:
         state = state.but(model=imposed)
     return StoredRequests(context.paths, context.store).source(state, context.loaded.settings)
 

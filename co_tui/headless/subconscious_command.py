@@ -6,9 +6,9 @@ from pathlib import Path
 
 from co_tui.agent.models.catalogue import choose
 from co_tui.agent.models.open_model import config_for, open_model
+from co_tui.agent.redact import keys_in
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events import BoardChanged
-from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.inert import one_line
 from co_tui.paths import path_text

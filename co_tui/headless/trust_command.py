@@ -5,7 +5,7 @@ from pathlib import Path
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
-from co_tui.settings import SettingsError, project_wish, told_agents, told_wish
+from co_tui.settings import SettingsError, agents_text, project_trust_request, requested_settings_text
 from co_tui.trust import Trust
 
 
@@ -41,16 +41,16 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
 
 
 def _trust(known: Trust, folder: Path) -> int:
-    wish = project_wish(folder)
-    if wish is None or not wish.wanted:
+    wish = project_trust_request(folder)
+    if wish is None or not wish.requested:
         place = path_text(wish.file if wish else folder.absolute())
         say(f"Nothing in {place} needs trust; what governs the context counts anyway.")
         return DONE
     known.remember(wish, trusted=True)
     if wish.settings:
-        say(f"{wish.folder} is trusted: its settings may set {told_wish(wish)}.")
+        say(f"{wish.folder} is trusted: its settings may set {requested_settings_text(wish)}.")
     if wish.agents:
-        say(f"Work may be given to {told_agents(wish)}.")
+        say(f"Work may be given to {agents_text(wish)}.")
     say("When they want something else, co-tui asks again; `co-tui trust --revoke` takes it back.")
     return DONE
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.model_messages import message_json
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import Window
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy
@@ -90,7 +90,7 @@ class ReplayEngine:
         self._parsed = parsed or ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(
-            self._recorder, self._parsed, governor, Asked(SESSION_ID), beside=_at_once, said_before=said_before
+            self._recorder, self._parsed, governor, RequestTarget(SESSION_ID), beside=_at_once, said_before=said_before
         )
         self._on = Compactable(self.history, summaries or OfflineSummaries())
         self._compactor = Compactor(Applier(Keeping(self._recorder, None, None)))

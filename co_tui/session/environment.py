@@ -14,7 +14,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
@@ -114,7 +114,7 @@ class Environment:
         self._reported_windows[asked.model, asked.address] = reported
         return self._learned_window(asked, reported)
 
-    def window_now(self, asked: Asked, settings: Settings) -> Window | None:
+    def window_now(self, asked: RequestTarget, settings: Settings) -> Window | None:
         """The same without asking the model again, with what was learned since; None when it was never asked."""
         if settings.context_window:
             return Window(tokens=settings.context_window, known=True)
@@ -122,7 +122,7 @@ class Environment:
         place = (asked.model, asked.address)
         return self._learned_window(asked, known[place]) if place in known else None
 
-    def _learned_window(self, asked: Asked, reported: int | None) -> Window:
+    def _learned_window(self, asked: RequestTarget, reported: int | None) -> Window:
         learned = self.limits.known(asked)
         tokens = min(filter(None, (reported, learned.limit_tokens)), default=None)
         window = Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)

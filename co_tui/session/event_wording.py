@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from co_tui.agent.models.catalogue import runs_here
+from co_tui.agent.models.catalogue import runs_locally
 from co_tui.events import CompactionComplete, SessionError
 from co_tui.events.stored_messages import STANDS_FOR
 
@@ -37,7 +37,7 @@ def money(dollars: float | None) -> str:
 
 def told_cost(total: float | None, summaries: float | None = None, *, model: str) -> str:
     """What a session cost, with whom it goes on now, and how much of it was for summaries."""
-    if total is None and runs_here(model):
+    if total is None and runs_locally(model):
         return FREE
     return f"{money(total)} · summaries {money(summaries)}" if summaries else money(total)
 

@@ -30,7 +30,7 @@ class SessionTitle:
         model = runtime.settings.summarization_model
         # The embedded model is too small for titles: it repeats the prompt, or answers it.
         wanted = self._environment.names_sessions and model not in ("", EMBEDDED)
-        would_wait = model == runtime.model_handle.name and runtime.model_handle.one_seat
+        would_wait = model == runtime.model_handle.name and runtime.model_handle.one_at_a_time
         if wanted and not would_wait and self._writing is None and self._is_new:
             self._writing = asyncio.create_task(self._write(model, runtime))
 

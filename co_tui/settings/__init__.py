@@ -1,25 +1,20 @@
-"""Settings: what can be set, where each value came from, and setting it."""
+"""Settings: which exist, where each value came from, and how to change one. Imports nothing heavy."""
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
 from co_tui.settings.all_settings import Settings, SettingsError, about, check, rules, unknown_key
 from co_tui.settings.consistency import contradictions, unused
+from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import policy_description, policy_names, read_text
-from co_tui.settings.governing import Governing
-from co_tui.settings.layers import (
-    COMMAND_LINE,
-    DEBUG_VARIABLE,
-    RESUMED,
-    Loaded,
-    Origin,
+from co_tui.settings.layers import COMMAND_LINE, DEBUG_VARIABLE, RESUMED, Loaded, Origin, load
+from co_tui.settings.rules import GROUPS, About, SettingGroup, quoted, value_text
+from co_tui.settings.trust_requests import (
     agents_in_force,
-    load,
-    project_wish,
-    told_agents,
-    told_waiting,
-    told_wish,
-    wished,
+    agents_text,
+    project_trust_request,
+    requested_settings_text,
+    requested_value_text,
+    waiting_agents_text,
 )
-from co_tui.settings.rules import GROUPS, About, SettingGroup, shown, told
 from co_tui.settings.writing import caveat, remove, setting_of, write
 
 __all__ = [
@@ -30,7 +25,7 @@ __all__ = [
     "About",
     "AgentFile",
     "AgentFiles",
-    "Governing",
+    "ContextSettings",
     "Loaded",
     "Origin",
     "SettingGroup",
@@ -38,24 +33,24 @@ __all__ = [
     "SettingsError",
     "about",
     "agents_in_force",
+    "agents_text",
     "caveat",
     "check",
     "contradictions",
     "load",
     "policy_description",
     "policy_names",
-    "project_wish",
+    "project_trust_request",
+    "quoted",
     "read_text",
     "remove",
+    "requested_settings_text",
+    "requested_value_text",
     "rules",
     "setting_of",
-    "shown",
-    "told",
-    "told_agents",
-    "told_waiting",
-    "told_wish",
     "unknown_key",
     "unused",
-    "wished",
+    "value_text",
+    "waiting_agents_text",
     "write",
 ]

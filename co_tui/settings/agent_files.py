@@ -1,4 +1,4 @@
-"""Agents that are defined in files, of a project or of the user: read with care, as they may have come with a clone."""
+"""Agents defined in files of the project or the user. Project files are untrusted: they may have come with a clone."""
 
 import os
 import re
@@ -14,15 +14,15 @@ from co_tui.settings.front_matter import read_front_matter
 from co_tui.settings.rules import EMBEDDED
 
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
-"""Of a project; where two define the same name, the first counts."""
+"""Folders of a project; when two define the same name, the first wins."""
 MOST_FILES: Final = 60
-"""Of one folder."""
+"""Read from one folder."""
 DESCRIPTION_CHARS: Final = 400
-"""It stands in every request; some are whole manuals."""
-TAKEN: Final = "self"
-"""A fresh run of the agent that asks; no file can be that."""
+"""Descriptions are part of every request, and some are whole manuals."""
+RESERVED_NAME: Final = "self"
+"""Means a fresh run of the delegating agent; no file may use it."""
 INHERITED: Final = ("", "inherit", "default")
-"""Models that mean: the one that answers."""
+"""Values of `model` that mean the session's own model."""
 _NAME: Final = re.compile(r"[^\W_][\w.-]{0,59}")
 _TOML_KEYS: Final = frozenset(
     ("name", "description", "developer_instructions", "tools", "allowed-tools", "disallowed-tools", "model", "color",
@@ -31,26 +31,26 @@ _TOML_KEYS: Final = frozenset(
 
 
 class AgentFile(Record):
-    """An agent that work can be given to, as its file defines it."""
+    """An agent to delegate to, as its file defines it."""
 
     file: Path
     name: str
     description: str = ""
     instructions: str = ""
     model: str = ""
-    """As it is written; empty for the one that answers."""
+    """As written; empty for the session's model."""
     tools: tuple[str, ...] | None = None
-    """By the names of whoever wrote the file; None for all there are."""
+    """Tool names as written, maybe of another program; None for all tools."""
     withheld_tools: tuple[str, ...] = ()
 
     @property
     def own_model(self) -> str:
-        """The model it works on; empty for the one that answers, and for words that only another program knows."""
+        """Its model string; empty for the session's model, and for names only another program knows."""
         return self.model if ":" in self.model or self.model == EMBEDDED else ""
 
     @property
-    def asked_for(self) -> str:
-        """What trusting its folder gives it, in words: changes with them, not with its instructions."""
+    def access_text(self) -> str:
+        """What trusting its folder grants it. Part of the trust digest, so it does not depend on the instructions."""
         tools = "all tools" if self.tools is None else f"tools {', '.join(self.tools) or 'none'}"
         without = f", but {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
         model = f", model {self.model}" if self.model else ""
@@ -58,13 +58,13 @@ class AgentFile(Record):
 
 
 class AgentFiles(Record):
-    """All that some folders define, and a sentence for each file that cannot be used."""
+    """The agents of some folders, and a sentence for each unusable file."""
 
     agents: tuple[AgentFile, ...] = ()
     problems: tuple[str, ...] = ()
 
     def before(self, others: "AgentFiles") -> "AgentFiles":
-        """These, and of the others those whose names are not taken."""
+        """These agents, then the others whose names are still free."""
         known = {agent.name: agent for agent in self.agents}
         shadowed = [_shadowed(each, known[each.name]) for each in others.agents if each.name in known]
         added = tuple(each for each in others.agents if each.name not in known)
@@ -72,31 +72,31 @@ class AgentFiles(Record):
 
 
 def project_folder(cwd: Path) -> Path:
-    """Where the agents of the project around `cwd` are: where its settings are, else the root of its checkout."""
+    """The root of the project around `cwd`: where its settings file is, else the root of the checkout."""
     found = find_upwards(PROJECT_FILE, cwd) or find_upwards(".git", cwd)
     return found.parent if found is not None else cwd
 
 
 def read_project_agents(folder: Path) -> AgentFiles:
-    """What a project defines. A link that leads out of it is not followed: what it names would be sent."""
+    """The agents of a project. Links that lead out of it are not followed, since their content would be sent."""
     found, seen = AgentFiles(), set[Path]()
     project = Path(os.path.realpath(folder))
     for each in PROJECT_FOLDERS:
-        place = folder / each
-        real = Path(os.path.realpath(place))
-        if real in seen or not place.is_dir():
+        path = folder / each
+        real = Path(os.path.realpath(path))
+        if real in seen or not path.is_dir():
             continue
         seen.add(real)
-        if is_inside(place, project):
-            found = found.before(read_agents(place, inside=project))
+        if is_inside(path, project):
+            found = found.before(read_agents(path, inside=project))
         else:
-            told = f"{path_text(place)} is not read: it is a link that leads out of the project."
-            found = found.but(problems=(*found.problems, told))
+            problem = f"{path_text(path)} is not read: it is a link that leads out of the project."
+            found = found.but(problems=(*found.problems, problem))
     return found
 
 
 def read_agents(folder: Path, inside: Path | None = None) -> AgentFiles:
-    """What one folder defines, by name; nothing when it is not there."""
+    """The agents of one folder, sorted by file name; none when the folder is missing."""
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith((".md", ".toml")))
     except OSError:
@@ -108,13 +108,13 @@ def read_agents(folder: Path, inside: Path | None = None) -> AgentFiles:
         except SettingsError as error:
             found = found.but(problems=(*found.problems, str(error)))
     if len(names) > MOST_FILES:
-        told = f"{path_text(folder)} has {len(names):,} files; the first {MOST_FILES} of them are read."
-        found = found.but(problems=(*found.problems, told))
+        problem = f"{path_text(folder)} has {len(names):,} files; the first {MOST_FILES} of them are read."
+        found = found.but(problems=(*found.problems, problem))
     return found
 
 
 def _read(file: Path, inside: Path | None) -> AgentFile:
-    """Raises `SettingsError`, which names the file."""
+    """Read one file. Raises `SettingsError`, which names it."""
     if inside is not None and not is_inside(file, inside):
         raise SettingsError(f"{path_text(file)} defines no agent: it is a link that leads out of the project.")
     text = read_text(file)
@@ -134,8 +134,8 @@ def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFil
     name = _text(values, "name") or file.stem
     if not _NAME.fullmatch(name):
         raise ValueError("its name must be of letters, digits, dots and dashes, at most 60 of them")
-    if name == TAKEN:
-        raise ValueError(f"the name {TAKEN} is taken")
+    if name == RESERVED_NAME:
+        raise ValueError(f"the name {RESERVED_NAME} is taken")
     if not instructions.strip():
         raise ValueError("it has no instructions")
     model = _text(values, "model")
@@ -158,7 +158,7 @@ def _text(values: Mapping[str, Any], key: str) -> str:
 
 
 def _names(values: Mapping[str, Any], *keys: str) -> tuple[str, ...] | None:
-    """A list, or names with commas between them; None when no such key is there, or its value says all."""
+    """A list, or comma-separated names; None when the key is missing or its value is `*`."""
     value = next((values[key] for key in keys if key in values), None)
     if value is None or value == "*":
         return None

@@ -1,4 +1,4 @@
-"""Every setting: its default, what it accepts and what it is for."""
+"""Every setting: its default, the values it accepts, and its purpose."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
-from co_tui.settings.governing import Governing
+from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
 from co_tui.settings.permission_rules import RuleInForce, permission_table
@@ -25,7 +25,7 @@ from co_tui.settings.rules import (
     nothing_or,
     number,
     one_of,
-    shown,
+    quoted,
     whole_number,
 )
 
@@ -37,9 +37,9 @@ class SettingsError(Exception):
     """A setting that cannot be used; the text names the key, the value and what is allowed."""
 
 
-class Settings(Governing):
-    """The values in force. What is declared here and not above counts in a project's file only once its folder is
-    trusted: who answers, where data goes, what runs and for how long."""
+class Settings(ContextSettings):
+    """The values in force. A project's file may set the fields declared here, unlike those of the base class, only
+    once its folder is trusted: they decide which model answers, where data goes, what runs and for how long."""
 
     model: Annotated[
         str,
@@ -179,27 +179,26 @@ class Settings(Governing):
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """The rule of every setting, those first that people look for first."""
+    """The rule of every setting, the most sought-after first."""
     hints = Settings.FIELDS
-    order = (*(name for name in hints if needs_trust(name)), *Governing.FIELDS)
+    order = (*(name for name in hints if needs_trust(name)), *ContextSettings.FIELDS)
     return {name: hints[name].__metadata__[0] for name in order}
 
 
 def about(key: str) -> About:
-    """What a setting is for."""
+    """The group and purpose of a setting."""
     found = Settings.FIELDS[key].__metadata__[1]
     assert isinstance(found, About)
     return found
 
 
 def needs_trust(key: str) -> bool:
-    """Whether a folder's own file may set this only after its user trusted the folder."""
-    return key in Settings.FIELDS and key not in Governing.FIELDS
+    """Whether a project's file may set this only once its folder is trusted."""
+    return key in Settings.FIELDS and key not in ContextSettings.FIELDS
 
 
 def check(key: str, value: object, *, named: str = "", source: str = "") -> object:
-    """The value as the setting keeps it. Raises `SettingsError` when it is not allowed; `named` is what it is called
-    where it stands."""
+    """The value, validated and converted. Raises `SettingsError`; `named` is the setting's name in its source."""
     rule = rules().get(key)
     if rule is None:
         raise SettingsError(unknown_key(key))
@@ -207,19 +206,19 @@ def check(key: str, value: object, *, named: str = "", source: str = "") -> obje
         return rule.read(value)
     except PartRefused as part:
         path = ".".join(filter(None, (named or key, part.path)))
-        raise SettingsError(_refused(path, part.told, part.allowed, source)) from None
+        raise SettingsError(_refused(path, part.value, part.allowed, source)) from None
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise SettingsError(_refused(named or key, shown(value), rule.allowed, source)) from None
+        raise SettingsError(_refused(named or key, quoted(value), rule.allowed, source)) from None
 
 
-def _refused(key: str, told: str, allowed: str, source: str) -> str:
-    """The sentence about a bad value: where it stands, and what is allowed."""
+def _refused(key: str, value: str, allowed: str, source: str) -> str:
+    """The sentence about a bad value: its source, and what is allowed."""
     where = f" ({source})" if source else ""
-    return f"{key} = {told}{where} is not allowed: it must be {allowed}."
+    return f"{key} = {value}{where} is not allowed: it must be {allowed}."
 
 
 def unknown_key(key: str, named: Callable[[str], str] = str) -> str:
-    """`named` is what a setting is called where it stands."""
+    """The sentence about an unknown setting; `named` spells a setting's name as its source does."""
     close = nearest(key, rules())
     hint = f"; did you mean {named(close)}?" if close else ". `co-tui config` lists them."
     return f"There is no setting {one_line(repr(named(key)), 80)}{hint}"

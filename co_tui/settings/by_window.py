@@ -1,4 +1,4 @@
-"""A number that depends on the size of the window. Imports nothing heavy."""
+"""A number that depends on the size of the context window. Imports nothing heavy."""
 
 import math
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ SEPARATOR: Final = " at "
 
 
 class ByWindow(tuple[tuple[int, float], ...]):
-    """Numbers at some sizes of the window, smallest first; between two it moves evenly with each doubling."""
+    """Numbers at some window sizes, smallest first; interpolated on a logarithmic scale in between."""
 
     __slots__ = ()
 
@@ -40,10 +40,10 @@ class ByWindow(tuple[tuple[int, float], ...]):
 
 
 def in_window(number: float | ByWindow, window_tokens: int) -> float:
-    """The number for a window of that size."""
+    """The number for a window of `window_tokens`."""
     return number.at(window_tokens) if isinstance(number, ByWindow) else number
 
 
 def windows_of(numbers: Iterable[object]) -> list[int]:
-    """The sizes at which any of them is given."""
+    """The window sizes that any of the numbers names."""
     return sorted({window for number in numbers if isinstance(number, ByWindow) for window, _ in number})

@@ -1,4 +1,4 @@
-"""Settings beside each other: which contradict, and which the present policy does not use."""
+"""Check settings together: which contradict each other, and which the current policy ignores."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ _OF_COMPACTION: Final[Mapping[str, tuple[str, ...]]] = {
     "turns": ("agent_max_context_tokens", "agent_max_context_turns", "few_turns"),
     "compress": ("compression_threshold", "run_compression_low", "run_compression_high"),
 }
-"""The numbers that one way of compacting reads, and no other."""
+"""Settings that only one kind of compaction reads."""
 _BY_WINDOW: Final = (
     "background_compaction_threshold",
     "buffer_exhaustion_threshold",
@@ -24,7 +24,7 @@ _OF_ANY_COMPACTION: Final = ("min_compaction_messages", "compaction_asks", "comp
 
 
 def contradictions(settings: Settings) -> list[str]:
-    """What cannot be meant, each in a sentence that names both values."""
+    """The contradictions, each a sentence that names both values."""
     windows = windows_of(getattr(settings, name) for name in _BY_WINDOW) or [ANY_WINDOW_TOKENS]
     return list(dict.fromkeys(sentence for window in windows for sentence in _contradictions_in(settings, window)))
 
@@ -51,7 +51,7 @@ def _contradictions_in(settings: Settings, window_tokens: int) -> Iterator[str]:
 
 
 def unused(settings: Settings) -> Mapping[str, str]:
-    """Settings that nothing reads as things stand, each with why."""
+    """Settings that currently have no effect, each with the reason."""
     why = f"not used by policy {settings.policy} (compaction = {settings.compaction})"
     found = {key: why for kind, keys in _OF_COMPACTION.items() if kind != settings.compaction for key in keys}
     if settings.compaction == "none":

@@ -1,4 +1,4 @@
-"""Settings files: TOML that may have come with whatever was cloned, so everything about it is bounded."""
+"""Read settings files. They may have come with a clone, so size, nesting and parsing time are bounded."""
 
 import re
 import tomllib
@@ -10,15 +10,15 @@ from co_tui.paths import Paths, read_small_text
 from co_tui.settings.all_settings import SettingsError
 
 LIMIT_BYTES: Final = 64_000
-"""More than anybody writes by hand."""
+"""Far more than people write by hand."""
 MOST_DOTS: Final = 100
-"""In one line. The parser's time grows with the square of a key's parts."""
+"""In one line: parsing time grows with the square of a key's parts."""
 BUILT_IN_POLICIES: Final = Path(__file__).parents[1] / "context" / "policies"
 _LONG_NUMBER: Final = re.compile(r"\d{40,}")
 
 
 def read_table(file: Path) -> dict[str, Any]:
-    """The table in a TOML file. Raises `SettingsError` that names the file and says what is wrong with it."""
+    """The table in a TOML file. Raises `SettingsError` that names the file and the problem."""
     return parsed(read_text(file), file)
 
 
@@ -40,7 +40,7 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError:
             raise
-        except ValueError:  # Python reads no number of thousands of digits; forty are as much out of every range
+        except ValueError:  # Python refuses integers of thousands of digits; forty are just as far out of range
             return tomllib.loads(_LONG_NUMBER.sub(lambda found: found[0][:40], text))
     except RecursionError:
         raise SettingsError(f"{file} cannot be read: it is nested too deeply.") from None
@@ -49,29 +49,29 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
 
 
 def policy_names(paths: Paths) -> list[str]:
-    """The policies that can be chosen: ours, and the user's own."""
+    """The available policies, built in and the user's own."""
     folders = (BUILT_IN_POLICIES, paths.policies)
     return sorted({file.stem for folder in folders if folder.is_dir() for file in folder.glob("*.toml")})
 
 
 def policy_description(name: str, paths: Paths) -> str:
-    """What the policy's file says of it, in a line; empty when it says nothing, or cannot be read."""
+    """The description in a policy's file, on one line; empty without one."""
     file = policy_file(name, paths)
     try:
-        told = read_table(file).get("description") if file is not None else ""
+        description = read_table(file).get("description") if file is not None else ""
     except SettingsError:
         return ""
-    return one_line(told, 120) if isinstance(told, str) else ""
+    return one_line(description, 120) if isinstance(description, str) else ""
 
 
 def policy_file(name: str, paths: Paths) -> Path | None:
     if not name or "/" in name or "\\" in name or "\0" in name or name.startswith("."):
         return None
     try:
-        return next((file for file in _policy_places(name, paths) if file.exists()), None)
+        return next((file for file in _policy_files(name, paths) if file.exists()), None)
     except OSError:  # a name too long for a file
         return None
 
 
-def _policy_places(name: str, paths: Paths) -> tuple[Path, ...]:
+def _policy_files(name: str, paths: Paths) -> tuple[Path, ...]:
     return tuple(folder / f"{name}.toml" for folder in (paths.policies, BUILT_IN_POLICIES))

@@ -1,6 +1,6 @@
-"""What stands between two lines of `---` at the top of a Markdown file, as far as people write it there.
+"""Read the front matter of a Markdown file: the keys between two lines of `---` at its top.
 
-No YAML: keys with a text, a list in one line or one item a line, or a text on the indented lines below.
+A small subset of YAML: a key with a text, a list on one line or one item a line, or a text on indented lines below.
 """
 
 import re
@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 FENCE: Final = "---"
 _KEY: Final = re.compile(r"([\w-]+):(?:\s+(.*)|)$")
 _BLOCKS: Final = ("", ">", ">-", ">+", "|", "|-", "|+")
-"""What may stand behind a key whose value is on the lines below."""
+"""What may follow a key whose value is on the lines below."""
 
 
 class FrontMatter(NamedTuple):
-    """The keys at the top, and all that stands below them."""
+    """The keys, and the text below them."""
 
     values: Mapping[str, str | tuple[str, ...]]
     body: str
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Raises ValueError, which says what is wrong with it."""
+    """Parse a Markdown file. Raises ValueError, which says what is wrong."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != FENCE:
         raise ValueError(f"it does not begin with a line of `{FENCE}`")
@@ -32,29 +32,29 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def _values(lines: Sequence[str]) -> Iterator[tuple[str, str | tuple[str, ...]]]:
-    """Each key with its value."""
-    place = 0
-    while place < len(lines):
-        line = lines[place]
-        place += 1
+    """Yield each key with its value."""
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         found = _KEY.match(line.rstrip())
         if found is None:
-            raise ValueError(f"line {place + 1} is no `key: value`")
-        below = place
-        while place < len(lines) and (not lines[place].strip() or lines[place][0] in " \t-"):
-            place += 1
-        yield found[1], _value((found[2] or "").strip(), [each.strip() for each in lines[below:place]])
+            raise ValueError(f"line {at + 1} is no `key: value`")
+        below = at
+        while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t-"):
+            at += 1
+        yield found[1], _value((found[2] or "").strip(), [each.strip() for each in lines[below:at]])
 
 
-def _value(beside: str, below: Sequence[str]) -> str | tuple[str, ...]:
+def _value(inline: str, below: Sequence[str]) -> str | tuple[str, ...]:
     below = [line for line in below if line]
-    if beside in _BLOCKS and below and all(line.startswith("- ") for line in below):
+    if inline in _BLOCKS and below and all(line.startswith("- ") for line in below):
         return tuple(_unquoted(line[2:].strip()) for line in below)
-    if beside.startswith("[") and beside.endswith("]"):
-        return tuple(_unquoted(each.strip()) for each in beside[1:-1].split(",") if each.strip())
-    first = [] if beside in _BLOCKS else [beside]
+    if inline.startswith("[") and inline.endswith("]"):
+        return tuple(_unquoted(each.strip()) for each in inline[1:-1].split(",") if each.strip())
+    first = [] if inline in _BLOCKS else [inline]
     return _unquoted(" ".join([*first, *below]))
 
 

@@ -1,30 +1,30 @@
-"""Which keys can be chosen for which actions, and what speaks against a choice."""
+"""Validate the setting `keys`: which keys each action may have."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from co_tui.actions import COMMANDS, KEYS, Place
+from co_tui.actions import COMMANDS, KEYS, KeyScope
 from co_tui.nearest import nearest
-from co_tui.settings.rules import PartRefused, Rule, shown, table_in
+from co_tui.settings.rules import PartRefused, Rule, quoted, table_in
 
 NO_KEY: Final = "none"
 _NAMED: Final = "up|down|left|right|home|end|pageup|pagedown|insert|delete|enter|space|backspace|tab|escape"
 _KEY: Final = rf"(?:(?:ctrl|alt|shift)\+){{0,3}}(?:f(?:[1-9]|1\d|2[0-4])|{_NAMED}|[a-z0-9]|[^\w\s])"
 _SAME_BYTE: Final = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+[": "escape"}
 _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "escape": "stopping and going back"}
-_OF_EVERYBODY: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
-"""Keys of the prompt, of lists and of moving the focus."""
-_NO_LETTERS: Final[tuple[Place, ...]] = ("anywhere", "prompt")
+_TYPING_KEYS: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
+"""Keys needed for typing, in lists and for moving the focus."""
+_NO_LETTERS: Final[tuple[KeyScope, ...]] = ("anywhere", "prompt")
 ALLOWED: Final = "keys by action, such as compact=f12, new=alt+n, folds=none: f1 to f24, ctrl+g, alt+x, …; or none"
 
 
 def default_keys() -> dict[str, str]:
-    """The key of every action that can have one; empty for those without."""
+    """Each action's default key; empty for none."""
     return {row.name: row.key for row in (*COMMANDS, *KEYS)}
 
 
-def place_of(name: str) -> Place:
+def scope_of(name: str) -> KeyScope:
     return next((row.where for row in KEYS if row.name == name), "anywhere")
 
 
@@ -35,15 +35,15 @@ def key_table() -> Rule:
         if not isinstance(value, Mapping):
             raise ValueError
         chosen = {str(name): _read_key(str(name), key) for name, key in value.items()}
-        for name, told in _clashes(chosen):
-            raise PartRefused(name, shown(chosen[name]), told)
+        for name, advice in _clashes(chosen):
+            raise PartRefused(name, quoted(chosen[name]), advice)
         return chosen
 
     return Rule(ALLOWED, read)
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """As in `compact=f7, new=f5`. Raises ValueError."""
+    """Parse `compact=f7, new=f5`. Raises ValueError."""
     parts = [part.partition("=") for part in text.split(",") if part.strip()]
     if not all(equals for _, equals, _ in parts):
         raise ValueError
@@ -51,42 +51,42 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _read_key(name: str, key: object) -> str:
-    """Raises `PartRefused`. A key that is switched off is empty."""
+    """The key, empty when switched off. Raises `PartRefused`."""
     known = default_keys()
     if name not in known:
         close = nearest(name, known)
         hint = f" (did you mean {close}?)" if close else "; /help lists them"
-        raise PartRefused(name, shown(key), f"the key of an action that exists{hint}")
+        raise PartRefused(name, quoted(key), f"the key of an action that exists{hint}")
     text = key.strip().lower() if isinstance(key, str) else ""
     if text == NO_KEY:
         return ""
-    trouble = _trouble(text, place_of(name)) if text not in known[name].split(",") else ""
-    if trouble:
-        raise PartRefused(name, shown(key), trouble)
+    problem = _problem(text, scope_of(name)) if text not in known[name].split(",") else ""
+    if problem:
+        raise PartRefused(name, quoted(key), problem)
     return text
 
 
-def _trouble(key: str, place: Place) -> str:
-    """What the key would have to be; empty when it will do."""
+def _problem(key: str, scope: KeyScope) -> str:
+    """What the key must be instead; empty when it is fine."""
     if not re.fullmatch(_KEY, key):
         return "a key such as f7, ctrl+g or alt+x, or none"
     if key in _SAME_BYTE:
         return f"another key: terminals send {key} as {_SAME_BYTE[key]}"
     if key in _TAKEN:
         return f"another key: {key} is for {_TAKEN[key]}"
-    if place in _NO_LETTERS and (len(key.removeprefix("shift+")) == 1 or key in _OF_EVERYBODY):
+    if scope in _NO_LETTERS and (len(key.removeprefix("shift+")) == 1 or key in _TYPING_KEYS):
         return f"a key that is not needed for writing: {key} is"
     return ""
 
 
 def _clashes(chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Choices whose key is another action's where both count, each with what to do."""
+    """Choices whose key another action already has in the same scope, each with advice."""
     keys = {**default_keys(), **chosen}
     for name, key in chosen.items():
         for other, its_key in keys.items():
-            if other != name and key in its_key.split(",") and key and _meet(place_of(name), place_of(other)):
+            if other != name and key in its_key.split(",") and key and _overlap(scope_of(name), scope_of(other)):
                 yield name, f"a key of its own: {key} is that of {other}"
 
 
-def _meet(one: Place, other: Place) -> bool:
+def _overlap(one: KeyScope, other: KeyScope) -> bool:
     return one == other or "anywhere" in (one, other)

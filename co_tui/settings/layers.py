@@ -1,36 +1,36 @@
 """Layered settings: every value knows where it came from.
 
-Strongest first: command line, environment, what a resumed session chose, the project's `.co-tui.toml`, the user's
-`config.toml`, the policy, the defaults. Nothing here reads the process environment by itself: `cli` hands it in.
+Strongest first: command line, environment, the resumed session's own choices, the project's `.co-tui.toml`, the user's
+`config.toml`, the policy, the defaults. The process environment is passed in by `cli`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.inert import one_line, shell_text
+from co_tui.inert import shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.all_settings import Settings, SettingsError, check, needs_trust, rules, unknown_key
+from co_tui.settings.all_settings import Settings, SettingsError, check, rules, unknown_key
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
-from co_tui.settings.rules import SANDBOXES, SHOWN_CHARS, shown
-from co_tui.trust import AGENTS, Trust, Wish
+from co_tui.settings.rules import SANDBOXES, quoted
+from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
+from co_tui.trust import Trust, TrustRequest
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"
 ENVIRONMENT: Final = "the environment"
 RESUMED: Final = "the resumed session"
 DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
-"""Not a setting: it makes failures of co-tui itself show where they happened."""
-BOTH: Final = " and "
-"""Between the sources of a value that has parts from several."""
-AGENTS_CHARS: Final = 200
+"""Not a setting: makes internal errors show a traceback."""
+SOURCE_SEPARATOR: Final = " and "
+"""Joins the sources of a value that several layers contribute to."""
 MOST_WARNINGS: Final = 5
-"""Of one file: one with thousands of odd keys is told of in a few lines."""
+"""For one file, which may have thousands of unknown keys."""
 LEFT_OUT: Final = "It is left out."
-"""What becomes of a value of the folder that cannot be used."""
+"""Ends the sentence about a bad value in a project's file."""
 
 
 class Origin(NamedTuple):
@@ -41,26 +41,26 @@ class Origin(NamedTuple):
 
 
 class Loaded(Record):
-    """Settings with the origin of each, and what was wrong on the way."""
+    """Settings with the origin of each, and the problems found while loading."""
 
     settings: Settings
     origins: Mapping[str, Origin]
     problems: tuple[str, ...]
-    """Values that cannot be used; the next layer's value stands in for them."""
+    """About unusable values, which fall back to the next layer."""
     warnings: tuple[str, ...]
-    """What is ignored: keys nobody knows, what a folder may not set, and what is wrong in its file."""
+    """About ignored values: unknown keys, settings that need trust, and problems in the project's file."""
     folder_problems: tuple[str, ...] = ()
-    """The last of these: whatever came with a folder keeps nothing from starting."""
+    """The warnings about the project's file; they never prevent startup."""
     unknown: tuple[str, ...] = ()
-    """Of the warnings, those about keys nobody knows."""
-    withheld: Wish | None = None
-    """What the project wants and does not get, because its folder is not trusted."""
+    """The warnings about unknown keys."""
+    withheld: TrustRequest | None = None
+    """What the project requests but does not get, because its folder is not trusted."""
     agents: AgentFiles = AgentFiles()
-    """Whom work can be given to: the agents of the user's own files, and those of the project once it is trusted."""
+    """Agents to delegate to: the user's, and the project's once it is trusted."""
 
     @property
-    def imposed_model(self) -> str:
-        """The model that replaces a resumed session's own: that of command line or environment; empty without one."""
+    def overriding_model(self) -> str:
+        """The model from command line or environment, which overrides a resumed session's; empty without one."""
         return self.settings.model if self.origins["model"].source in (COMMAND_LINE, ENVIRONMENT) else ""
 
 
@@ -72,17 +72,17 @@ def load(
     command_line: Mapping[str, object] | None = None,
     resumed: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """Read every layer and merge them; `resumed` is what a resumed session chose."""
+    """Read all layers and merge them; `resumed` has the choices of a resumed session."""
     given = {key: value for key, value in (command_line or {}).items() if value is not None}
     own = {key: value for key, value in (resumed or {}).items() if value}
     faults: dict[str, str] = {}
     merge = _merged(paths, cwd, environ, given, own, faults)
     while found := merge.folder_faults():
-        # Without them: what they stood before counts again.
+        # Merge again without them, so that weaker layers apply.
         faults |= found
         merge = _merged(paths, cwd, environ, given, own, faults)
     agents = merge.agents.before(read_agents(paths.agents))
-    folder_problems = _few([*merge.folder_problems, *dict.fromkeys(faults.values())])
+    folder_problems = _limited([*merge.folder_problems, *dict.fromkeys(faults.values())])
     return Loaded(
         settings=merge.settings,
         origins=merge.origins,
@@ -115,46 +115,10 @@ def _merged(
     return merge
 
 
-def _few(problems: Sequence[str]) -> tuple[str, ...]:
-    """Each in a line, and of many how many more there are."""
+def _limited(problems: Sequence[str]) -> tuple[str, ...]:
+    """The first problems, and how many more there are."""
     more = len(problems) - MOST_WARNINGS
     return (*problems[:MOST_WARNINGS], *([f"{more:,} more of its values cannot be used."] if more > 0 else []))
-
-
-def project_wish(folder: Path) -> Wish | None:
-    """What the project around `folder` wants that needs trust; None when it has neither settings nor agents.
-
-    Raises `SettingsError` for a file that cannot be read.
-    """
-    file = find_upwards(PROJECT_FILE, folder)
-    wish = _wish(folder, read_table(file) if file is not None else {}, read_project_agents(project_folder(folder)))
-    return wish if file is not None or wish.wanted else None
-
-
-def agents_in_force(paths: Paths, cwd: Path) -> AgentFiles:
-    """Whom work can be given to, as the files and the user's trust are now."""
-    own, found = read_agents(paths.agents), read_project_agents(project_folder(cwd))
-    if not found.agents:
-        return found.before(own)
-    try:
-        file = find_upwards(PROJECT_FILE, cwd)
-        wish = _wish(cwd, read_table(file) if file is not None else {}, found)
-    except SettingsError:
-        return own
-    return found.before(own) if Trust(paths.trust_file).has(wish) else own
-
-
-def _wish(cwd: Path, table: Mapping[str, object], agents: AgentFiles) -> Wish:
-    wanted = {key: _after_trust(key, value) for key, value in sorted(table.items()) if needs_trust(key)}
-    wanted = {key: value for key, value in wanted.items() if value is not None}
-    if agents.agents:
-        wanted[AGENTS] = [agent.asked_for for agent in agents.agents]
-    return Wish(
-        file=project_folder(cwd) / PROJECT_FILE,
-        wanted=wanted,
-        agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents.agents),
-        agent_files=tuple(agent.file for agent in agents.agents),
-    )
 
 
 class _Merge:
@@ -166,12 +130,12 @@ class _Merge:
         self.unknown: list[str] = []
         self.warnings: list[str] = []
         self.folder_problems: list[str] = []
-        self.withheld: Wish | None = None
+        self.withheld: TrustRequest | None = None
         self.agents = AgentFiles()
         self._folder_file = ""
         self._bad_policy = ""
         self._narrowing: dict[str, Origin] = {}
-        """What the project's file says where it may only take away."""
+        """Values of the project's file that may only restrict weaker layers."""
 
     @property
     def origins(self) -> dict[str, Origin]:
@@ -184,8 +148,8 @@ class _Merge:
         return Settings(**values)
 
     def folder_faults(self) -> dict[str, str]:
-        """Values of the folder's file with which nothing could begin, each with a sentence: a policy that is not
-        there, and what contradicts other values."""
+        """Values of the project's file that would prevent startup, each with a sentence: an unknown policy, and
+        contradictions with other values."""
         if not self._folder_file:
             return {}
         if self._bad_policy:
@@ -207,21 +171,23 @@ class _Merge:
             if key in values:
                 try:
                     value = check(key, values[key], named=name(key), source=source)
-                    self.found[key] = _combined(key, self.found.get(key), Origin(_from(key, value, source), source))
+                    self.found[key] = _combined(
+                        key, self.found.get(key), Origin(_with_source(key, value, source), source)
+                    )
                 except SettingsError as error:
                     (self.folder_problems if is_folder else self.problems).append(
                         f"{error} {LEFT_OUT}" if is_folder else str(error)
                     )
 
     def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
-        """The layer of the folder itself, without some of its values."""
+        """Add the layer of the project's file, without some of its values."""
         file, agents = find_upwards(PROJECT_FILE, cwd), read_project_agents(project_folder(cwd))
         table = self.table(file, self.folder_problems) if file is not None else {}
-        wish = _wish(cwd, table, agents)
-        if wish.wanted and not trust.has(wish):
-            self.withheld = wish
-            self.warnings += told_withheld(wish)
-            table = {key: left for key, value in table.items() if (left := _before_trust(key, value)) is not None}
+        request = trust_request(cwd, table, agents)
+        if request.requested and not trust.has(request):
+            self.withheld = request
+            self.warnings += withheld_warnings(request)
+            table = {key: left for key, value in table.items() if (left := before_trust(key, value)) is not None}
         else:
             self.agents = agents
         if file is None:
@@ -229,29 +195,30 @@ class _Merge:
         self._folder_file = str(file)
         self.layer(str(file), {key: value for key, value in table.items() if key not in without})
         for key in ("tools", "command_sandbox"):
-            if (wanted := self.found.get(key)) is not None and wanted.source == str(file):
+            if (narrowing := self.found.get(key)) is not None and narrowing.source == str(file):
                 self._narrowing[key] = self.found.pop(key)
 
     def narrow(self) -> None:
-        """A project's file may leave out tools that weaker layers have and ask for a stricter sandbox, and never give
-        more than they do."""
-        for key, wanted in self._narrowing.items():
-            present = self.found.get(key, Origin(getattr(Settings(), key), "default"))
-            self.found[key] = _narrower_tools(present, wanted) if key == "tools" else _stricter(present, wanted)
-            if self.found[key].value != wanted.value and key != "tools":
-                self.warnings.append(f"{wanted.source}: {key} = {shown(wanted.value)} is ignored: yours is stricter.")
+        """Apply the project's file to tools and sandbox: it may only remove tools, and only make the sandbox
+        stricter."""
+        for key, narrowing in self._narrowing.items():
+            current = self.found.get(key, Origin(getattr(Settings(), key), "default"))
+            self.found[key] = _narrower_tools(current, narrowing) if key == "tools" else _stricter(current, narrowing)
+            if self.found[key].value != narrowing.value and key != "tools":
+                self.warnings.append(
+                    f"{narrowing.source}: {key} = {quoted(narrowing.value)} is ignored: yours is stricter."
+                )
 
     def policy(self, paths: Paths) -> None:
         name = self.found.get("policy", Origin(Settings().policy, "default"))
         file = policy_file(str(name.value), paths)
         if file is None:
-            told = (
-                f"policy = {shown(name.value)} ({name.source}) is not allowed: one of {', '.join(policy_names(paths))}."
-            )
+            names = ", ".join(policy_names(paths))
+            problem = f"policy = {quoted(name.value)} ({name.source}) is not allowed: one of {names}."
             if name.source == self._folder_file:
-                self._bad_policy = told
+                self._bad_policy = problem
             else:
-                self.problems.append(told)
+                self.problems.append(problem)
             self.found.pop("policy", None)
             file = policy_file(Settings().policy, paths)
         if file is not None:
@@ -269,90 +236,33 @@ class _Merge:
             return {}
 
 
-def _narrower_tools(present: Origin, wanted: Origin) -> Origin:
-    assert isinstance(wanted.value, tuple) and isinstance(present.value, tuple)
-    return Origin(tuple(each for each in present.value if each in wanted.value), wanted.source)
+def _narrower_tools(current: Origin, narrowing: Origin) -> Origin:
+    assert isinstance(narrowing.value, tuple) and isinstance(current.value, tuple)
+    return Origin(tuple(each for each in current.value if each in narrowing.value), narrowing.source)
 
 
-def _stricter(present: Origin, wanted: Origin) -> Origin:
-    return max(present, wanted, key=lambda origin: SANDBOXES.index(str(origin.value)))
+def _stricter(current: Origin, narrowing: Origin) -> Origin:
+    return max(current, narrowing, key=lambda origin: SANDBOXES.index(str(origin.value)))
 
 
-def _from(key: str, value: object, source: str) -> object:
-    """A value that names its source; each permission rule does, since rules of several files count together."""
+def _with_source(key: str, value: object, source: str) -> object:
+    """The value; permission rules get their source, since rules of several files are combined."""
     if key != "permissions":
         return value
     assert isinstance(value, tuple)
     return tuple(each._replace(source=source) for each in value)
 
 
-def _before_trust(key: str, value: object) -> object | None:
-    """What a project's file may set before its folder is trusted: of permissions only what is stricter."""
-    if not needs_trust(key):
-        return value
-    if key == "permissions" and isinstance(value, Mapping):
-        return {effect: rules for effect, rules in value.items() if effect != "allow"} or None
-    return None
-
-
-def _after_trust(key: str, value: object) -> object | None:
-    """What of a value waits for trust."""
-    if key != "permissions" or not isinstance(value, Mapping):
-        return value
-    return {"allow": value["allow"]} if value.get("allow") else None
-
-
 def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
-    """The strongest value counts; but MCP servers and permission rules of several files count together."""
+    """The stronger value; MCP servers and permission rules of several layers are combined."""
     if stronger is None:
         return weaker
-    source = f"{stronger.source}{BOTH}{weaker.source}"
+    source = f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}"
     if key == "permissions" and isinstance(stronger.value, tuple) and isinstance(weaker.value, tuple):
         return Origin((*stronger.value, *weaker.value), source)
     if key == "mcp_servers" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
         return Origin({**weaker.value, **stronger.value}, source)
     return stronger
-
-
-def told_withheld(wish: Wish) -> list[str]:
-    """The sentences about what a folder does not get."""
-    told = []
-    if wish.settings:
-        told.append(
-            f"{wish.file} wants to set {told_wish(wish)}: ignored until you trust this folder with `co-tui trust`."
-        )
-    if wish.agents:
-        told.append(told_waiting(wish))
-    return told
-
-
-def told_waiting(wish: Wish) -> str:
-    """The sentence about the agents of a folder that is not trusted."""
-    waits = "wait" if len(wish.agents) > 1 else "waits"
-    return f"{told_agents(wish)} {waits} until you trust this folder with `co-tui trust`."
-
-
-def told_wish(wish: Wish) -> str:
-    """The settings it wants."""
-    return ", ".join(f"{key} = {wished(key, value)}" for key, value in wish.settings.items())
-
-
-def wished(key: str, value: object) -> str:
-    """A value that a folder's file wants, as it is quoted in a sentence; of servers the names alone: keys may stand
-    anywhere else."""
-    if key == "mcp_servers" and isinstance(value, Mapping):
-        return one_line(", ".join(map(str, value)), SHOWN_CHARS)
-    if key == "permissions" and isinstance(value, Mapping):
-        rules = value.get("allow")
-        return one_line(f"allow {', '.join(map(str, rules)) if isinstance(rules, list) else rules}", SHOWN_CHARS)
-    return shown(value)
-
-
-def told_agents(wish: Wish) -> str:
-    """How many agents it defines, and which."""
-    count = len(wish.agents)
-    named = one_line(", ".join(wish.agents), AGENTS_CHARS)
-    return f"{count} agent{'s' if count > 1 else ''} of {wish.folder} ({named})"
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:

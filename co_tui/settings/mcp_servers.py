@@ -1,4 +1,4 @@
-"""MCP servers as a setting: programs and addresses that bring tools of their own, each under a name."""
+"""The setting `mcp_servers`: programs and addresses that provide tools, by name."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,17 +6,17 @@ from typing import Any, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
-from co_tui.settings.rules import PartRefused, Rule, address, number, shown, table_in
+from co_tui.settings.rules import PartRefused, Rule, address, number, quoted, table_in
 
 MOST_SERVERS: Final = 30
 LONGEST_NAME: Final = 30
-# Compiled when a server is read: most people have none, and the first paint does not wait for it.
+# Compiled when a server is read: most users have none, and the first paint should not wait for it.
 _NAME: Final = r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*"
-"""Without two `_` in a row: they part a server's name from its tools'."""
+"""Without `__`, which separates a server's name from its tool's."""
 _VARIABLE: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
 _HEADER: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 HIDDEN: Final = "[hidden]"
-"""Stands for a bad value that may hold a key."""
+"""Replaces a bad value that may hold a key."""
 _MAY_HOLD_KEYS: Final = ("args", "env", "url", "headers")
 
 
@@ -28,14 +28,14 @@ class VariableMissing(Exception):
 
 
 class McpServer(Record):
-    """One server: a program that is started and talked to on its standard streams, or an address."""
+    """One server: a program that talks on its standard streams, or an address."""
 
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    """What it gets beside a few variables that every program needs; none of our keys is among those."""
+    """Its environment, in addition to a few variables every program needs; never our keys."""
     cwd: str = ""
-    """Where it runs; empty for the folder co-tui works in."""
+    """Its working directory; empty for co-tui's."""
     url: str = ""
     headers: Mapping[str, str] = {}
     """Sent to this address and nowhere else."""
@@ -46,14 +46,14 @@ class McpServer(Record):
 
     @property
     def where(self) -> str:
-        """Its program or its address, without what may be a key."""
+        """Its program or address, without parts that may be a key."""
         return one_line(re.sub(r"://[^/@]*@", "://", self.url.partition("?")[0]) or self.command or "-", 80)
 
     def __repr__(self) -> str:
         return self.where if self.enabled else f"{self.where} (off)"
 
     def as_table(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """As written in a settings file."""
         values = {name: getattr(self, name) for name in self.FIELDS}
         return {name: _plain(value) for name, value in values.items() if value != self._defaults[name]}
 
@@ -62,7 +62,7 @@ NO_SERVERS: Final[Mapping[str, McpServer]] = {}
 
 
 def with_variables(text: str, environ: Mapping[str, str]) -> str:
-    """The text with `${NAME}` and `${NAME:-otherwise}` filled in. Raises `VariableMissing`."""
+    """Fill in `${NAME}` and `${NAME:-otherwise}`. Raises `VariableMissing`."""
 
     def value_of(found: re.Match[str]) -> str:
         value = environ.get(found[1], found[2])
@@ -120,7 +120,7 @@ def _part(path: str, key: str, value: object) -> object:
     try:
         return read(value)
     except (ValueError, TypeError, OverflowError):
-        raise PartRefused(path, HIDDEN if key in _MAY_HOLD_KEYS else shown(value), allowed) from None
+        raise PartRefused(path, HIDDEN if key in _MAY_HOLD_KEYS else quoted(value), allowed) from None
 
 
 def _key(path: str, key: str, name: str) -> str:
@@ -141,7 +141,7 @@ def _secret(path: str, value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Every `${` begins the name of a variable: one that is misspelt would go out as it stands."""
+    """Refuses a misspelt `${`, which would be sent as it is."""
     if not isinstance(value, str) or "\0" in value or "${" in re.sub(_VARIABLE, "", value):
         raise ValueError
     return value

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from co_tui.settings.rules import PartRefused, shown, table_in
+from co_tui.settings.rules import PartRefused, quoted, table_in
 from co_tui.settings.rules import Rule as Setting
 
 BASH: Final = "Bash"
@@ -19,33 +19,33 @@ MCP: Final = "mcp__"
 OTHER_NAMES: Final = {
     "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Grep": READ, "Glob": READ, "LS": READ,
 }  # fmt: skip
-"""What other programs call the same."""
+"""Other programs' names for the same tools."""
 NO_EFFECT: Final = frozenset(
     ("Task", "Agent", "Skill", "WebSearch", "TodoWrite", "NotebookRead", "BashOutput", "KillShell", "SlashCommand",
      "ExitPlanMode", "AskUserQuestion")
 )  # fmt: skip
-"""Tools of other programs: rules about them can stay in a list that was pasted."""
+"""Tools only other programs have: rules about them are accepted, so that lists can be pasted."""
 FORMS: Final = "Bash(git commit:*), Edit(src/**), Read(~/notes/**), WebFetch(domain:example.com) or mcp__server__tool"
 LONGEST_RULE_CHARS: Final = 500
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 EFFECTS: Final[tuple[Effect, ...]] = ("deny", "ask", "allow")
-"""The strongest first."""
+"""Strongest first."""
 
 
 class Rule(NamedTuple):
-    """Calls of one kind."""
+    """A set of tool calls."""
 
     tool: str
     pattern: str = ""
-    """Which of them; empty for all."""
+    """Which calls of the tool; empty for all."""
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})" if self.pattern else self.tool
 
 
 class RuleInForce(NamedTuple):
-    """A rule, what it does, and where it is written."""
+    """A rule with its effect and the file it comes from."""
 
     effect: Effect
     rule: Rule
@@ -53,7 +53,7 @@ class RuleInForce(NamedTuple):
 
 
 def parse_rule(text: str) -> Rule:
-    """Raises ValueError for what is no rule."""
+    """Parse a rule. Raises ValueError."""
     text = text.strip()
     if len(text) > LONGEST_RULE_CHARS or "\n" in text:
         raise ValueError(text)
@@ -72,7 +72,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def covers_command(rule: Rule, words: Sequence[str]) -> bool:
-    """Whether a rule is about a simple command, given as its words."""
+    """Whether a rule covers a shell command, given as its words."""
     if rule.tool != BASH:
         return False
     if not rule.pattern:
@@ -87,7 +87,7 @@ def covers_command(rule: Rule, words: Sequence[str]) -> bool:
 
 @cache
 def prefix_of(rule: Rule) -> tuple[str, ...] | None:
-    """The words with which a command has to begin, for `Bash(git commit:*)` and `Bash(git commit *)`."""
+    """The words a command must begin with, for `Bash(git commit:*)` and `Bash(git commit *)`."""
     for ending in (":*", " *"):
         if rule.pattern.endswith(ending) and "*" not in (start := rule.pattern.removesuffix(ending)):
             return _words(start)
@@ -103,15 +103,15 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """`*` stands for any characters. `fnmatch` takes no longer for many of them, as a plain expression would."""
+    """Match `*` as any characters. `fnmatch` stays fast with many stars, unlike a plain regular expression."""
     return fnmatchcase(text, re.sub(r"[?\[]", r"[\g<0>]", pattern))
 
 
 def covers_path(rule: Rule, path: Path, folder: Path, home: Path) -> bool:
     """Whether a rule's pattern covers a path. `path` and `folder` are resolved.
 
-    Without a slash a pattern is about names at any depth; with one it starts at the folder, at `~/` or, with two
-    slashes, at the root of the disk.
+    Without a slash a pattern matches names at any depth; with one it starts at the folder, at `~/` or, with `//`, at
+    the root of the disk.
     """
     pattern = rule.pattern
     if not pattern:
@@ -129,8 +129,8 @@ def covers_path(rule: Rule, path: Path, folder: Path, home: Path) -> bool:
 
 
 def _covers(pattern: str, path: str) -> bool:
-    """`*` stays within a name, `**` does not; a folder's name covers what is in it."""
-    reached = {0}  # how many parts of the pattern the path may have used up so far
+    """`*` matches within a name, `**` across names; a folder's name covers its content."""
+    reached = {0}  # numbers of pattern parts matched so far
     parts, names = pattern.rstrip("/").split("/"), path.split("/")
     for name in names:
         reached = _skipping(reached, parts)
@@ -145,7 +145,7 @@ def _covers(pattern: str, path: str) -> bool:
 
 
 def _skipping(reached: set[int], parts: Sequence[str]) -> set[int]:
-    """`**` may stand for no folder at all."""
+    """Also skip each `**`, which may match no folder."""
     every = set(reached)
     for at in sorted(reached):
         while at < len(parts) and parts[at] == "**":
@@ -155,22 +155,22 @@ def _skipping(reached: set[int], parts: Sequence[str]) -> set[int]:
 
 
 def covers_tool(rule: Rule, name: str) -> bool:
-    """Whether a rule is about a server's tool: by its name, or all tools of its server."""
+    """Whether a rule covers an MCP tool, by its name or its server's."""
     if not rule.tool.startswith(MCP):
         return False
     return _matches(rule.tool, name) or name.startswith(f"{rule.tool}__")
 
 
 def covers_host(rule: Rule, host: str) -> bool:
-    """Whether a rule is about pages of a host."""
+    """Whether a rule covers pages of a host."""
     if rule.tool != WEB_FETCH:
         return False
-    wanted = rule.pattern.removeprefix("domain:").lower()
-    return not wanted or _matches(wanted, host.lower())
+    domain = rule.pattern.removeprefix("domain:").lower()
+    return not domain or _matches(domain, host.lower())
 
 
 def read_permissions(value: object) -> tuple[RuleInForce, ...]:
-    """The rules of a table `allow`, `ask` and `deny`. Raises ValueError and TypeError."""
+    """Parse a table of `allow`, `ask` and `deny` rules. Raises ValueError and TypeError."""
     if isinstance(value, tuple) and all(isinstance(each, RuleInForce) for each in value):
         return value
     value = table_in(value)
@@ -180,12 +180,12 @@ def read_permissions(value: object) -> tuple[RuleInForce, ...]:
     for effect in EFFECTS:
         texts = value.get(effect, ())
         if not isinstance(texts, list | tuple):
-            raise PartRefused(effect, shown(texts), "a list of rules")
+            raise PartRefused(effect, quoted(texts), "a list of rules")
         for text in texts:
             try:
                 found.append(RuleInForce(effect, parse_rule(text)))
             except (ValueError, TypeError, AttributeError):
-                raise PartRefused(effect, shown(text), f"a rule such as {FORMS}") from None
+                raise PartRefused(effect, quoted(text), f"a rule such as {FORMS}") from None
     return tuple(found)
 
 
@@ -194,7 +194,7 @@ def permission_table() -> Setting:
 
 
 def as_table(rules: Sequence[RuleInForce]) -> dict[str, list[str]]:
-    """The rules as they are written in a file."""
+    """The rules as written in a settings file."""
     return {
         effect: [str(each.rule) for each in rules if each.effect == effect]
         for effect in reversed(EFFECTS)

@@ -1,4 +1,4 @@
-"""What a setting accepts, and how to say it."""
+"""The kinds of values settings accept, and how to describe them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,28 +8,29 @@ from co_tui.inert import one_line
 from co_tui.settings.by_window import ByWindow
 
 HOOKS: Final = ("preCompact",)
-"""Moments at which commands of the user's own can run."""
+"""Events at which the user's own commands can run."""
 TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp")
-"""What an agent may be given to work with in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp`
-the tools of MCP servers."""
+"""Groups of tools an agent may have in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp` the
+tools of MCP servers."""
 ASK: Final = "ask"
 EDITS: Final = "edits"
 PLAN: Final = "plan"
 AUTO: Final = "auto"
 PRESENT_PLAN: Final = "present_plan"
-"""The tool with which the model ends mode `plan`."""
+"""The tool the model calls to end mode `plan`."""
 MODES: Final = (ASK, EDITS, PLAN, AUTO)
-"""What runs without a question: only what reads; file changes too; nothing else at all; commands in the sandbox too."""
+"""What runs without asking: reading only; file changes too; reading, and nothing else even if allowed; commands in the
+sandbox too."""
 SANDBOX_OFF: Final = "off"
 SANDBOX_WITH_NETWORK: Final = "bwrap+network"
 SANDBOX: Final = "bwrap"
 SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, SANDBOX)
-"""Where commands run that the model asked for, the freest first; `bwrap` is without a network."""
+"""Where the model's commands run, least strict first; `bwrap` has no network."""
 SHOWN_CHARS: Final = 60
 EMBEDDED: Final = "embedded"
 SERVED: Final = "openai-chat"
 GGUF: Final = "gguf"
-"""Before the path of a file of weights on this machine."""
+"""Prefix of the path of a weights file on this machine."""
 MODEL_PREFIXES: Final = (
     "anthropic", "openai", "google", "openai-chat", "ollama", "openrouter", "deepseek", "groq", "mistral", "xai",
     "moonshotai", "alibaba", "azure", "azure-responses", "bedrock", "bedrock-mantle", "cerebras", "cohere", "crusoe",
@@ -37,7 +38,7 @@ MODEL_PREFIXES: Final = (
     "openai-chatgpt", "openai-codex", "openai-decisions", "openai-responses", "ovhcloud", "sambanova", "snowflake",
     "system-one", "together", "typesafe", "vercel", "vllm", "zai",
 )  # fmt: skip
-"""Whoever the model library can reach; the first ones are those people use most."""
+"""Providers the model library supports, the most used first."""
 THEMES: Final = (
     "auto", "dark", "light", "high-contrast", "high-contrast-light", "nord", "gruvbox", "tokyo-night", "dracula",
     "monokai", "flexoki", "catppuccin-mocha", "catppuccin-macchiato", "catppuccin-frappe", "catppuccin-latte",
@@ -47,13 +48,13 @@ THEMES: Final = (
 
 
 class Rule(NamedTuple):
-    """What a setting accepts, and how to say it."""
+    """The values a setting accepts, and how to describe them."""
 
     allowed: str
     read: Callable[[object], object]
-    """Raises ValueError, TypeError, OverflowError or RecursionError for what is not allowed."""
+    """Validates and converts a value. Raises ValueError, TypeError, OverflowError or RecursionError."""
     choices: tuple[str, ...] = ()
-    """The words it can be, when these are few."""
+    """The possible values, if there are only a few."""
 
 
 SettingGroup: TypeAlias = Literal["answering", "context", "tools", "looks", "files"]
@@ -61,30 +62,30 @@ GROUPS: Final[tuple[SettingGroup, ...]] = ("answering", "context", "tools", "loo
 
 
 class About(NamedTuple):
-    """What a setting is for."""
+    """The group and purpose of a setting."""
 
     group: SettingGroup
     sentence: str
 
 
 class PartRefused(ValueError):
-    """A part of a structured value that is not allowed."""
+    """A bad part of a structured value."""
 
-    def __init__(self, path: str, told: str, allowed: str) -> None:
-        """`told` is the part as it may be shown."""
+    def __init__(self, path: str, value: str, allowed: str) -> None:
+        """`value` is the part as text that may be shown."""
         super().__init__(path)
-        self.path, self.told, self.allowed = path, told, allowed
+        self.path, self.value, self.allowed = path, value, allowed
 
 
-def shown(value: object) -> str:
-    """A value as it is quoted in a sentence: on one line, and not all of a long one."""
+def quoted(value: object) -> str:
+    """A value quoted for a sentence: on one line, and shortened."""
     try:
         return one_line(repr(value), SHOWN_CHARS)
     except (ValueError, RecursionError):  # thousands of digits, or of brackets
         return f"a value too large to show ({type(value).__name__})"
 
 
-def told(value: object) -> str:
+def value_text(value: object) -> str:
     """A value as people write it."""
     if isinstance(value, tuple | list) and not isinstance(value, ByWindow):
         return ", ".join(str(getattr(each, "rule", each)) for each in value) or "none"
@@ -120,7 +121,7 @@ def number(low: float, high: float) -> Rule:
 
 
 def number_by_window(low: float, high: float) -> Rule:
-    """A number, or one for each of some sizes of the window."""
+    """A number, or several by window size."""
     plain = number(low, high)
 
     def read(value: object) -> object:
@@ -144,12 +145,12 @@ def text(allowed: str = "a text") -> Rule:
 
 
 def address(otherwise: str, what: str) -> Rule:
-    """An address on the web, or a word that means none."""
+    """An HTTP address, or the word `otherwise`."""
 
     def read(value: object) -> object:
         if not isinstance(value, str):
             raise ValueError
-        from urllib.parse import urlsplit  # takes as long to import as everything else here; most never need it
+        from urllib.parse import urlsplit  # as slow to import as everything else here, and rarely needed
 
         value = value.strip()
         parts = urlsplit(value) if value != otherwise else None  # raises ValueError for odd brackets and ports
@@ -161,14 +162,14 @@ def address(otherwise: str, what: str) -> Rule:
 
 
 def model_string(otherwise: str) -> Rule:
-    """A provider that is known, and a name that only the provider knows."""
+    """A known provider and any model name."""
 
     def read(value: object) -> object:
         if not isinstance(value, str):
             raise ValueError
         value = value.strip()
         prefix, colon, name = value.removeprefix("gateway/").partition(":")
-        named = bool(name.strip()) or prefix == SERVED  # whose first model serves
+        named = bool(name.strip()) or prefix == SERVED  # without a name, its first model
         if value not in ("", EMBEDDED) and (prefix not in (*MODEL_PREFIXES, GGUF) or not colon or not named):
             raise ValueError
         return value
@@ -190,7 +191,7 @@ def one_of(*words: str) -> Rule:
 
 
 def some_of(*words: str) -> Rule:
-    """A choice of words, in the order they are known in; `none` is an empty one."""
+    """A subset of the words, in their order; `none` means empty."""
 
     def read(value: object) -> object:
         if isinstance(value, str):
@@ -203,7 +204,7 @@ def some_of(*words: str) -> Rule:
 
 
 def nothing_or(otherwise: str, *words: str) -> Rule:
-    """Empty, or one of a few words."""
+    """Empty, or one of the words."""
 
     def read(value: object) -> object:
         if value not in ("", *words):
@@ -214,7 +215,7 @@ def nothing_or(otherwise: str, *words: str) -> Rule:
 
 
 def table_in(value: object) -> object:
-    """A table that was written as text, as in the environment; `none`, as an empty one is shown, is empty."""
+    """A table; one given as JSON text, as in the environment, is parsed, and `none` means empty."""
     if not isinstance(value, str):
         return value
     return {} if value.strip() in ("", "none") else json.loads(value)

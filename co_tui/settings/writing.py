@@ -1,4 +1,4 @@
-"""Writing a setting into the user's own file."""
+"""Write settings to the user's own file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,39 +10,39 @@ from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, policy_file, policy_names, read_text
 from co_tui.settings.key_choices import NO_KEY
-from co_tui.settings.layers import BOTH, Loaded
+from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, parse_rule, read_permissions
-from co_tui.settings.rules import shown
+from co_tui.settings.rules import quoted
 
 KEY_PREFIX: Final = "keys."
-"""Before the name of an action whose key is set alone."""
+"""Prefix of an action whose key is set by itself."""
 DEFAULT: Final = "default"
-"""The value that takes the key of an action back."""
+"""The value that restores an action's default key."""
 
 
 def setting_of(key: str) -> str:
-    """The setting that a key belongs to; `keys.compact` is a part of `keys`."""
+    """The setting a name belongs to; `keys.compact` is part of `keys`."""
     return "keys" if key.startswith(KEY_PREFIX) else key
 
 
-def write(key: str, value: str, paths: Paths, present: Settings | None = None) -> object:
-    """Set a key in the user's file, leaving the rest of it as it is. Returns the value as kept.
+def write(key: str, value: str, paths: Paths, current: Settings | None = None) -> object:
+    """Set a key in the user's file and return the converted value; the rest of the file is unchanged.
 
-    Raises `SettingsError` for a value that is bad, also beside those in force, if they are given.
+    Raises `SettingsError` for a bad value, or one that contradicts the `current` settings.
     """
     if key.startswith(KEY_PREFIX):
         return _write_key(key.removeprefix(KEY_PREFIX), value, paths)
     kept = check(key, value)
-    if present is not None and (wrong := contradictions(present.but(**{key: kept}))):
+    if current is not None and (wrong := contradictions(current.but(**{key: kept}))):
         raise SettingsError(f"{wrong[0]} Nothing was written.")
     if key == "policy" and policy_file(str(kept), paths) is None:
-        raise SettingsError(f"policy = {shown(value)} is not allowed: one of {', '.join(policy_names(paths))}.")
+        raise SettingsError(f"policy = {quoted(value)} is not allowed: one of {', '.join(policy_names(paths))}.")
     _put(key, _spelled(key, kept), kept, paths.config_file)
     return kept
 
 
 def _spelled(key: str, kept: object) -> object:
-    """A value as people write it into the file."""
+    """A value as people write it in the file."""
     if key == "keys" and isinstance(kept, Mapping):
         return {name: each or NO_KEY for name, each in kept.items()}
     if key == "permissions" and isinstance(kept, tuple):
@@ -51,7 +51,7 @@ def _spelled(key: str, kept: object) -> object:
 
 
 def _write_key(action: str, key: str, paths: Paths) -> object:
-    """The key of one action beside those of the others."""
+    """Set one action's key; the others keep theirs."""
     _, before = _file(paths.config_file)
     table = before.get("keys", {})
     others = {name: each for name, each in table.items() if name != action} if isinstance(table, Mapping) else {}
@@ -62,28 +62,28 @@ def _write_key(action: str, key: str, paths: Paths) -> object:
 
 
 def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
-    """Write a permission rule into the user's file. Raises `SettingsError`."""
+    """Add a permission rule to the user's file. Raises `SettingsError`."""
     try:
         rule = RuleInForce(effect, parse_rule(text))
     except ValueError:
-        raise SettingsError(f"{shown(text)} is no rule. For example: {FORMS}.") from None
+        raise SettingsError(f"{quoted(text)} is no rule. For example: {FORMS}.") from None
     add_permissions([rule], paths)
     return rule
 
 
 def add_permissions(rules: Sequence[RuleInForce], paths: Paths) -> list[RuleInForce]:
-    """The same for several. Returns those that were not there yet."""
-    present = _own_permissions(paths)
-    added = [each for each in rules if each not in present]
+    """Add several rules; returns the new ones."""
+    known = _own_permissions(paths)
+    added = [each for each in rules if each not in known]
     if added:
-        _write_permissions((*present, *added), paths)
+        _write_permissions((*known, *added), paths)
     return added
 
 
 def remove_permission(rule: RuleInForce, paths: Paths) -> None:
-    """Take a permission rule out of the user's file. Raises `SettingsError`."""
-    gone = rule._replace(source="")
-    _write_permissions(tuple(each for each in _own_permissions(paths) if each != gone), paths)
+    """Remove a permission rule from the user's file. Raises `SettingsError`."""
+    removed = rule._replace(source="")
+    _write_permissions(tuple(each for each in _own_permissions(paths) if each != removed), paths)
 
 
 def _own_permissions(paths: Paths) -> tuple[RuleInForce, ...]:
@@ -102,7 +102,7 @@ def _write_permissions(rules: tuple[RuleInForce, ...], paths: Paths) -> None:
 
 
 def remove(key: str, paths: Paths) -> None:
-    """Take a key out of the user's file, so that what is below it counts. Raises `SettingsError`."""
+    """Remove a key from the user's file, so that weaker layers apply. Raises `SettingsError`."""
     file = paths.config_file
     text, before = _file(file)
     if key in before:
@@ -119,16 +119,16 @@ def remove(key: str, paths: Paths) -> None:
 
 
 def _file(file: Path) -> tuple[str, dict[str, Any]]:
-    """The text of the user's file, and what it says. Raises `SettingsError`."""
+    """The user's file as text and as a table. Raises `SettingsError`."""
     try:
         text = read_text(file) if file.exists() else ""
         return text, parsed(text, file)
     except SettingsError as error:
-        raise SettingsError(f"{error} Mend it first; nothing was written.") from None
+        raise SettingsError(f"{error} Fix it first; nothing was written.") from None
 
 
 def _put(key: str, written: object, kept: object, file: Path) -> None:
-    """Write a value so that it is read as `kept`. Raises `SettingsError`."""
+    """Write a value so that it reads back as `kept`. Raises `SettingsError`."""
     text, before = _file(file)
     if not _says(before, key, kept):
         text = _changed(text, before, key, written, kept, file)
@@ -143,8 +143,8 @@ def _save(file: Path, text: str) -> None:
 
 
 def _changed(text: str, before: dict[str, Any], key: str, written: object, kept: object, file: Path) -> str:
-    """The file's text with the key set and all else the same. Raises `SettingsError`."""
-    from co_tui.settings.toml_text import with_key  # takes long to load, and most runs write nothing
+    """The file's text with only the key changed. Raises `SettingsError`."""
+    from co_tui.settings.toml_text import with_key  # slow to import, and most runs write nothing
 
     try:
         changed = with_key(text, key, written)
@@ -157,7 +157,7 @@ def _changed(text: str, before: dict[str, Any], key: str, written: object, kept:
 
 
 def _says(table: Mapping[str, object], key: str, kept: object) -> bool:
-    """Whether the table gives the key that value, however it is spelled."""
+    """Whether the table sets the key to that value, however spelled."""
     try:
         return key in table and check(key, table[key]) == kept
     except SettingsError:
@@ -165,10 +165,10 @@ def _says(table: Mapping[str, object], key: str, kept: object) -> bool:
 
 
 def caveat(key: str, loaded: Loaded, paths: Paths) -> str:
-    """Why a value that was just written to the user's file may not count; empty when it does."""
+    """Why a value just written to the user's file has no effect; empty when it has."""
     source = loaded.origins[setting_of(key)].source
     weaker = (str(paths.config_file), "default", f"policy {loaded.settings.policy}")
-    if source not in weaker and str(paths.config_file) not in source.split(BOTH):
-        return f" It does not count as long as {source} says {shown(loaded.origins[setting_of(key)].value)}."
+    if source not in weaker and str(paths.config_file) not in source.split(SOURCE_SEPARATOR):
+        return f" It does not count as long as {source} says {quoted(loaded.origins[setting_of(key)].value)}."
     idle = unused(loaded.settings).get(key)
     return f" It is {idle}." if idle else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from co_tui.actions import Command
+from co_tui.actions import SlashCommand
 from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
@@ -51,21 +51,21 @@ class AppCommandHost:
         else:
             self._start(name, partial(self._do, row, arguments))
 
-    def has_to_wait(self, row: Command, arguments: str) -> bool:
+    def has_to_wait(self, row: SlashCommand, arguments: str) -> bool:
         """Whether a command given now waits until the session is open."""
         needs_session = row.needs_session == "always" or (bool(arguments) and row.needs_session == "with arguments")
         # Choosing another model is a way to answer the question that keeps a session from being opened.
         is_answer = row.name == "model" and self.sessions.resume_questions.are_asked
         return needs_session and not is_answer and self.sessions.sender.holds_commands
 
-    async def _waited(self, row: Command, arguments: str) -> None:
+    async def _waited(self, row: SlashCommand, arguments: str) -> None:
         """What fails here must not keep what waits behind it from being carried out."""
         try:
             await self._attempt(partial(self._do, row, arguments))
         except Exception as error:
             report(self._app, row.slash, error, self.show_busy)
 
-    async def _do(self, row: Command, arguments: str) -> None:
+    async def _do(self, row: SlashCommand, arguments: str) -> None:
         await function_of(row)(self, arguments)
 
     def open_entry(self, event: Event) -> None:

@@ -9,7 +9,8 @@ from tests.support.waiting import PATIENCE_S
 CODE = """
 import logging, os
 before = dict(os.environ)
-import co_tui.agent.mcp.connection
+from co_tui.agent.mcp.servers import load_connection
+load_connection()
 assert dict(os.environ) == before
 logging.getLogger("fastmcp.client").error("to programmers")
 logging.getLogger("mcp.client.stdio").error("to programmers")

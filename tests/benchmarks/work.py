@@ -44,7 +44,7 @@ def main() -> None:
 
 async def _work(place: Path) -> tuple[list[float], int]:
     model = _Timed(plan(0), *reports(place / "work", CALLS))
-    model.one_seat = True
+    model.one_at_a_time = True
     environment = working_in(place / "work", place / "home", model, Unattended(), agent_max_steps=10_000)
     session = await Session.start(environment, "scripted")
     await session.submit(f"{RULE} Read all reports.")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.model_messages import message_json
-from co_tui.agent.redact import HIDDEN
+from co_tui.agent.redact import HIDDEN, keys_in
 from co_tui.arguments import FORMATS, PROGRAMS
 from co_tui.events import (
     ApprovalDecided,
@@ -35,7 +35,7 @@ from co_tui.events import (
 from co_tui.events.facts import BY_TYPE
 from co_tui.events.facts.base import Logged
 from co_tui.exchange.exporters import EXPORTERS, exported, form_of
-from co_tui.exchange.exporters.hiding import keys_in, without_keys
+from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.importers import ImportedSession, load
 from co_tui.exchange.importers.default_folders import PLACES
 from co_tui.session.state.replay import replay

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from co_tui import __version__
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from tests.support.command import Command
 from tests.support.here import Here
@@ -162,9 +162,9 @@ def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
 def test_doctor_shows_learned_limits_and_setting_the_window_forgets_them(served_here: Here) -> None:
     assert "learned limit" not in served_here("doctor").out
     limits = Limits(served_here.home / "state" / LIMITS_FILE)
-    limits.learn(Asked("openai-chat:scripted", "http://localhost:1/v1"), 8_192, "at most 8192 tokens\x1b[2J")
-    limits.refused(Asked("openai-chat:other"), 18_600)
-    limits.answered(Asked("openai-chat:other"), 9_000)
+    limits.learn(RequestTarget("openai-chat:scripted", "http://localhost:1/v1"), 8_192, "at most 8192 tokens\x1b[2J")
+    limits.refused(RequestTarget("openai-chat:other"), 18_600)
+    limits.answered(RequestTarget("openai-chat:other"), 9_000)
     shown = served_here("doctor").out
     assert "openai-chat:scripted at http://localhost:1/v1: 8,192 tokens, from the reply: at most 8192 tokens" in shown
     assert "openai-chat:other: 18,600 tokens refused, 9,000 answered" in shown and "\x1b" not in shown

@@ -64,7 +64,7 @@ def test_read_only_offers_none_and_starts_none(config: Path, served_here: Here, 
 def test_run_waits_for_a_server_as_long_as_it_may_take_to_start(
     config: Path, served_here: Here, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "PATIENCE_S", 0.0)  # the app's, which asks without the tools sooner
+    monkeypatch.setattr(servers, "START_WAIT_S", 0.0)  # the app's, which asks without the tools sooner
     done = served_here("run", "-p", "echo", "--yes")
     assert done.code == 0 and "missing" not in done.err
     assert "mcp__odd__echo" in [tool["function"]["name"] for tool in provider.requests[0]["tools"]]

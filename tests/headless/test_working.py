@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from co_tui.agent.delegates import SEEN
+from co_tui.agent.delegates import SUBAGENT_VIEW
 from co_tui.session.approvals.questions import NOBODY
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
@@ -100,7 +100,7 @@ def test_what_the_model_is_told_about_delegation_is_true(here: Here, provider: P
         (tool,) = [each["function"] for each in request["tools"] if each["function"]["name"] == "delegate_task"]
         system = "".join(str(each["content"]) for each in request["messages"] if each["role"] == "system")
         for told in (tool["description"], system):
-            assert SEEN in told
+            assert SUBAGENT_VIEW in told
         whole = json.dumps(tool) + system
         assert not any(word in whole for word in ("does not see", "fresh context", "everything it needs", "complete,"))
         assert "Available sub-agents:\n- self: A fresh run of this same agent" in system

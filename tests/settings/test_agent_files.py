@@ -1,4 +1,4 @@
-"""Files that define agents: read as they are written, told of when they cannot be, and never beyond their folder."""
+"""Agent files: read as written, reported when unusable, and never followed out of their folder."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import Paths, locate
-from co_tui.settings import AgentFiles, agents_in_force, load, project_wish
+from co_tui.settings import AgentFiles, agents_in_force, load, project_trust_request
 from co_tui.settings.agent_files import MOST_FILES, read_agents, read_project_agents
 from co_tui.trust import Trust
 
@@ -100,29 +100,29 @@ def test_the_first_of_a_name_counts_and_the_project_before_the_user(paths: Paths
     agent(project, ".claude/agents/b.md", GOOD.format("same"))
     agent(paths.agents, "c.md", GOOD.format("same"))
     agent(paths.agents, "d.md", GOOD.format("mine"))
-    wish = project_wish(project)
-    assert wish is not None
-    Trust(paths.trust_file).remember(wish, trusted=True)
+    request = project_trust_request(project)
+    assert request is not None
+    Trust(paths.trust_file).remember(request, trusted=True)
     found = agents_in_force(paths, project)
     assert names(found) == ["same", "mine"] and found.agents[0].file == first and len(found.problems) == 2
 
 
-def test_too_many_are_told_of(tmp_path: Path) -> None:
+def test_too_many_are_reported(tmp_path: Path) -> None:
     for n in range(MOST_FILES + 5):
         agent(tmp_path, f"a{n:03}.md", GOOD.format(f"a{n}"))
     found = read_agents(tmp_path)
     assert len(found.agents) == MOST_FILES and "65 files" in found.problems[0]
 
 
-def test_one_sentence_tells_how_many_wait_and_their_instructions_are_not_what_is_trusted(
+def test_one_sentence_says_how_many_wait_and_trust_does_not_depend_on_instructions(
     paths: Paths, tmp_path: Path
 ) -> None:
     project = tmp_path / "project"
     file = agent(project, ".claude/agents/a.md", GOOD.format("a").replace("---\nDo", "model: openai:evil\n---\nDo"))
     agent(project, ".claude/agents/b.md", GOOD.format("b"))
     loaded = load(paths=paths, cwd=project, environ={})
-    (told,) = loaded.warnings
-    assert "2 agents" in told and "a on openai:evil, b" in told and "wait until you trust" in told
+    (warning,) = loaded.warnings
+    assert "2 agents" in warning and "a on openai:evil, b" in warning and "wait until you trust" in warning
     assert loaded.agents.agents == () and loaded.withheld is not None and loaded.problems == ()
     Trust(paths.trust_file).remember(loaded.withheld, trusted=True)
     trusted = load(paths=paths, cwd=project, environ={})

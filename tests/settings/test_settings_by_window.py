@@ -27,7 +27,7 @@ def test_a_bad_number_by_window_is_refused_with_what_is_allowed(bad: str) -> Non
         check("summary_share", bad)
 
 
-def test_what_contradicts_in_one_window_is_told() -> None:
+def test_a_contradiction_in_one_window_is_reported() -> None:
     clash = Settings(background_compaction_threshold=ByWindow.parse("0.5 at 8000, 0.99 at 128000"))
     (sentence,) = contradictions(clash)
     assert "background_compaction_threshold = 0.99" in sentence

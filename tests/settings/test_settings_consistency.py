@@ -1,4 +1,4 @@
-"""Settings beside each other, beside the policy, and beside what the libraries know."""
+"""Settings compared with each other, with the policy, and with what the libraries know."""
 
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def test_config_says_what_is_unused_and_what_overrides(here: Here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "told"),
+    ("environ", "sentence"),
     [
         ({"CO_TUI_THEME": "zzz"}, "CO_TUI_THEME"),
         ({"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.99"}, "contradict"),
@@ -103,10 +103,10 @@ def test_config_says_what_is_unused_and_what_overrides(here: Here) -> None:
         ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "CO_TUI_MODEL": "openai-chat:x"}, "is it running?"),
     ],
 )
-def test_doctor_fails_for_what_keeps_a_model_from_answering(here: Here, environ: dict[str, str], told: str) -> None:
+def test_doctor_fails_for_what_keeps_a_model_from_answering(here: Here, environ: dict[str, str], sentence: str) -> None:
     here.environ |= environ
     done = here("doctor")
-    assert done.code == 1 and told in done.err and "Traceback" not in done.err
+    assert done.code == 1 and sentence in done.err and "Traceback" not in done.err
 
 
 def test_doctor_is_content_with_a_server_that_answers(served_here: Here) -> None:

@@ -1,4 +1,4 @@
-"""Whatever lies in a folder under the name of a settings file: no waiting, no traceback, one sentence."""
+"""Anything named like a settings file: never blocks, no traceback, one sentence."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from co_tui.settings import Loaded, SettingsError, load, write
 from co_tui.store.learned_numbers import LearnedNumbers
 
 QUICK_S = 3.0
-"""Of the processor, so that a busy machine fails nobody; a pipe that is waited for takes for ever."""
+"""CPU time, so that a busy machine causes no failure; blocking on a pipe would last forever."""
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_the_slowest_file_that_is_let_in_takes_no_seconds(paths: Paths, project:
     assert loaded_quickly(paths, project).problems == ()
 
 
-def test_thousands_of_odd_keys_are_told_in_a_few_lines(paths: Paths, project: Path) -> None:
+def test_thousands_of_odd_keys_are_reported_in_a_few_lines(paths: Paths, project: Path) -> None:
     (project / PROJECT_FILE).write_text("\n".join(f"k{number}=1" for number in range(8_000)))
     loaded = loaded_quickly(paths, project)
     assert len(loaded.warnings) == 6 and "7,995 more" in loaded.warnings[-1]

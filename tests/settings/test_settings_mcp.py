@@ -1,4 +1,4 @@
-"""MCP servers in settings: what can be written, how a bad value is told, and whose count."""
+"""MCP servers in settings: what is accepted, how a bad value is reported, and which layers count."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_programs_and_addresses_stand_side_by_side(home: Path, folder: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "sentence"),
     [
         ({"time": {"command": "x", "args": "y"}}, "mcp_servers.time.args = [hidden] is not allowed: it must be a list"),
         ({"time": {"command": 3}}, "mcp_servers.time.command = 3 is not allowed: it must be the name of a program"),
@@ -65,19 +65,19 @@ def test_programs_and_addresses_stand_side_by_side(home: Path, folder: Path) -> 
         ([1], "mcp_servers = [hidden] is not allowed"),
     ],
 )
-def test_a_bad_value_is_named_without_what_may_be_a_key(value: object, told: str) -> None:
+def test_a_bad_value_is_named_without_what_may_be_a_key(value: object, sentence: str) -> None:
     with pytest.raises(SettingsError) as refused:
         check("mcp_servers", value)
-    assert str(refused.value).startswith(told) and "sk-1" not in str(refused.value)
+    assert str(refused.value).startswith(sentence) and "sk-1" not in str(refused.value)
 
 
-def test_a_bad_value_says_in_which_file_it_stands(home: Path, folder: Path) -> None:
+def test_a_bad_value_is_reported_with_its_file(home: Path, folder: Path) -> None:
     written(home, "[mcp_servers.time]\ncommand = 3\n")
     (problem,) = loaded(home, folder).problems
     assert problem.startswith(f"mcp_servers.time.command = 3 ({home}")
 
 
-def test_a_projects_servers_wait_for_trust_and_then_stand_beside_the_users(home: Path, folder: Path) -> None:
+def test_a_projects_servers_wait_for_trust_and_are_then_added_to_the_users(home: Path, folder: Path) -> None:
     written(home, TIME + DOCS)
     file = folder / ".co-tui.toml"
     file.write_text('[mcp_servers.docs]\nurl = "http://theirs"\n[mcp_servers.lint]\ncommand = "lint"\n')
@@ -126,6 +126,6 @@ def test_variables_are_filled_in_or_named() -> None:
 def test_a_key_in_a_folder_that_is_not_trusted_is_not_quoted(here: Here) -> None:
     table = '[mcp_servers.docs]\nheaders = { K = "sk-secret" }\nurl = "https://docs.example"\n'
     here.cwd.joinpath(".co-tui.toml").write_text(table)
-    told = [here("config", "mcp_servers"), here("config"), here("trust")]
-    assert any("docs" in each.out + each.err for each in told)
-    assert not any("sk-secret" in each.out + each.err for each in told)
+    sentence = [here("config", "mcp_servers"), here("config"), here("trust")]
+    assert any("docs" in each.out + each.err for each in sentence)
+    assert not any("sk-secret" in each.out + each.err for each in sentence)

@@ -63,7 +63,7 @@ def test_writing_keeps_comments_tables_and_other_keys(paths: Paths, tmp_path: Pa
         ("theme = 'nord' # so it is\n", "theme = 'nord' # so it is\n"),
     ],
 )
-def test_a_key_is_set_where_it_stands_or_beside_the_others(paths: Paths, before: str, after: str) -> None:
+def test_a_key_is_set_in_place_or_added_to_the_others(paths: Paths, before: str, after: str) -> None:
     assert rewritten(paths, before, ("theme", "nord")) == after
 
 
@@ -115,7 +115,7 @@ TWO = '{"preCompact": ["x", "z"]}'
         (TWO, "hooks = 'wrong' # c\n", 'hooks = {preCompact = ["x", "z"]} # c\n'),
     ],
 )
-def test_a_table_is_changed_where_it_stands(paths: Paths, value: str, before: str, after: str) -> None:
+def test_a_table_is_changed_in_place(paths: Paths, value: str, before: str, after: str) -> None:
     assert rewritten(paths, before, ("hooks", value)) == after
 
 
@@ -123,7 +123,7 @@ def test_a_table_is_changed_where_it_stands(paths: Paths, value: str, before: st
     "text", ["model = ", "[[[", "theme = 'a'\ntheme = 'b'\n", "\ufefftheme = 'dark'\n", "a\rb = 1"]
 )
 def test_a_file_that_is_no_toml_is_refused_and_stays(paths: Paths, text: str) -> None:
-    with pytest.raises(SettingsError, match=r"cannot be read: .* Mend it first; nothing was written\.$"):
+    with pytest.raises(SettingsError, match=r"cannot be read: .* Fix it first; nothing was written\.$"):
         rewritten(paths, text, ("theme", "light"))
     assert paths.config_file.read_bytes().decode() == text
 

@@ -54,7 +54,7 @@ def replayed(conversations: Sequence[Sequence[str]], folder: Path, mode: str, *,
             rules, answers = [], 0
         for verdict in _verdicts(judge, lines, mode, rules):
             calls += 1
-            free += verdict.only_looks
+            free += verdict.only_reads
             asks = verdict.action == "ask"
             asked += asks
             later_calls += answers >= FIRST_ANSWERS
@@ -68,7 +68,7 @@ def free_lines(conversations: Sequence[Sequence[str]], folder: Path) -> list[str
     """Those that run without a question, with the folder as their root."""
     judge = Judge(folder=folder, home=folder / "nowhere", environ={"PATH": "/usr/bin:/bin"})
     lines = [_in_folder(line, folder) for each in conversations for line in each]
-    return [line for line in lines if judge.verdict("run_command", {"command": line}, "ask", ()).only_looks]
+    return [line for line in lines if judge.verdict("run_command", {"command": line}, "ask", ()).only_reads]
 
 
 def project(folder: Path) -> Path:

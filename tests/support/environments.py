@@ -13,7 +13,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events import Event, Fact
 from co_tui.paths import locate
 from co_tui.session.environment import Environment
@@ -32,12 +32,12 @@ class ScriptedModel:
     window: int | None = 10_000
     settings: ModelSettings = field(default_factory=ModelSettings)
     takes_tools: bool = True
-    one_seat: bool = False
+    one_at_a_time: bool = False
     closed: bool = False
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.name)
+    def asked(self) -> RequestTarget:
+        return RequestTarget(self.name)
 
     async def model(self) -> Model:
         return FunctionModel(stream_function=self.script, model_name=self.name)

@@ -26,7 +26,7 @@ def responses(url: str, client: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    from co_tui.agent.wire.openai_client import OpenAIClient
+    from co_tui.agent.wire.compatible import OpenAIClient
 
     sdk = OpenAIClient(base_url=url, api_key="none", http_client=client)
     return OpenAIResponsesModel("gpt-6-sol", provider=OpenAIProvider(openai_client=sdk))

@@ -5,12 +5,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from co_tui.agent.models.connected_model import Connected
-from co_tui.agent.models.model_handle import ModelConfig, ModelHandle, request_settings
+from co_tui.agent.models.model_handle import Connected, ModelConfig, ModelHandle, request_settings
 from co_tui.agent.models.open_model import ProviderModel
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.session.session import Session
 from tests.support import provider_formats as formats
 from tests.support.environments import environment_for
@@ -29,7 +28,7 @@ def handle_for(name: str, provider: Provider) -> ModelHandle:
     model = BUILD[name](provider.url.removesuffix("/v1"), client)
     config = ModelConfig(environ={}, fetched_models=Path())
     connected = Connected(GuardedModel(model), client)
-    return ProviderModel(name, request_settings(config), Asked(name), connected, known_window_tokens=100_000)
+    return ProviderModel(name, request_settings(config), RequestTarget(name), connected, known_window_tokens=100_000)
 
 
 @asynccontextmanager

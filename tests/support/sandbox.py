@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from co_tui.agent.permissions.sandbox import sandbox_trouble
+from co_tui.agent.permissions.sandbox import sandbox_problem
 
-TROUBLE = asyncio.run(sandbox_trouble("bwrap"))
+TROUBLE = asyncio.run(sandbox_problem("bwrap"))
 needs_bwrap = pytest.mark.skipif(bool(TROUBLE), reason=TROUBLE or "bwrap works")
 KINDS = ["off", pytest.param("bwrap", marks=needs_bwrap)]
 """For what holds with a sandbox and without one."""

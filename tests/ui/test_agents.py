@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from co_tui.paths import locate
-from co_tui.settings import project_wish
+from co_tui.settings import project_trust_request
 from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.settings.trust_screen import FileScreen
@@ -63,7 +63,7 @@ async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, pro
         Reply("Three callers.", until=last),
         Reply("So there are three."),
     ]
-    wish = project_wish(folder)
+    wish = project_trust_request(folder)
     assert wish is not None
     Trust(locate({"CO_TUI_HOME": str(home)}).trust_file).remember(wish, trusted=True)
     async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):

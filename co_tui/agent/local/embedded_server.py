@@ -1,7 +1,7 @@
-"""The child process that runs a file of weights: an OpenAI-compatible server on a loopback port.
+"""The child process that runs a weights file: an OpenAI-compatible server on a loopback port.
 
-It answers whoever has the key from its environment. It prints one JSON line with its address, then serves until its
-standard input closes, which happens when the app ends, however it ends.
+Requests need the key from its environment. It prints one JSON line with its address, then serves until its standard
+input closes, which happens whenever the app ends, even if it is killed.
 """
 
 import json
@@ -15,7 +15,7 @@ def main() -> None:
     shield_process()
     weights, context_tokens, alias, *extra_site = sys.argv[1:]
     sys.path.extend(extra_site)
-    # The server writes its log to standard output; the address line must stay alone there.
+    # The server writes its log to standard output; the address line must be alone there.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     import xllamacpp
@@ -27,7 +27,7 @@ def main() -> None:
     parameters.n_parallel = 1
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
-    # Others on this machine reach the port, too.
+    # Other users of this machine can reach the port, too.
     parameters.api_keys = [os.environ["CO_TUI_SERVER_KEY"]]
     parameters.endpoint_slots = False
     parameters.ui = False
@@ -35,7 +35,7 @@ def main() -> None:
     print(json.dumps({"address": server.listening_address}), file=answer, flush=True)
     while sys.stdin.buffer.read(4096):
         pass
-    # The server's own shutdown can wait for a reply in progress; nobody is left to read it.
+    # The server's own shutdown can wait for a reply in progress; no client is left to read it.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Files of weights on this machine, named in a model string."""
+"""GGUF files on this machine, named in a model string."""
 
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ SHOWN_CHARS: Final = 200
 
 
 def gguf_weights(name: str, fetched: Path, window_tokens: int) -> Weights:
-    """What `gguf:PATH` is served from. Raises `ModelUnusable` for a file that cannot be it."""
+    """The weights that `gguf:PATH` names. Raises `ModelUnusable`."""
     file = _checked(name.removeprefix(f"{GGUF}:").strip())
     if not find_runtime(fetched):
         raise ModelUnusable(
@@ -27,7 +27,7 @@ def gguf_weights(name: str, fetched: Path, window_tokens: int) -> Weights:
 
 
 def _checked(path: str) -> Path:
-    """The file, by its whole path: a session may be resumed in another folder."""
+    """The file's absolute path: a session may be resumed in another folder."""
     if not path:
         raise ModelUnusable(f"{GGUF}: needs the path of a file, as in {GGUF}:~/models/NAME.gguf.")
     try:
@@ -38,9 +38,9 @@ def _checked(path: str) -> Path:
         raise ModelUnusable(f"There is no file {one_line(path, SHOWN_CHARS)}; {GGUF}: needs the path of one.") from None
     except IsADirectoryError:
         raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} is a folder; name a .gguf file in it.") from None
-    except (OSError, ValueError, RuntimeError) as error:  # a NUL in the path, a home that nobody has
-        told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} cannot be read: {told}.") from None
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL in the path, or `~` of an unknown user
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} cannot be read: {reason}.") from None
     if magic != MAGIC:
         raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} is no GGUF file: it does not begin as one.")
     return file

@@ -1,4 +1,4 @@
-"""Models that run on this machine in a process of our own: the embedded one, and any file of weights."""
+"""Models that run in a child process of co-tui: the embedded one, and any GGUF file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,23 +12,22 @@ from co_tui.agent.local.embedded import embedded_weights
 from co_tui.agent.local.gguf import gguf_weights
 from co_tui.agent.local.weights_server import Weights, WeightsServer
 from co_tui.agent.models.catalogue import EMBEDDED
-from co_tui.agent.models.connected_model import Connected, connect_compatible
-from co_tui.agent.models.model_handle import ModelConfig, request_settings
+from co_tui.agent.models.model_handle import Connected, ModelConfig, connect_compatible, request_settings
 from co_tui.agent.models.native_answers import ASK_SERVER_TIMEOUT_S
 from co_tui.agent.models.served_models import window_from_server
 from co_tui.agent.models.server_counting import TokenCounter
 from co_tui.agent.redact import without_secrets
 from co_tui.agent.wire.http import NoAnswer, ask
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.settings.rules import GGUF
 
 EMBEDDED_REPLY_TOKENS: Final = 512
 
 
 def open_embedded(config: ModelConfig) -> "LocalModel":
-    """The model that comes along: no key, no network. Whether it is installed shows when it is asked."""
-    # At temperature 0 so small a model repeats itself for ever; much above this it loses the thread.
+    """The embedded model, which needs no key and no network. Whether it is installed is checked on first use."""
+    # At temperature 0 so small a model repeats itself endlessly; much above this it rambles.
     settings = ModelSettings(
         **request_settings(config, caches=False),
         temperature=0.2,
@@ -41,7 +40,7 @@ def open_embedded(config: ModelConfig) -> "LocalModel":
 
 
 def open_gguf(name: str, config: ModelConfig) -> "LocalModel":
-    """Raises `ModelUnusable` for what cannot be a file of weights."""
+    """The model in a GGUF file. Raises `ModelUnusable`."""
     weights = gguf_weights(name, config.fetched_models, config.context_window)
     server = WeightsServer(without_secrets(config.environ))
     return LocalModel(f"{GGUF}:{weights.file}", request_settings(config, caches=False), lambda: weights, server)
@@ -49,7 +48,7 @@ def open_gguf(name: str, config: ModelConfig) -> "LocalModel":
 
 @dataclass(slots=True)
 class LocalModel:
-    """One process for each: what one conversation leaves in its memory, no other can read."""
+    """A model with a process of its own, so that conversations share no memory."""
 
     name: str
     settings: ModelSettings
@@ -57,15 +56,15 @@ class LocalModel:
     """Raises `ModelUnusable`."""
     server: WeightsServer
     takes_tools: bool = False
-    one_seat: bool = True
+    one_at_a_time: bool = True
     _connected: tuple[str, Connected] | None = None
     _counter: TokenCounter | None = None
-    _looked_at: str = ""
-    """The process whose chat template is known."""
+    _inspected: str = ""
+    """Address of the process whose chat template is known."""
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.name, secrets=(self.server.key,))
+    def asked(self) -> RequestTarget:
+        return RequestTarget(self.name, secrets=(self.server.key,))
 
     async def model(self) -> Model:
         address, alias = await self._started()
@@ -93,12 +92,12 @@ class LocalModel:
         await self.server.close()
 
     async def _started(self) -> tuple[str, str]:
-        """Where it is served, and as what."""
+        """The server's address and the model's name there, after starting it if necessary."""
         weights = self.find_weights()
         address = await self.server.address(weights)
-        if self._looked_at != address:
+        if self._inspected != address:
             self.takes_tools = self.name != EMBEDDED and await _template_has_tools(address, self.server.key)
-            self._looked_at = address
+            self._inspected = address
         return address, weights.alias
 
     async def _disconnect(self) -> None:
@@ -108,10 +107,10 @@ class LocalModel:
 
 
 async def _template_has_tools(address: str, key: str) -> bool:
-    """Whether the file's chat template has a place for tools and for calls, as the server found by trying it."""
+    """Whether the file's chat template supports tools and tool calls, as the server reports."""
     try:
-        told: Any = await ask(f"{address}/props", key, timeout_s=ASK_SERVER_TIMEOUT_S)
+        properties: Any = await ask(f"{address}/props", key, timeout_s=ASK_SERVER_TIMEOUT_S)
     except NoAnswer:
         return False
-    has = told.get("chat_template_caps") if isinstance(told, dict) else None
-    return isinstance(has, dict) and has.get("supports_tools") is True and has.get("supports_tool_calls") is True
+    caps = properties.get("chat_template_caps") if isinstance(properties, dict) else None
+    return isinstance(caps, dict) and caps.get("supports_tools") is True and caps.get("supports_tool_calls") is True

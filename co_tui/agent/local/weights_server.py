@@ -1,4 +1,4 @@
-"""The child process that serves a file of weights, as the app sees it."""
+"""Start and stop the child process that serves a weights file."""
 
 import asyncio
 import contextlib
@@ -14,28 +14,28 @@ from co_tui.record import Record
 
 START_TIMEOUT_S: Final = 60.0
 KEY_VARIABLE: Final = "CO_TUI_SERVER_KEY"
-"""How the child learns what to ask of whoever talks to it."""
+"""Passes the key that requests need to the child."""
 
 
 class Weights(Record):
-    """What is served, and how it is called."""
+    """A weights file and how to serve it."""
 
     file: Path
     alias: str
     """The model's name on the wire."""
     called: str
-    """In sentences."""
+    """Its name in sentences."""
     window_tokens: int = 0
-    """At most; 0 leaves it to the file, and to what the memory holds."""
+    """At most; 0 leaves it to the file and the available memory."""
     runtime: Path
-    """Where the program that serves it was fetched to, unless it is installed."""
+    """Folder of the downloaded runtime, used unless it is installed."""
 
 
 class WeightsServer:
-    """Runs a model in a child process, on demand; restarts it once if it dies. Only its parent has the key to it."""
+    """Runs a model in a child process on demand and restarts it once if it dies. Only this process has its key."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """`environ` is the child's; keys of providers have no place in it."""
+        """`environ` is the child's environment, without providers' keys."""
         self.key = secrets.token_urlsafe(24)
         self._environ = {**environ, KEY_VARIABLE: self.key}
         self._process: asyncio.subprocess.Process | None = None
@@ -44,7 +44,7 @@ class WeightsServer:
         self._starting = asyncio.Lock()
 
     async def address(self, weights: Weights) -> str:
-        """Where the server listens now, starting it if it is not running. Raises `ModelUnusable`."""
+        """The server's address, starting it if necessary. Raises `ModelUnusable`."""
         async with self._starting:
             if self._process is None or self._process.returncode is not None:
                 if self._starts > 1:
@@ -65,7 +65,7 @@ class WeightsServer:
         self._starts += 1
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
-            # Without the present folder among the places that modules come from: it may hold anything.
+            # Do not import modules from the current folder, which is untrusted.
             "-P",
             "-m",
             "co_tui.agent.local.embedded_server",
@@ -76,7 +76,7 @@ class WeightsServer:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            # Threads that wait without spinning: the model shares the cores with the terminal it answers in.
+            # Waiting threads must not spin: the model shares the cores with the terminal.
             env={"OMP_WAIT_POLICY": "passive", **self._environ},
             # Ctrl+C in the terminal is for the turn, not for the model's process.
             start_new_session=True,

@@ -1,1 +1,1 @@
-"""MCP servers: programs and addresses that bring tools of their own, none of them trusted."""
+"""MCP servers, which provide tools and are not trusted."""

@@ -1,6 +1,6 @@
-"""A server that is our child process: what it says is bounded, its words for people are kept, and it ends with us.
+"""Transport to an MCP server in a child process: bounded messages, captured standard error, and a certain end.
 
-The library's own transport reads a message of any length, and lets the child write to our standard error.
+The library's own transport reads messages of any length and lets the child write to our standard error.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from typing_extensions import Unpack
 
 MOST_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 MOST_STRAY_LINES: Final = 100
-"""Lines that are no messages: some servers greet. One that says nothing else is no MCP server."""
-MOST_UNASKED: Final = 10_000
-"""Messages in a row that come while nothing is sent: reports on progress are a few hundred."""
+"""Lines that are not messages; some servers print a greeting."""
+MOST_UNSOLICITED: Final = 10_000
+"""Messages in a row while nothing is sent; progress reports are a few hundred."""
 KEPT_BYTES: Final = 2_000
-"""Of what it says to people: the end, which tells why it failed."""
+"""Of standard error: the end, which says why it failed."""
 GRACE_S: Final = 0.5
-"""So long a server may take to end by itself, and once more after it was told to."""
+"""How long a server may take to exit by itself, and again after SIGTERM."""
 
 Received: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 
 
 class _Process(SubprocessStreamProtocol):
-    """The end of the process is not the end of its output: children may hold that open for ever."""
+    """Reports the exit of the process itself: its own children may keep its output open."""
 
     def __init__(self) -> None:
         super().__init__(limit=MOST_MESSAGE_BYTES, loop=asyncio.get_running_loop())
@@ -43,8 +43,8 @@ class _Process(SubprocessStreamProtocol):
         super().process_exited()
         self.exited.set()
 
-    async def has_ended(self) -> bool:
-        """Within a moment."""
+    async def has_exited(self) -> bool:
+        """Whether it exits within the grace period."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.exited.wait(), GRACE_S)
         return self.exited.is_set()
@@ -57,18 +57,18 @@ class ChildServer(ClientTransport):
         self._argv = (command, *args)
         self._environ = dict(environ)
         self._cwd = cwd
-        self._said = bytearray()
-        self._unasked = 0
+        self._stderr = bytearray()
+        self._unsolicited = 0
         self.ended = asyncio.Event()
-        """Nothing comes from it any more."""
+        """Set when it sends nothing more."""
         self.trouble = ""
-        """What it did wrong, when that was the end of it."""
+        """Why we stopped listening to it, if we did."""
         self.exit_code: int | None = None
 
     @property
-    def last_words(self) -> str:
-        """The last line it wrote for people."""
-        lines = self._said.decode(errors="replace").strip().splitlines()
+    def last_error_line(self) -> str:
+        """The last line of its standard error."""
+        lines = self._stderr.decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
     @contextlib.asynccontextmanager
@@ -111,29 +111,29 @@ class ChildServer(ClientTransport):
                         stray += 1
                     else:
                         await came.send(SessionMessage(message))
-                        self._unasked += 1
-                    if self._is_too_much(stray):
+                        self._unsolicited += 1
+                    if self._exceeds_limits(stray):
                         break
-        except ValueError:  # the reader's word for a line beyond the limit
+        except ValueError:  # raised for a line beyond the limit
             self.trouble = f"it sent a message of more than {MOST_MESSAGE_BYTES // 1024**2} MB"
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             pass  # the session is over
         finally:
             self.ended.set()
 
-    def _is_too_much(self, stray: int) -> bool:
+    def _exceeds_limits(self, stray: int) -> bool:
         if stray > MOST_STRAY_LINES:
             self.trouble = "what it says are no MCP messages"
-        elif self._unasked > MOST_UNASKED:
-            self.trouble = f"it sent {MOST_UNASKED:,} messages that nobody asked for"
+        elif self._unsolicited > MOST_UNSOLICITED:
+            self.trouble = f"it sent {MOST_UNSOLICITED:,} messages that nobody asked for"
         return bool(self.trouble)
 
     async def _send(self, streams: _Process, to_send: MemoryObjectReceiveStream[SessionMessage]) -> None:
         assert streams.stdin is not None
-        with contextlib.suppress(ConnectionError, anyio.ClosedResourceError):  # its output ends, too
+        with contextlib.suppress(ConnectionError, anyio.ClosedResourceError):  # its output ends as well
             async with to_send:
                 async for each in to_send:
-                    self._unasked = 0
+                    self._unsolicited = 0
                     text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
                     streams.stdin.write(text.encode() + b"\n")
                     await streams.stdin.drain()
@@ -141,17 +141,17 @@ class ChildServer(ClientTransport):
     async def _listen(self, streams: _Process) -> None:
         assert streams.stderr is not None
         with contextlib.suppress(ConnectionError):
-            while said := await streams.stderr.read(KEPT_BYTES):
-                self._said = (self._said + said)[-KEPT_BYTES:]
+            while text := await streams.stderr.read(KEPT_BYTES):
+                self._stderr = (self._stderr + text)[-KEPT_BYTES:]
 
     async def _end(self, process: asyncio.SubprocessTransport, streams: _Process) -> None:
-        """By itself, else told to, else by force; with all that it started."""
+        """End the process and its children: close its input, then SIGTERM, then SIGKILL."""
         try:
             if streams.stdin is not None:
                 streams.stdin.close()
-            if not await streams.has_ended():
+            if not await streams.has_exited():
                 _signal(process, signal.SIGTERM)
-                await streams.has_ended()
+                await streams.has_exited()
         finally:
             _signal(process, signal.SIGKILL)
             self.exit_code = process.get_returncode()

@@ -1,4 +1,4 @@
-"""The tools of one server as an agent gets them: named after it, and bounded in number, size and time."""
+"""The tools of one server as agents get them: prefixed with its name, and bounded in number, size and time."""
 
 import asyncio
 import json
@@ -18,35 +18,35 @@ from co_tui.events.storable import storable, storable_text
 MOST_TOOLS: Final = 64
 MOST_DEFINITION_CHARS: Final = 20_000
 MOST_DEFINITIONS_CHARS: Final = 100_000
-"""Of one server, whatever the window: all of it goes with every request."""
+"""For one server, whatever the window: definitions are part of every request."""
 FRAME_CHARS: Final = 100
-"""Of a definition beside its description and its parameters: its name, and what providers put around it."""
+"""Estimated size of a definition without description and parameters."""
 LONGEST_NAME: Final = 64
-"""As much as providers take."""
+"""The longest tool name providers accept."""
 _ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf", "not", "enum")
-"""What no provider takes at the top of a tool's parameters; the server checks its arguments itself."""
+"""Schema keys no provider accepts at the top level; the server validates its arguments itself."""
 LISTING_S: Final = 10.0
-"""How long a server may take to tell its tools anew."""
+"""How long a server may take to list its tools again."""
 
 
 @dataclass
 class ServerTools(WrapperToolset[Any]):
-    """Whoever runs the server opens and closes it; a run of an agent does neither."""
+    """A toolset that agent runs neither open nor close: `McpServers` does."""
 
     server: str
     timeout_s: float
     is_running: Callable[[], bool]
     secrets: Sequence[str] = ()
     count: int = 0
-    """How many there are."""
+    """How many tools are offered."""
     room_chars: int = MOST_DEFINITIONS_CHARS
-    """How long their definitions may be together."""
+    """The limit of all definitions together."""
     left_out: int = 0
-    """And how many more that are too many or too large."""
+    """How many tools exceed the limits."""
     unlisted: bool = False
     """Whether the server failed to list them for the latest request."""
     _names: dict[str, str] = field(default_factory=dict)
-    """The server's own name of each tool."""
+    """Our name of each tool → the server's."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -59,13 +59,13 @@ class ServerTools(WrapperToolset[Any]):
             return {}
         try:
             async with asyncio.timeout(LISTING_S):
-                told = await super().get_tools(ctx)
-        except Exception:  # its calls say what is wrong with it
+                listed = await super().get_tools(ctx)
+        except Exception:  # calls will report what is wrong
             self.unlisted = True
             return {}
         self.unlisted = False
-        chosen = dict(_within_limits(self.server, told, min(self.room_chars, MOST_DEFINITIONS_CHARS)))
-        self.count, self.left_out = len(chosen), len(told) - len(chosen)
+        chosen = dict(_within_limits(self.server, listed, min(self.room_chars, MOST_DEFINITIONS_CHARS)))
+        self.count, self.left_out = len(chosen), len(listed) - len(chosen)
         self._names = {new: tool.tool_def.name for new, tool in chosen.items()}
         return {
             new: replace(tool, toolset=self, tool_def=_definition(new, tool.tool_def)) for new, tool in chosen.items()
@@ -88,22 +88,24 @@ class ServerTools(WrapperToolset[Any]):
         except (ModelRetry, ToolFailed) as refused:
             raise ToolFailed(result_text(refused.message, self.secrets)) from None
         except Exception as error:
-            told = result_text(f"The MCP server {self.server} failed: {leaf(error)}", self.secrets)
-            raise ToolFailed(told) from None
+            text = result_text(f"The MCP server {self.server} failed: {leaf(error)}", self.secrets)
+            raise ToolFailed(text) from None
         return result_content(result, self.secrets)
 
 
 def leaf(error: BaseException) -> str:
-    """What an error says, without the groups that it came in."""
+    """The message of an error, taken out of exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__
 
 
-def _within_limits(server: str, told: dict[str, ToolsetTool[Any]], left: int) -> Iterator[tuple[str, ToolsetTool[Any]]]:
-    """Those that fit, each under a name that providers take and no other has."""
+def _within_limits(
+    server: str, tools: dict[str, ToolsetTool[Any]], left: int
+) -> Iterator[tuple[str, ToolsetTool[Any]]]:
+    """The tools that fit, each under a unique name that providers accept."""
     used = set[str]()
-    for own, tool in list(told.items())[:MOST_TOOLS]:
+    for own, tool in list(tools.items())[:MOST_TOOLS]:
         size = _chars(tool.tool_def)
         new = mcp_tool_name(server, re.sub("[^A-Za-z0-9_-]", "_", own))[:LONGEST_NAME]
         if size <= min(MOST_DEFINITION_CHARS, left) and new not in used:
@@ -112,22 +114,22 @@ def _within_limits(server: str, told: dict[str, ToolsetTool[Any]], left: int) ->
             yield new, tool
 
 
-def _chars(told: ToolDefinition) -> int:
+def _chars(tool: ToolDefinition) -> int:
     try:
-        return FRAME_CHARS + len(json.dumps(told.parameters_json_schema)) + len(told.description or "")
+        return FRAME_CHARS + len(json.dumps(tool.parameters_json_schema)) + len(tool.description or "")
     except (ValueError, TypeError, RecursionError):
         return MOST_DEFINITION_CHARS + 1
 
 
-def _definition(name: str, told: ToolDefinition) -> ToolDefinition:
-    """Only what a model needs. Providers refuse every tool when one takes something else than a plain object."""
-    plain = {key: each for key, each in told.parameters_json_schema.items() if key not in _ALTERNATIVES}
+def _definition(name: str, tool: ToolDefinition) -> ToolDefinition:
+    """The definition with only what a model needs. Providers refuse all tools when one does not take a plain object."""
+    plain = {key: each for key, each in tool.parameters_json_schema.items() if key not in _ALTERNATIVES}
     schema = {**storable(plain), "type": "object"}
     return replace(
-        told,
+        tool,
         name=name,
-        description=bounded(storable_text(told.description or "")),
+        description=bounded(storable_text(tool.description or "")),
         parameters_json_schema=schema,
         return_schema=None,
-        metadata={key: value for key, value in (told.metadata or {}).items() if key == "task"},
+        metadata={key: value for key, value in (tool.metadata or {}).items() if key == "task"},
     )

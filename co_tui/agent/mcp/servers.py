@@ -1,48 +1,50 @@
-"""The MCP servers of this process: started beside everything else, ended with it; none of them holds anything up."""
+"""The MCP servers of this process: started in the background, ended with it, and never blocking anything."""
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.agent.redact import redact
-from co_tui.inert import inert
+from co_tui.inert import inert, one_line
+from co_tui.settings import Loaded
 from co_tui.settings.mcp_servers import McpServer
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.connection import Connection
     from co_tui.agent.mcp.server_tools import ServerTools
 
-PATIENCE_S: Final = 8.0
-"""So long, from a server's start on, what is asked first waits for its tools; they may come later, too."""
+START_WAIT_S: Final = 8.0
+"""How long the first request waits for a starting server's tools; they may also arrive later."""
 MOST_RESTARTS: Final = 3
-"""In a row, of a server that was lost after it ran."""
+"""In a row, for a server that was lost while running."""
 STEADY_S: Final = 60.0
-"""One that ran so long was not lost in a row."""
+"""After running this long, a loss is not counted as in a row."""
 CLOSING_S: Final = 5.0
 
 Stage: TypeAlias = Literal["off", "starting", "running", "ending", "failed"]
 
 
 class ServerReport(NamedTuple):
-    """How a server is."""
+    """The state of a server."""
 
     name: str
     stage: Stage
     tools: int = 0
     left_out: int = 0
-    """Tools that nobody gets: they are too many or too large."""
+    """Tools not offered: too many or too large."""
     unlisted: bool = False
     """Whether it runs, but did not list its tools for the latest request."""
     why: str = ""
-    """Why it failed the last time."""
+    """Why it last failed."""
     times: int = 0
     """How often it failed so far."""
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         match self.stage:
             case "running":
                 more = f"; {self.left_out} more are too many or too large" if self.left_out else ""
@@ -54,58 +56,58 @@ class ServerReport(NamedTuple):
 
 
 class McpServers:
-    """Those that the settings name. A server runs in a task of its own from its start to its end."""
+    """The configured servers, each running in its own task."""
 
     def __init__(self, *, waits_for_start: bool = False) -> None:
-        """`waits_for_start`: requests wait until each server runs or failed, at most its `start_timeout_s`; without
-        it, no longer than a person would."""
+        """With `waits_for_start`, requests wait until each server is running or has failed, at most its
+        `start_timeout_s`; otherwise only a few seconds."""
         self._waits_for_start = waits_for_start
         self._servers: dict[str, _Server] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    def use(self, wanted: Mapping[str, McpServer], cwd: Path, environ: Mapping[str, str]) -> None:
-        """Start what is wanted and not there, end what is there and not wanted so. Starts again what was lost."""
-        for name in [name for name, server in self._servers.items() if wanted.get(name) != server.settings]:
+    def use(self, configured: Mapping[str, McpServer], cwd: Path, environ: Mapping[str, str]) -> None:
+        """Start the configured servers, restart lost ones, and end those no longer configured like this."""
+        for name in [name for name, server in self._servers.items() if configured.get(name) != server.settings]:
             self._end(self._servers.pop(name))
-        for name, settings in wanted.items():
+        for name, settings in configured.items():
             if name not in self._servers:
                 self._servers[name] = _Server(name, settings)
             self._servers[name].begin(cwd, environ)
 
-    async def ready(self, wanted: Mapping[str, McpServer], cwd: Path, environ: Mapping[str, str]) -> None:
-        """Use them, and wait a little for those that are not there yet; one that was just lost is started again."""
+    async def ready(self, configured: Mapping[str, McpServer], cwd: Path, environ: Mapping[str, str]) -> None:
+        """Use the configured servers and wait briefly for those starting, once more for one just lost."""
         for _ in range(2):
-            self.use(wanted, cwd, environ)
+            self.use(configured, cwd, environ)
             await self.settle()
 
     def forget_failed(self) -> None:
-        """The next time they are wanted, they are started anew."""
+        """Drop failed servers, so that the next use starts them again."""
         for name in [report.name for report in self.reports if report.stage == "failed"]:
             self._end(self._servers.pop(name))
 
     async def settle(self, patience_s: float | None = None) -> None:
-        """Wait for those that are starting or ending, each no longer than so long since it began."""
+        """Wait for servers that are starting or ending, each at most `patience_s` from when it began."""
         await asyncio.gather(*(server.wait(self._patience_s(server, patience_s)) for server in self._servers.values()))
 
     def _patience_s(self, server: "_Server", patience_s: float | None) -> float:
         if patience_s is not None:
             return patience_s
-        # The time limit of its start counts from when its libraries are loaded; ending what hangs takes a moment.
-        return server.settings.start_timeout_s + CLOSING_S if self._waits_for_start else PATIENCE_S
+        # `start_timeout_s` only starts once its libraries are loaded, and ending a hung server takes a moment.
+        return server.settings.start_timeout_s + CLOSING_S if self._waits_for_start else START_WAIT_S
 
     @property
     def reports(self) -> list[ServerReport]:
         return [server.report for server in self._servers.values()]
 
     def toolsets(self, room_chars: int) -> "Sequence[ServerTools]":
-        """Of those that run; their definitions share the room there is for them."""
+        """The toolsets of running servers; they share the room for definitions."""
         running = [server.tools for server in self._servers.values() if server.tools is not None]
         for tools in running:
             tools.room_chars = room_chars // len(running)
         return running
 
     async def close(self) -> None:
-        """End all of them, and what they started."""
+        """End all servers and their child processes."""
         servers, self._servers = self._servers, {}
         for server in servers.values():
             self._end(server)
@@ -118,8 +120,38 @@ class McpServers:
             task.add_done_callback(self._ending.discard)
 
 
+def load_connection() -> "type[Connection]":
+    """Import the MCP libraries, which takes a second: call it in a thread.
+
+    They read settings from the environment when they are imported, and would log to the terminal.
+    """
+    with _library_settings():
+        from co_tui.agent.mcp.connection import Connection
+    for library in ("mcp", "fastmcp"):
+        logger = logging.getLogger(library)
+        if logger.propagate:
+            logger.addHandler(logging.NullHandler())
+            logger.propagate = False
+    return Connection
+
+
+@contextlib.contextmanager
+def _library_settings() -> Iterator[None]:
+    """Keep fastmcp from reading `.env` in the current folder, which is untrusted, and from logging."""
+    own = {"FASTMCP_ENV_FILE": os.devnull, "FASTMCP_LOG_ENABLED": "false"}
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
 class _Server:
-    """One server, from its start to its end, and perhaps once more."""
+    """One server through starts, failures and restarts."""
 
     def __init__(self, name: str, settings: McpServer) -> None:
         self.settings = settings
@@ -131,18 +163,18 @@ class _Server:
         self._began = 0.0
         self._restarts_left = 0
         self._known = asyncio.Event()
-        """Whether it runs or failed is known."""
+        """Set once it is running or has failed."""
         self._task: asyncio.Task[None] | None = None
 
     @property
     def report(self) -> ServerReport:
-        told = ServerReport(self._name, self._stage, why=self._why, times=self._failures)
+        report = ServerReport(self._name, self._stage, why=self._why, times=self._failures)
         if (tools := self.tools) is None:
-            return told
-        return told._replace(tools=tools.count, left_out=tools.left_out, unlisted=tools.unlisted)
+            return report
+        return report._replace(tools=tools.count, left_out=tools.left_out, unlisted=tools.unlisted)
 
     def begin(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        """Does nothing for one that runs, that is off, or that never ran."""
+        """Start it, unless it is running, switched off, or failed before it ever ran."""
         again = self._stage == "failed" and self._restarts_left > 0
         if not self.settings.enabled or (self._task is not None and not (again and self._task.done())):
             return
@@ -169,9 +201,8 @@ class _Server:
 
     async def _live(self, cwd: Path, environ: Mapping[str, str]) -> None:
         try:
-            # Its libraries take a second to load.
-            connections = await asyncio.to_thread(import_module, "co_tui.agent.mcp.connection")
-            connection = connections.Connection(self._name, self.settings, cwd, environ)
+            new_connection = await asyncio.to_thread(load_connection)
+            connection = new_connection(self._name, self.settings, cwd, environ)
         except Exception as error:
             self._fail(str(error))
             return
@@ -186,7 +217,7 @@ class _Server:
         self._fail(redact(connection.why(failure), connection.secrets))
 
     async def _serve(self, connection: "Connection") -> None:
-        """Until it is lost."""
+        """Run it until it is lost."""
         from co_tui.agent.mcp.server_tools import ServerTools
 
         async with asyncio.timeout(self.settings.start_timeout_s) as starting, connection.toolset as toolset:
@@ -214,3 +245,17 @@ class _Server:
         self._stage, self._why = "failed", inert(why)
         self._failures += 1
         self._known.set()
+
+
+def server_states(loaded: Loaded, reports: Iterable[ServerReport]) -> list[tuple[str, str]]:
+    """Each configured server and its state, for the screen and the command line."""
+    known = {report.name: report.text for report in reports}
+    otherwise = "not started yet" if "mcp" in loaded.settings.tools else "not used: `mcp` is not among the tools"
+    configured = loaded.settings.mcp_servers
+    states = [(name, f"{server.where}, {known.get(name, otherwise)}") for name, server in configured.items()]
+    return [*states, *((name, "not trusted: waits until you trust this folder") for name in _withheld(loaded))]
+
+
+def _withheld(loaded: Loaded) -> list[str]:
+    servers = loaded.withheld.requested.get("mcp_servers") if loaded.withheld is not None else None
+    return [one_line(str(name), 40) for name in servers] if isinstance(servers, Mapping) else []

@@ -1,4 +1,4 @@
-"""What a server's tool returned, as text and images that can be stored, counted and shown."""
+"""Convert the result of an MCP tool to text and images that can be stored, counted and shown."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from co_tui.events.storable import storable, storable_text
 from co_tui.inert import one_line
 
 MOST_CHARS: Final = 50_000
-"""As much as a command may say."""
+"""The same limit as for the output of commands."""
 MOST_IMAGES: Final = 8
 
 
 def result_content(result: Any, secrets: Sequence[str] = ()) -> str | list[str | BinaryContent]:
-    """Bounded, and without what is secret. Images stand behind the text; other files are told of."""
+    """The result, bounded and without secrets: text, then images; other files are only mentioned."""
     images = list(_images(result))[:MOST_IMAGES]
     text = result_text(result, secrets, sent=images)
     return [*([text] if text else []), *images] if images else text
 
 
 def result_text(result: Any, secrets: Sequence[str] = (), *, sent: Sequence[BinaryContent] = ()) -> str:
-    """The words of it; files are told of, but for those that are sent beside it."""
+    """The text of a result; mentions files, except the images in `sent`."""
     text = storable_text(_text(result, sent))
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
@@ -32,7 +32,7 @@ def result_text(result: Any, secrets: Sequence[str] = (), *, sent: Sequence[Bina
 
 
 def _images(result: Any) -> Iterator[BinaryContent]:
-    """Those that a model can take, under the kind that their bytes tell."""
+    """The images a model can take, with the media type that their bytes show."""
     match result:
         case ToolReturn():
             yield from _images(result.return_value)

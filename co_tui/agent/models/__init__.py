@@ -1,1 +1,1 @@
-"""Which models there are, how to open one, and what each can do and costs."""
+"""Find and open models, and what each supports and costs."""

@@ -1,4 +1,4 @@
-"""Which models can be asked, and which one answers when nobody chose. Imports nothing heavy."""
+"""Providers and model strings, and the default model. Imports nothing heavy."""
 
 import re
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from co_tui.settings.rules import GGUF, SERVED
 EMBEDDED_LABEL = "SmolLM2 135M"
 BASE_URL_VARIABLE = "OPENAI_BASE_URL"
 OLLAMA_PORT, LM_STUDIO_PORT, LLAMA_CPP_PORT, VLLM_PORT = 11434, 1234, 8080, 8000
-"""Where programs that serve weights do so, unless told otherwise."""
-_OF_WEIGHTS = re.compile(
+"""Default ports of local model servers."""
+_LOCAL_SERVER = re.compile(
     rf"https?://(?:127\.0\.0\.1|localhost|\[::1\]):(?:{OLLAMA_PORT}|{LM_STUDIO_PORT}|{LLAMA_CPP_PORT}|{VLLM_PORT})(?:/|$)"
 )
 
 
 class Provider(NamedTuple):
-    """A service of models: its prefix in a model string, and the variables that hold its key."""
+    """A model provider: its prefix in a model string, and the variables that hold its key."""
 
     prefix: str
     key_variables: tuple[str, ...]
@@ -52,16 +52,16 @@ def provider_of(model: str) -> Provider | None:
 
 
 def is_file(model: str) -> bool:
-    """Whether a model string names a file of weights on this machine."""
+    """Whether a model string names a GGUF file on this machine."""
     return model.startswith(f"{GGUF}:")
 
 
 class Served(NamedTuple):
-    """A model of a server that speaks like OpenAI's."""
+    """A model on an OpenAI-compatible server."""
 
     name: str
     address: str = ""
-    """Of the server; empty means the configured one."""
+    """The server's address; empty means the configured one."""
 
     @property
     def model(self) -> str:
@@ -69,7 +69,7 @@ class Served(NamedTuple):
 
 
 def served(model: str) -> Served | None:
-    """What `openai-chat:NAME` and `openai-chat:NAME@ADDRESS` name; None for another kind of model."""
+    """Parse `openai-chat:NAME` and `openai-chat:NAME@ADDRESS`; None for other model strings."""
     prefix, _, rest = model.partition(":")
     if prefix != SERVED:
         return None
@@ -77,16 +77,16 @@ def served(model: str) -> Served | None:
     return Served(name, address) if at and address.startswith(("http://", "https://")) else Served(rest)
 
 
-def runs_here(model: str) -> bool:
-    """Whether it answers on this machine and nobody bills it: in a process of our own, or by a program that serves
-    weights. What listens at another port may ask somebody else, who does, and so does Ollama for some models."""
+def runs_locally(model: str) -> bool:
+    """Whether it runs on this machine and so costs nothing: in our own process, or on a known local server. Servers
+    on other ports may forward to a paid service, and so does Ollama for its cloud models."""
     at = served(model)
-    is_weights = at is not None and _OF_WEIGHTS.match(at.address) and not at.name.endswith("cloud")
+    is_weights = at is not None and _LOCAL_SERVER.match(at.address) and not at.name.endswith("cloud")
     return model == EMBEDDED or is_file(model) or bool(is_weights)
 
 
 def short_name(model: str) -> str:
-    """A model string as it is shown where there is little room."""
+    """A model string, shortened for narrow places."""
     if is_file(model):
         return f"{GGUF}:{model.rpartition('/')[2]}"
     at = served(model)
@@ -96,16 +96,16 @@ def short_name(model: str) -> str:
 
 
 class Choice(NamedTuple):
-    """The model that answers, and why that one."""
+    """The chosen model, and why."""
 
     model: str
     reason: str
 
 
-def choose(wanted: str, origin: str, environ: Mapping[str, str], base_url: str = "") -> Choice:
+def choose(setting: str, origin: str, environ: Mapping[str, str], base_url: str = "") -> Choice:
     """The setting, else the first provider whose key is present, else the embedded model."""
-    if wanted:
-        return Choice(wanted, f"set by {origin}")
+    if setting:
+        return Choice(setting, f"set by {origin}")
     if base_url or environ.get(BASE_URL_VARIABLE):
         source = "base_url" if base_url else BASE_URL_VARIABLE
         return Choice("openai-chat:", f"{source} is set; its server's first model answers")

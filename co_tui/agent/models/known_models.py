@@ -1,4 +1,4 @@
-"""The models that the provider library and the price list know by name."""
+"""Models that the provider library and the price list know."""
 
 from difflib import get_close_matches
 from functools import cache
@@ -11,12 +11,12 @@ from co_tui.record import Record
 from co_tui.settings.rules import GGUF
 
 
-class Recorded(Record):
+class PriceListEntry(Record):
     """What the price list says about a model."""
 
     window_tokens: int | None = None
     input_price: float | None = None
-    """US dollars for a million tokens of prompt, at the base rate."""
+    """US dollars per million prompt tokens, at the base rate."""
     output_price: float | None = None
 
 
@@ -26,13 +26,13 @@ def known_names() -> list[str]:
 
 
 def recorded_window(name: str) -> int | None:
-    """A model's window in tokens as the price list records it."""
+    """A model's window in tokens, from the price list."""
     return recorded(name).window_tokens
 
 
 @cache
-def recorded(name: str) -> Recorded:
-    """What is recorded about a model string; nothing for one that nobody recorded."""
+def recorded(name: str) -> PriceListEntry:
+    """The price list's entry for a model string; empty for an unknown one."""
     from datetime import UTC, datetime
 
     from genai_prices.data_snapshot import get_snapshot
@@ -41,9 +41,9 @@ def recorded(name: str) -> Recorded:
     try:
         _, found = get_snapshot().find_provider_model(model, provider=None, provider_id=prefix, provider_api_url=None)
     except LookupError:
-        return Recorded()
+        return PriceListEntry()
     price = found.get_prices(datetime.now(UTC))
-    return Recorded(
+    return PriceListEntry(
         window_tokens=found.context_window,
         input_price=_base(price.input_mtok),
         output_price=_base(price.output_mtok),
@@ -51,14 +51,14 @@ def recorded(name: str) -> Recorded:
 
 
 def _base(price: Any) -> float | None:
-    """A price, or the first step of one that grows with the length."""
+    """A price, or the first tier of a tiered one."""
     if price is None:
         return None
     return float(getattr(price, "base", price))
 
 
 def unknown_model(name: str) -> str:
-    """The sentence for a model string that means nothing."""
+    """The sentence about an unknown model string."""
     known = known_names()
     close = get_close_matches(name, known, n=3) or [each for each in known if each.endswith(f":{name}")][:3]
     prefixes = ", ".join(provider.prefix for provider in PROVIDERS)

@@ -1,19 +1,22 @@
-"""What a turn needs to know about a model, and what opening one needs to know."""
+"""What turns need of a model, and what opening one needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import httpx2
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.guarded_model import GuardedModel
+from co_tui.agent.wire.http import new_client
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.settings import Settings
 
 
 class ModelHandle(Protocol):
-    """A model ready to be asked, with what a turn needs to know about it."""
+    """An opened model, with what a turn needs to know about it."""
 
     @property
     def name(self) -> str: ...
@@ -21,17 +24,17 @@ class ModelHandle(Protocol):
     def settings(self) -> ModelSettings: ...
     @property
     def takes_tools(self) -> bool:
-        """Whether it can call tools; known for sure once `model` or `window_tokens` has been awaited."""
+        """Whether it can call tools; final once `model` or `window_tokens` was awaited."""
         ...
 
     @property
-    def one_seat(self) -> bool:
-        """Whether it serves one request at a time: a second one waits for the first."""
+    def one_at_a_time(self) -> bool:
+        """Whether it serves one request at a time, so that a second one waits."""
         ...
 
     @property
-    def asked(self) -> Asked:
-        """Whom a failure is about."""
+    def asked(self) -> RequestTarget:
+        """What to name in the sentence about a failure."""
         ...
 
     async def model(self) -> Model:
@@ -39,11 +42,11 @@ class ModelHandle(Protocol):
         ...
 
     async def window_tokens(self) -> int | None:
-        """The model's window as far as anybody tells."""
+        """The model's window, if known."""
         ...
 
     async def count_tokens(self, text: str) -> int | None:
-        """The model's own count of a text; None when nobody offers to count. Never raises."""
+        """The model's own token count of a text; None when its server does not count. Never raises."""
         ...
 
     async def close(self) -> None: ...
@@ -51,7 +54,7 @@ class ModelHandle(Protocol):
 
 @dataclass(slots=True)
 class ModelConfig:
-    """What resolving needs from settings and environment."""
+    """What opening a model needs from settings and environment."""
 
     environ: Mapping[str, str]
     fetched_models: Path
@@ -61,7 +64,7 @@ class ModelConfig:
 
 
 def config_for(settings: Settings, environ: Mapping[str, str], fetched_models: Path) -> ModelConfig:
-    """What the settings say about reaching models."""
+    """The model configuration in the settings."""
     return ModelConfig(
         environ=environ,
         fetched_models=fetched_models,
@@ -72,6 +75,26 @@ def config_for(settings: Settings, environ: Mapping[str, str], fetched_models: P
 
 
 def request_settings(config: ModelConfig, *, caches: bool = True) -> ModelSettings:
-    """What every request is sent with. `caches`: providers that cache prompts only when they are asked to are asked."""
-    # Retries are ours: each is an event the user can see, so the provider's library makes none.
+    """The settings of every request; `caches` asks providers to cache prompts where they need to be asked."""
+    # We retry ourselves, with an event for each attempt, so the provider's library must not.
     return ModelSettings(max_retries=0, timeout=config.request_timeout_s, cache=caches)
+
+
+@dataclass(slots=True)
+class Connected:
+    """A model and the HTTP client it uses."""
+
+    model: Model
+    client: httpx2.AsyncClient
+
+    async def close(self) -> None:
+        await self.client.aclose()
+
+
+def connect_compatible(name: str, base_url: str, key: str, *, takes_images: bool = True) -> Connected:
+    """Connect to a model on an OpenAI-compatible server."""
+    from co_tui.agent.wire.compatible import compatible_model
+
+    client = new_client(base_url)
+    model = compatible_model(name, base_url, key, client, takes_images=takes_images)
+    return Connected(GuardedModel(model), client)

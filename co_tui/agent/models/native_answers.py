@@ -1,4 +1,4 @@
-"""What servers of models tell in their own words, beside the interface that they share with OpenAI's."""
+"""Ask model servers about a model through their own APIs, next to the OpenAI-compatible one."""
 
 import asyncio
 import contextlib
@@ -12,33 +12,33 @@ from co_tui.record import Record
 
 ASK_SERVER_TIMEOUT_S: Final = 3.0
 LOAD_TIMEOUT_S: Final = 120.0
-"""How long weights may take to be read; the first prompt would wait for the same."""
+"""How long loading weights may take; the first prompt would wait just as long."""
 SMALLEST_WINDOW, LARGEST_WINDOW = 64, 50_000_000
-"""Tokens. A window outside of this is a mistake, and is not believed."""
+"""Tokens. A window outside this range is a mistake and ignored."""
 _NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 
 
 class NativeAnswer(Record):
-    """What a server knows of one of its models."""
+    """What a server reports about one of its models."""
 
     window_tokens: int | None = None
-    """Of the model as it is loaded, or as it surely will be."""
+    """As the model is loaded, or certainly will be."""
     most_tokens: int | None = None
-    """What the model was made for; its server may give it less."""
+    """The model's largest window; its server may give it less."""
     takes_tools: bool = True
     makes_replies: bool = True
-    """False for one that makes vectors."""
+    """False for an embedding model."""
     sized_when_loaded: bool = False
-    """Its server decides about the window when it reads the weights, by the memory there is."""
+    """Whether its server chooses the window by the available memory when it loads the weights."""
 
 
 def root_of(base_url: str) -> str:
-    """Where a server has its own interface."""
+    """The base address of a server's own API."""
     return base_url.rstrip("/").removesuffix("/v1")
 
 
-def believed_window(tokens: object) -> int | None:
-    """A window as somebody told it, when it can be one."""
+def plausible_window(tokens: object) -> int | None:
+    """A reported window, if it is plausible."""
     counted = whole(tokens, LARGEST_WINDOW)
     return counted if counted is not None and counted >= SMALLEST_WINDOW else None
 
@@ -46,31 +46,31 @@ def believed_window(tokens: object) -> int | None:
 async def native_answer(
     base_url: str, name: str, key: str = "", *, program: str = "", timeout_s: float = ASK_SERVER_TIMEOUT_S
 ) -> NativeAnswer:
-    """Whatever the server tells about a model. When nobody knows which program it is, it is asked as each of them."""
-    ways = [_WAYS[program]] if program in _WAYS else list(_WAYS.values())
-    told = await asyncio.gather(*(way(root_of(base_url), name, key, timeout_s) for way in ways))
-    return next((each for each in told if each is not None), NativeAnswer())
+    """What the server reports about a model. If its program is unknown, every known API is tried."""
+    apis = [_APIS[program]] if program in _APIS else list(_APIS.values())
+    answers = await asyncio.gather(*(api(root_of(base_url), name, key, timeout_s) for api in apis))
+    return next((each for each in answers if each is not None), NativeAnswer())
 
 
 async def load(base_url: str, name: str, key: str = "") -> None:
-    """Let Ollama read the weights, which the first prompt would do: a request without a prompt does only that."""
-    with contextlib.suppress(NoAnswer):  # the first prompt will say what is wrong
+    """Make Ollama load the weights now instead of on the first prompt; a request without a prompt only loads."""
+    with contextlib.suppress(NoAnswer):  # the first prompt will report what is wrong
         await ask(f"{root_of(base_url)}/api/generate", key, {"model": name, "stream": False}, timeout_s=LOAD_TIMEOUT_S)
 
 
 async def _from_ollama(root: str, name: str, key: str, timeout_s: float) -> NativeAnswer | None:
-    """What it gave a loaded model is often less than the model has, and what is more is cut silently."""
+    """Ollama often loads a model with less than its full window and silently cuts longer prompts."""
     loaded, shown = await asyncio.gather(
         _asked(f"{root}/api/ps", key, timeout_s), _asked(f"{root}/api/show", key, timeout_s, {"model": name})
     )
     present = next((each for each in _objects(loaded.get("models")) if each.get("model") == name), {})
-    in_use = believed_window(present.get("context_length"))
+    in_use = plausible_window(present.get("context_length"))
     capabilities = shown.get("capabilities")
-    most = _most(shown.get("model_info"))
+    most = _largest_window(shown.get("model_info"))
     if in_use is None and not shown:
         return None
-    wanted = _wanted(shown.get("parameters"))
-    will_have = min(wanted, most or wanted) if wanted else None
+    configured = _configured_window(shown.get("parameters"))
+    will_have = min(configured, most or configured) if configured else None
     return NativeAnswer(
         window_tokens=in_use or will_have,
         most_tokens=most,
@@ -80,18 +80,18 @@ async def _from_ollama(root: str, name: str, key: str, timeout_s: float) -> Nati
     )
 
 
-def _most(model_info: object) -> int | None:
-    """The window in the file of weights; its key begins with the architecture."""
+def _largest_window(model_info: object) -> int | None:
+    """The window in the weights file; its key begins with the architecture."""
     if not isinstance(model_info, Mapping):
         return None
-    told = (value for key, value in model_info.items() if str(key).endswith(".context_length"))
-    return believed_window(next(told, None))
+    windows = (value for key, value in model_info.items() if str(key).endswith(".context_length"))
+    return plausible_window(next(windows, None))
 
 
-def _wanted(parameters: object) -> int | None:
-    """The window that a Modelfile asks for, among its parameters, which come as text."""
+def _configured_window(parameters: object) -> int | None:
+    """The window that a Modelfile sets, in its parameters as text."""
     found = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None
-    return believed_window(int(found[1])) if found and len(found[1]) < 12 else None
+    return plausible_window(int(found[1])) if found and len(found[1]) < 12 else None
 
 
 async def _from_lm_studio(root: str, name: str, key: str, timeout_s: float) -> NativeAnswer | None:
@@ -102,26 +102,26 @@ async def _from_lm_studio(root: str, name: str, key: str, timeout_s: float) -> N
 
 def _lm_studio_model(entry: Mapping[str, Any]) -> NativeAnswer:
     return NativeAnswer(
-        window_tokens=believed_window(entry.get("loaded_context_length")),
-        most_tokens=believed_window(entry.get("max_context_length")),
+        window_tokens=plausible_window(entry.get("loaded_context_length")),
+        most_tokens=plausible_window(entry.get("max_context_length")),
         makes_replies=entry.get("type") != "embeddings",
     )
 
 
 async def _from_llama_cpp(root: str, _: str, key: str, timeout_s: float) -> NativeAnswer | None:
-    """Builds whose list of models does not tell the window."""
+    """For builds whose list of models lacks the window."""
     settings = (await _asked(f"{root}/props", key, timeout_s)).get("default_generation_settings")
-    window = believed_window(settings.get("n_ctx")) if isinstance(settings, Mapping) else None
+    window = plausible_window(settings.get("n_ctx")) if isinstance(settings, Mapping) else None
     return NativeAnswer(window_tokens=window) if window is not None else None
 
 
 async def _asked(url: str, key: str, timeout_s: float, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-    """An answer that is an object; an empty one for anything else."""
+    """A server's JSON object; empty for any other answer."""
     try:
-        told = await ask(url, key, body, timeout_s=timeout_s)
+        answer = await ask(url, key, body, timeout_s=timeout_s)
     except NoAnswer:
         return {}
-    return told if isinstance(told, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:
@@ -129,4 +129,4 @@ def _objects(value: object) -> list[Mapping[str, Any]]:
 
 
 OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
-_WAYS: Final = {OLLAMA: _from_ollama, LM_STUDIO: _from_lm_studio, LLAMA_CPP: _from_llama_cpp}
+_APIS: Final = {OLLAMA: _from_ollama, LM_STUDIO: _from_lm_studio, LLAMA_CPP: _from_llama_cpp}

@@ -1,4 +1,4 @@
-"""Servers of models that run on this machine, found at the ports they usually have."""
+"""Find model servers on this machine at their default ports."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from co_tui.agent.wire.http import NoAnswer
 from co_tui.record import Record
 
 TIMEOUT_S: Final = 3.0
-"""This machine answers at once or not at all, unless it is busy; the screen does not wait for it."""
+"""A local server answers at once unless it is busy; the screen does not wait."""
 MOST_MODELS: Final = 200
-MOST_LOOKED_INTO: Final = 24
-"""Each is a question of its own; of further ones only the names are told."""
+MOST_INSPECTED: Final = 24
+"""Each costs a request; further models are listed by name only."""
 VLLM: Final = "vLLM"
 
 
 class UsualServer(NamedTuple):
-    """A program that serves models, and where it does unless told otherwise."""
+    """A program that serves models, and its default port."""
 
     program: str
     port: int
@@ -41,36 +41,38 @@ class FoundModel(Record):
     """A model that a server offers."""
 
     model: str
-    """The string that chooses it."""
+    """Its model string."""
     server: str
-    """Who serves it, for people."""
+    """The server's name."""
     window_tokens: int | None = None
     most_tokens: int | None = None
-    """What it was made for, when nobody knows yet what its server will give it."""
+    """Its largest window, when its server has not chosen one yet."""
 
 
 async def models_at(server: UsualServer) -> list[FoundModel]:
-    """What it serves; nothing when nobody is there. It is sent no key, and never asked beyond this machine."""
+    """The models a local server offers; none when it is not running. No key is sent."""
     try:
         entries = await list_models(server.address, "", timeout_s=TIMEOUT_S)
     except NoAnswer:
         return []
     found = _found(entries, server.program, server.address)
-    looked_into = await asyncio.gather(*map(_looked_into, found[:MOST_LOOKED_INTO]))
-    return [*(each for each in looked_into if each is not None), *found[MOST_LOOKED_INTO:]]
+    inspected = await asyncio.gather(*map(_inspected, found[:MOST_INSPECTED]))
+    return [*(each for each in inspected if each is not None), *found[MOST_INSPECTED:]]
 
 
-async def _looked_into(found: FoundModel) -> FoundModel | None:
-    """With what its server tells of it alone; None for one that makes no replies."""
+async def _inspected(found: FoundModel) -> FoundModel | None:
+    """The model with what its server's own API reports; None for an embedding model."""
     at = served(found.model)
     if found.window_tokens is not None or at is None or found.server == VLLM:
         return found
-    told = await native_answer(at.address, at.name, program=found.server, timeout_s=TIMEOUT_S)
-    return found.but(window_tokens=told.window_tokens, most_tokens=told.most_tokens) if told.makes_replies else None
+    answer = await native_answer(at.address, at.name, program=found.server, timeout_s=TIMEOUT_S)
+    return (
+        found.but(window_tokens=answer.window_tokens, most_tokens=answer.most_tokens) if answer.makes_replies else None
+    )
 
 
 async def models_of(base_url: str, key: str) -> list[FoundModel]:
-    """What the configured server serves; nothing when it does not tell."""
+    """The models of the configured server; none when it does not list them."""
     try:
         return _found(await list_models(base_url, key), "the configured server", "")
     except NoAnswer:
@@ -81,5 +83,5 @@ def _found(entries: list[Mapping[str, Any]], server: str, address: str) -> list[
     return [
         FoundModel(model=Served(name, address).model, server=server, window_tokens=window_of(entry))
         for entry in entries[:MOST_MODELS]
-        if (name := name_of(entry)) and "embed" not in name.lower()  # those make vectors, not replies
+        if (name := name_of(entry)) and "embed" not in name.lower()  # embedding models
     ]

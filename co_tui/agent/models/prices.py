@@ -1,4 +1,4 @@
-"""What replies cost, as far as anybody published a price."""
+"""What replies cost, where a price is published."""
 
 import re
 from dataclasses import replace
@@ -8,16 +8,16 @@ from pydantic_ai.usage import RequestUsage
 
 
 def is_published(address: str) -> bool:
-    """Whether the price list knows who answers there: a server of one's own may call its model anything."""
+    """Whether the price list knows the provider at an address; on other servers a model's name means nothing."""
     from genai_prices.data_snapshot import get_snapshot
 
     return any(re.match(provider.api_pattern, address) for provider in get_snapshot().providers)
 
 
 def price_of(response: ModelResponse) -> float | None:
-    """The reply's price in US dollars; None when nobody published one."""
+    """The reply's price in US dollars; None when it is not published."""
     if response.provider_name == "openai" and not is_published(response.provider_url or ""):
-        return None  # a server that only speaks as OpenAI does
+        return None  # merely compatible with OpenAI
     try:
         return float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):
@@ -25,7 +25,7 @@ def price_of(response: ModelResponse) -> float | None:
 
 
 def saved_by_cache(response: ModelResponse) -> float | None:
-    """What the provider's cache of prompts took off a reply's price; None without a cache or a price."""
+    """What prompt caching saved on a reply; None without a cache or a price."""
     usage = response.usage
     if not usage.cache_read_tokens and not usage.cache_write_tokens:
         return None
@@ -35,7 +35,7 @@ def saved_by_cache(response: ModelResponse) -> float | None:
 
 
 def price_of_input(like: ModelResponse, tokens: int) -> float | None:
-    """What so many tokens of prompt cost with the model that gave this reply."""
+    """The price of that many prompt tokens with the model that gave this reply."""
     priced = ModelResponse(
         parts=[],
         usage=RequestUsage(input_tokens=tokens),

@@ -1,10 +1,9 @@
-"""What a server that speaks like OpenAI's tells about its models."""
+"""Ask an OpenAI-compatible server about its models."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from co_tui.agent.models.listed_limits import told_window
-from co_tui.agent.models.native_answers import ASK_SERVER_TIMEOUT_S, believed_window
+from co_tui.agent.models.native_answers import ASK_SERVER_TIMEOUT_S, plausible_window
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.http import NoAnswer, ask
 from co_tui.agent.wire.model_errors import ModelUnusable
@@ -12,25 +11,27 @@ from co_tui.events.storable import storable_text
 
 
 async def list_models(base_url: str, key: str, *, timeout_s: float = ASK_SERVER_TIMEOUT_S) -> list[Mapping[str, Any]]:
-    """What the server says it serves. Raises `NoAnswer`."""
+    """The server's list of models. Raises `NoAnswer`."""
     listed = await ask(f"{base_url.rstrip('/')}/models", key, timeout_s=timeout_s)
     models = listed.get("data") if isinstance(listed, dict) else None
     return [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
 
 
 async def first_model(base_url: str, key: str) -> str:
-    """The name of the first one it serves. Raises `ModelUnusable`."""
+    """The name of the server's first model. Raises `ModelUnusable`."""
     try:
         name = next((name for entry in await list_models(base_url, key) if (name := name_of(entry))), None)
         if name is None:
             raise NoAnswer("it lists no model")
     except NoAnswer as why:
-        raise ModelUnusable(f"{told_silent(base_url, key, why)} Name one with --model openai-chat:NAME.") from None
+        raise ModelUnusable(
+            f"{silent_server_text(base_url, key, why)} Name one with --model openai-chat:NAME."
+        ) from None
     return name
 
 
 async def window_from_server(base_url: str, name: str, key: str) -> int | None:
-    """The window as llama.cpp or vLLM tell it; None when the server does not."""
+    """The window as llama.cpp or vLLM report it; None when the server does not."""
     try:
         entries = await list_models(base_url, key)
     except NoAnswer:
@@ -40,16 +41,34 @@ async def window_from_server(base_url: str, name: str, key: str) -> int | None:
 
 
 def name_of(entry: Mapping[str, Any]) -> str:
-    """How to ask for a model of the list; empty for an entry without a name."""
+    """The name of a listed model; empty without one."""
     name = entry.get("id")
     return storable_text(name) if isinstance(name, str) else ""
 
 
 def window_of(entry: Mapping[str, Any]) -> int | None:
-    return believed_window(told_window(entry))
+    return plausible_window(listed_window(entry))
 
 
-def told_silent(base_url: str, key: str, why: NoAnswer) -> str:
+def silent_server_text(base_url: str, key: str, why: NoAnswer) -> str:
     """The sentence about a server that does not list its models."""
-    told = f"The server at {redact(base_url, (key,))} does not tell its models ({redact(str(why), (key,))});"
-    return f"{told} is it running?"
+    text = f"The server at {redact(base_url, (key,))} does not tell its models ({redact(str(why), (key,))});"
+    return f"{text} is it running?"
+
+
+def listed_window(entry: Mapping[str, Any]) -> int | None:
+    """The longest prompt, else the window, in tokens, from a server's list of models; None when it names neither."""
+    limits = [value for value in _limits(entry) if isinstance(value, int) and not isinstance(value, bool) and value > 0]
+    return min(limits, default=None)
+
+
+def _limits(entry: Mapping[str, Any]) -> Iterator[Any]:
+    """The fields that the servers we know use for it."""
+    capabilities = entry.get("capabilities")
+    limits = capabilities.get("limits") if isinstance(capabilities, Mapping) else None
+    if isinstance(limits, Mapping):
+        yield from (limits.get("max_prompt_tokens"), limits.get("max_context_window_tokens"))
+    meta = entry.get("meta")
+    if isinstance(meta, Mapping):
+        yield meta.get("n_ctx")
+    yield from (entry.get("max_model_len"), entry.get("max_input_tokens"), entry.get("max_prompt_tokens"))

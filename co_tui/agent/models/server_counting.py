@@ -1,4 +1,4 @@
-"""Asking a server of the user's own how many tokens a text has."""
+"""Count tokens on the user's own server."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from co_tui.events.storable import storable_text, whole
 
 COUNT_TIMEOUT_S = 2.0
 TOKEN_BYTES = 12
-"""What one token takes at most in an answer that lists them; a token has at least one character."""
+"""The most one token takes in an answer that lists them; a token has at least one character."""
 
 
 @dataclass(slots=True)
 class TokenCounter:
-    """Counts on a server that offers it, as llama.cpp and vLLM do. One that failed is not asked again."""
+    """Counts tokens on a server that supports it, such as llama.cpp and vLLM. After a failure it is not asked again."""
 
     base_url: str
     model: str
@@ -20,7 +20,7 @@ class TokenCounter:
     _offered: bool = True
 
     async def count(self, text: str) -> int | None:
-        """Tokens of the text, without any that a chat template adds; None when the server does not count."""
+        """Tokens of the text, without those of a chat template; None when the server does not count."""
         if not text:
             return 0
         if not self._offered:
@@ -30,7 +30,7 @@ class TokenCounter:
         return counted
 
     async def _ask(self, text: str) -> int | None:
-        """llama.cpp reads `content`, vLLM `prompt`; each ignores the other's words."""
+        """llama.cpp reads `content`, vLLM `prompt`; each ignores the other's field."""
         question = {
             "model": self.model,
             "content": text,
@@ -47,14 +47,14 @@ class TokenCounter:
 
 
 def _root(base_url: str) -> str:
-    """Counting is no part of the OpenAI-like interface, which is served under `/v1`."""
+    """Counting is not part of the OpenAI-compatible API under `/v1`."""
     return base_url.rstrip("/").removesuffix("/v1")
 
 
 def _count_in(answer: object, chars: int) -> int | None:
-    """A count that can be true: no token is shorter than a byte, and no character longer than four."""
+    """The count, if plausible: a token has at least one byte, and a character at most four."""
     if not isinstance(answer, dict):
         return None
     count, tokens = answer.get("count"), answer.get("tokens")
-    told = count if isinstance(count, int) else len(tokens) if isinstance(tokens, list) else None
-    return whole(told, most=4 * chars + 16)
+    reported = count if isinstance(count, int) else len(tokens) if isinstance(tokens, list) else None
+    return whole(reported, most=4 * chars + 16)

@@ -1,1 +1,1 @@
-"""Which calls run freely, which are asked about, and which are refused."""
+"""Decide which tool calls run, which need approval, and which are refused."""

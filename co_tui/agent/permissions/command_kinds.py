@@ -1,4 +1,4 @@
-"""What kinds of commands there are: those that start others, those that can be allowed for good, and dangerous ones."""
+"""Classify shell commands: those that run others, those that can be allowed permanently, and dangerous ones."""
 
 import re
 import shlex
@@ -9,30 +9,30 @@ from typing import Final
 from co_tui.settings.permission_rules import BASH, Rule
 
 LONGEST_KEPT_CHARS: Final = 160
-"""A longer line is not offered as a rule: it could not be recognised in a list."""
+"""Longer lines are not offered as rules: they would be unreadable in a list."""
 
 HARMLESS_VARIABLES: Final = frozenset(
     ("CI", "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR",
      "NO_COLOR", "CLICOLOR", "TERM", "COLUMNS", "LINES", "LANG", "LC_ALL", "TZ", "RUST_BACKTRACE", "RUST_LOG",
      "CARGO_TERM_COLOR", "DEBUG", "VERBOSE", "LOG_LEVEL")
 )  # fmt: skip
-"""Variables before a command that do not change which programs it runs."""
+"""Variables that may precede a command without changing which programs it runs."""
 
 PLAIN_WRAPPERS: Final[Mapping[str, str]] = {
     "timeout": r"(?:-[kspv]|--\S+)", "nice": r"-\S+", "stdbuf": r"-\S+", "nohup": r"(?!)", "time": r"-p",
     "command": r"(?!)",
 }  # fmt: skip
-"""Programs that run another one, with the form of their own options."""
+"""Programs that run another one, with a pattern for their own options."""
 _VALUED: Final = frozenset(("-k", "-s", "-n", "--signal", "--kill-after"))
 
 RUNNERS: Final = (
     ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"),
     ("bundle", "exec"), ("pnpm", "exec"), ("npx",), ("uvx",), ("bunx",),
 )  # fmt: skip
-"""The beginnings of commands that run a program of the project."""
+"""Prefixes that run a program of the project."""
 
 WRITES_FILES: Final = frozenset(("cp", "mkdir", "touch"))
-"""Programs whose rule covers them only as long as all that they name is in the folder."""
+"""Programs that rules cover only while all their paths are in the folder."""
 _TARGETS: Final = ("*",)
 KEPT_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
@@ -60,13 +60,13 @@ KEPT_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "mix": ("test", "compile", "format", "deps.get"), "swift": ("build", "test"), "composer": ("install", "update"),
     "bundle": ("install",), "terraform": ("plan", "validate", "fmt", "init"), "tox": (), "nox": (),
 }  # fmt: skip
-"""Programs that can be allowed with any further arguments, and the words that say what they do. All others run whatever
-their arguments name, or are not known: of them the exact line is kept."""
+"""Programs that can be allowed with any further arguments, and the subcommands that decide what they do. All others run
+whatever their arguments name, or are unknown: only the exact line can be allowed."""
 KEPT_MODULES: Final = frozenset(
     ("pytest", "unittest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "pyright", "compileall", "json.tool",
      "build", "venv", "sphinx", "mkdocs")
 )  # fmt: skip
-"""Modules that `python -m` may run with any further arguments."""
+"""Modules that can be allowed after `python -m` with any further arguments."""
 _PYTHON: Final = re.compile(r"python(\d+(\.\d+)*)?")
 STARTS_OTHERS: Final = re.compile(
     r"(ba|z|da|k|fi|c|tc)?sh|(python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tclsh|Rscript)[\d.]*|[gmn]?awk|env|"
@@ -74,7 +74,7 @@ STARTS_OTHERS: Final = re.compile(
     r"busybox|toybox|find|fd|sudo|doas|su|runuser|pkexec|chroot|unshare|nsenter|flock|strace|ltrace|gdb|script|expect|"
     r"prlimit|taskset|setarch|coproc|trap|chrt|tmux|screen|docker|podman|kubectl|uv|poetry|pipenv|pdm|hatch|rye|npx|pnpm|bunx|uvx|bundle|if|then|do|while|for|!"
 )
-"""Programs and words whose arguments may name another program."""
+"""Programs and keywords whose arguments may name another program."""
 
 _RUNS_CODE: Final = re.compile(
     r"--?(eval|init-hook|init-file|rcfile|rc|exec|toolexec|vettool|script-shell|shell|kubeconfig|config|config-file|"
@@ -82,7 +82,7 @@ _RUNS_CODE: Final = re.compile(
     r"compress-program|use-compress-program|to-command|python-executable|ssh|editor|pager|in-place|i|p|C|c)(=|$)|"
     r"(SHELL|MAKEFLAGS|PATH|LD_\w+|PYTHON\w+|NODE_OPTIONS)="
 )
-"""Arguments with which programs that are otherwise plain run other code, or write where they only read."""
+"""Arguments that make otherwise harmless programs run other code or write files."""
 
 DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
     "deletes files": ("rsync --delete", "rm", "rmdir", "shred", "unlink", "find -delete", "git clean", "git rm"),
@@ -106,15 +106,15 @@ DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
         "kubectl apply", "gh pr merge", "gh pr create", "gh release", "gh repo delete", "gh repo create", "gh secret",
     ),
 }  # fmt: skip
-"""What cannot be taken back, or reaches others: programs, with words that have to be among theirs."""
+"""Commands that cannot be undone or affect others: a program, with words its arguments must contain."""
 
 
 def _by_program() -> dict[str, list[tuple[str, tuple[str, ...]]]]:
     found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for why, kinds in DANGERS.items():
         for kind in kinds:
-            program, *wanted = kind.split()
-            found.setdefault(program, []).append((why, tuple(wanted)))
+            program, *required = kind.split()
+            found.setdefault(program, []).append((why, tuple(required)))
     return found
 
 
@@ -122,7 +122,7 @@ _DANGERS_BY_PROGRAM: Final = _by_program()
 
 
 def unwrapped(words: Sequence[str]) -> list[str]:
-    """The command inside of wrappers such as `timeout 60`; the same words when there is none."""
+    """The command without wrappers such as `timeout 60`."""
     rest = list(words)
     while rest and (own := PLAIN_WRAPPERS.get(rest[0])) is not None:
         program, *after = rest
@@ -139,7 +139,7 @@ def unwrapped(words: Sequence[str]) -> list[str]:
 
 
 def rule_to_keep(words: Sequence[str], *, any_arguments: bool = True) -> Rule | None:
-    """A rule for commands like this one: any arguments where the program is known for it, else the exact line."""
+    """A rule for commands like this one: with any arguments if the program allows it, else the exact line."""
     prefix = _kept_prefix(unwrapped(words)) if any_arguments else []
     if prefix:
         return Rule(BASH, f"{' '.join(prefix)}:*")
@@ -149,7 +149,7 @@ def rule_to_keep(words: Sequence[str], *, any_arguments: bool = True) -> Rule | 
 
 
 def _kept_prefix(words: Sequence[str]) -> list[str]:
-    """The first words that say what it does; empty when they do not say it."""
+    """The first words if they determine what the command does; else empty."""
     for runner in RUNNERS:
         if tuple(words[: len(runner)]) == runner:
             inner = _kept_prefix(words[len(runner) :])
@@ -169,42 +169,43 @@ def _kept_prefix(words: Sequence[str]) -> list[str]:
     if not parts:
         return [program]
     for part in parts:
-        wanted = part.split()
-        given = list(words[1 : 1 + len(wanted)])
-        named = len(given) == len(wanted) and all(re.fullmatch(r"[\w.:@][\w./:@-]*", each) for each in given)
-        if named and all(want in ("*", each) for want, each in zip(wanted, given, strict=True)):
+        expected = part.split()
+        given = list(words[1 : 1 + len(expected)])
+        named = len(given) == len(expected) and all(re.fullmatch(r"[\w.:@][\w./:@-]*", each) for each in given)
+        if named and all(want in ("*", each) for want, each in zip(expected, given, strict=True)):
             return [program, *given]
     return []
 
 
 def may_run_code(words: Sequence[str]) -> bool:
-    """Whether options name code to run: a rule for any arguments does not cover these."""
+    """Whether options name code to run, which a rule for any arguments does not cover."""
     if words[:1] in (["make"], ["just"], ["gradle"], ["mvn"], ["./gradlew"], ["./mvnw"]):
         return not all(re.fullmatch(r"[\w.:%/][\w.:%/-]*|-j\d*|-[ksBn]|-[qQ]", word) for word in words[1:])
     return any(_RUNS_CODE.match(word) for word in words[1:])
 
 
 def danger_of(words: Sequence[str]) -> str:
-    """What a command does that cannot be taken back or reaches others; empty for all others."""
+    """Why a command cannot be undone or affects others; empty if neither."""
     if words and (not re.fullmatch(r"[\w./+-]+", words[0])):
-        return danger_in(" ".join(words))  # a program that is only known when it runs
+        return danger_in(" ".join(words))  # the program is only known at run time
     if words and STARTS_OTHERS.fullmatch(PurePosixPath(words[0]).name):
         return danger_in(shlex.join(words))
     return _danger(words)
 
 
 def danger_in(text: str) -> str:
-    """The same for a text in which commands may be anywhere: after operators, in substitutions and in quotes."""
+    """The same for text with commands anywhere: after operators, in substitutions and in quotes."""
     found = (_danger(words[at:]) for words in commands_in_text(text) for at in range(len(words)))
     return next(filter(None, found), "")
 
 
 def _danger(words: Sequence[str]) -> str:
-    """Whether the program is meant, and all words of one of its kinds are among its arguments, in any place."""
+    """The danger of a program whose arguments contain all words of one of its entries, in any order."""
     program = PurePosixPath(words[0]).name if words else ""
     kinds = _DANGERS_BY_PROGRAM.get("mkfs" if program.startswith("mkfs.") else program, ())
     return next(
-        (why for why, wanted in kinds if all(any(_says(each, word) for word in words[1:]) for each in wanted)), ""
+        (why for why, required in kinds if all(any(_matches(each, word) for word in words[1:]) for each in required)),
+        "",
     )
 
 
@@ -214,7 +215,7 @@ def commands_in_text(text: str) -> Iterator[list[str]]:
         yield [PurePosixPath(word).name or word for word in re.split(r"[\s'\"\\=]+", part) if word]
 
 
-def _says(wanted: str, given: str) -> bool:
-    if re.fullmatch(r"-[A-Za-z]", wanted):
-        return bool(re.match(r"-[A-Za-z]", given)) and wanted[1] in given
-    return given == wanted
+def _matches(required: str, given: str) -> bool:
+    if re.fullmatch(r"-[A-Za-z]", required):
+        return bool(re.match(r"-[A-Za-z]", given)) and required[1] in given
+    return given == required

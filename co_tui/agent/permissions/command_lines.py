@@ -1,4 +1,4 @@
-"""Judge a command line: every simple command, redirection and substitution by itself."""
+"""Judge a command line: every command, redirection and substitution by itself."""
 
 import os
 import re
@@ -17,11 +17,11 @@ from co_tui.agent.permissions.command_kinds import (
     rule_to_keep,
     unwrapped,
 )
-from co_tui.agent.permissions.git_guard import only_looks
+from co_tui.agent.permissions.git_guard import git_only_reads
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, parse
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
-from co_tui.agent.permissions.where_commands_run import Placed, expanded, placed
+from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
 from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
 from co_tui.settings.rules import AUTO, PLAN
 
@@ -29,16 +29,16 @@ NOT_READ: Final = "Parts of this line are only known when it runs, so it can be 
 
 
 def judge_line(line: str, rules: Rules, environ: Mapping[str, str], *, in_background: bool = False) -> Verdict:
-    """`environ` is what git is asked with; a line that runs in the background is never free."""
+    """The verdict on a line. `environ` is used to run git; a line in the background is never free."""
     try:
-        parts = placed(parse(line), rules.folder)
+        parts = located(parse(line), rules.folder)
     except NotUnderstood:
         return _not_understood(line, rules)
     return _Line(parts, rules, environ, in_background=in_background).verdict()
 
 
 def _not_understood(line: str, rules: Rules) -> Verdict:
-    """Without a look inside of the line: only rules about it as a whole count."""
+    """Judge a line that cannot be parsed: only rules about the whole line apply."""
     for each in rules.of("deny", BASH):
         named = prefix_of(each.rule) or each.rule.pattern.split()
         if not named or named[0].strip("*") in re.sub(r"['\"\\]", "", line):
@@ -56,26 +56,26 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
 
 
 class _Line:
-    """A line that was understood."""
+    """A parsed line."""
 
     def __init__(
-        self, parts: Sequence[Placed], rules: Rules, environ: Mapping[str, str], *, in_background: bool
+        self, parts: Sequence[LocatedCommand], rules: Rules, environ: Mapping[str, str], *, in_background: bool
     ) -> None:
         self._parts, self._rules, self._environ = parts, rules, environ
         self._in_background = in_background
-        self._looked_at: dict[Path, bool] = {}
-        """Whether git only looks in a folder; a line may ask many times."""
+        self._git_reads: dict[Path, bool] = {}
+        """Whether git only reads in a folder, cached for the line."""
         self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in parts]
-        """Of each part: whether its command is free, whatever its output is redirected to."""
+        """For each part: whether its command is free, ignoring redirections."""
 
     def verdict(self) -> Verdict:
         if (denied := self._command_rule("deny") or self._path_rule("deny")) is not None:
             return refused_by(denied)
         asked = self._command_rule("ask") or self._path_rule("ask")
         new = [at for at, part in enumerate(self._parts) if not self._is_free(at) and not self._is_allowed(at)]
-        only_looks = all(map(self._is_free, range(len(self._parts))))
-        if asked is None and only_looks:
-            return Verdict("run", only_looks=True)
+        only_reads = all(map(self._is_free, range(len(self._parts))))
+        if asked is None and only_reads:
+            return Verdict("run", only_reads=True)
         if self._rules.mode == PLAN:
             return REFUSED_IN_PLAN
         commands = [command for at in new if (command := self._parts[at].command) is not None]
@@ -89,7 +89,7 @@ class _Line:
         return Verdict("ask", self._reason(new), new=shown, rules=rules, danger=danger)
 
     def _reason(self, new: Sequence[int]) -> str:
-        """Why it is asked about, where that is not plain to see."""
+        """Why approval is needed, where that is not obvious."""
         for at in new:
             part = self._parts[at]
             if (name := self._protected_in(part)) is not None:
@@ -106,13 +106,13 @@ class _Line:
         return ""
 
     def _command_rule(self, effect: Effect) -> RuleInForce | None:
-        """The first rule that is about any command of the line, also one that another command starts."""
+        """The first rule that covers a command of the line, including commands that others start."""
         forms = [words for part in self._parts if part.command for words in _forms(part.command)]
         rules = self._rules.of(effect, BASH)
         return next((each for each in rules if any(covers_command(each.rule, words) for words in forms)), None)
 
     def _path_rule(self, effect: Effect) -> RuleInForce | None:
-        """A rule about a file that this line names, to read or to write it."""
+        """A rule that covers a file this line reads or writes."""
         if not (self._rules.of(effect, READ) or self._rules.of(effect, EDIT)):
             return None
         for part in self._parts:
@@ -138,8 +138,8 @@ class _Line:
         known = path is not None and not redirect.target.is_under_home
         return known and all(self._may_read(path or "", folder) for folder in folders)
 
-    def _only_reads_inside(self, part: Placed) -> bool:
-        """Whether its command only reads, and only inside of the folder, wherever it may run."""
+    def _only_reads_inside(self, part: LocatedCommand) -> bool:
+        """Whether its command only reads, and only inside the folder, in every folder it may run in."""
         command = part.command
         if command is None or any(word.is_under_home for word in command.words):
             return False
@@ -148,24 +148,24 @@ class _Line:
             if reading is None or not folder.is_relative_to(self._rules.folder):
                 return False
             if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
-                return False  # it may show a file that must not be read
+                return False  # it may show a file that rules protect
             if not all(self._may_read(path, folder, file_only=reading.files_only) for path in reading.paths):
                 return False
             if not self._names_inside(command, folder):
                 return False
             if unwrapped(_bare(command))[0] == "git":
                 shows_others = reading.whole_folders and _is_below_repository(self._rules.folder)
-                if shows_others or not self._git_only_looks(folder):
+                if shows_others or not self._git_only_reads(folder):
                     return False
         return True
 
-    def _git_only_looks(self, folder: Path) -> bool:
-        if folder not in self._looked_at:
-            self._looked_at[folder] = only_looks(folder, self._environ)
-        return self._looked_at[folder]
+    def _git_only_reads(self, folder: Path) -> bool:
+        if folder not in self._git_reads:
+            self._git_reads[folder] = git_only_reads(folder, self._environ)
+        return self._git_reads[folder]
 
-    def _names_inside(self, command: SimpleCommand, folder: Path) -> bool:
-        """Whether patterns name only files of the folder."""
+    def _names_inside(self, command: ShellCommand, folder: Path) -> bool:
+        """Whether wildcards match only files in the folder."""
         names = [name for word in command.words if word.is_pattern for name in expanded([word], folder) or ()]
         return all(stays_inside(name, folder, self._rules.folder) for name in names if not name.startswith("-"))
 
@@ -177,7 +177,7 @@ class _Line:
         return inside or (not file_only and self._rules.about("allow", READ, real) is not None)
 
     def _is_allowed(self, at: int) -> bool:
-        """Whether rules or the mode cover a part that is not free: its command and its redirections."""
+        """Whether rules or the mode allow a part that is not free: its command and its redirections."""
         part = self._parts[at]
         if not all(self._may_write(each, part.folders) for each in part.redirects if each.writes):
             return False
@@ -188,7 +188,7 @@ class _Line:
         rules = [each.rule for each in self._rules.of("allow", BASH)]
         if part.is_fed and self._runs_download():
             return False
-        if part.is_fed:  # what the exact line `sh` does depends on what it is given
+        if part.is_fed:  # what the exact line `sh` does depends on its input
             rules = [rule for rule in rules if not rule.pattern or prefix_of(rule) is not None]
         if "/" in part.command.program and part.folders != (self._rules.folder,):
             return False  # `./x` is another program in another folder
@@ -206,19 +206,19 @@ class _Line:
         return True
 
     def _written(self, redirect: Redirect, folder: Path) -> Path | None:
-        """The file it writes; None when that is not known, or is a file that can make programs run."""
+        """The file it writes; None when it is unknown or protected."""
         real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
         return None if real is None or self._rules.protected(real) is not None else real
 
-    def _protected_in(self, part: Placed) -> str | None:
-        """A name among its words, or what it writes, that can make programs run."""
+    def _protected_in(self, part: LocatedCommand) -> str | None:
+        """A protected name among its words or the files it writes."""
         words = part.command.words[1:] if part.command is not None else ()
         texts = [word.text or "" for word in (*words, *(each.target for each in part.redirects if each.writes))]
         texts += [text.partition("=")[2] for text in texts if "=" in text]
         paths = [folder / text for text in texts if text for folder in part.folders]
         return next(filter(None, map(self._rules.protected, paths)), None)
 
-    def _stays_inside(self, part: Placed) -> bool:
+    def _stays_inside(self, part: LocatedCommand) -> bool:
         """Whether a command that writes the files it names, such as `cp`, names only files of the folder."""
         command = part.command
         if command is None or unwrapped(_bare(command))[0] not in WRITES_FILES:
@@ -239,7 +239,7 @@ class _Line:
         return "runs what it downloads" if fetches and runs else ""
 
     def _rules_to_keep(self, new: Sequence[int]) -> tuple[Rule, ...]:
-        """A rule for each new part; none at all when one of them cannot have any."""
+        """A rule for each new part; empty when one of them cannot have a rule."""
         rules: dict[Rule, None] = {}
         for at in new:
             part = self._parts[at]
@@ -262,8 +262,8 @@ class _Line:
         return tuple(rules)
 
 
-def _paths_used(part: Placed, folder: Path) -> Iterator[tuple[str, str]]:
-    """What a part may do with which paths: a command that is known to only read reads them, others do both."""
+def _paths_used(part: LocatedCommand, folder: Path) -> Iterator[tuple[str, str]]:
+    """How a part may use which paths: a reading command reads them, any other may also write them."""
     for redirect in part.redirects:
         yield (EDIT if redirect.writes else READ), redirect.target.text or ""
     if part.command is None:
@@ -277,23 +277,23 @@ def _paths_used(part: Placed, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _is_below_repository(folder: Path) -> bool:
-    """Whether the folder is a part of a repository: git shows files of the rest of it, too."""
+    """Whether the folder is inside a larger repository, of which git also shows the rest."""
     return not os.path.lexists(folder / ".git") and any(os.path.lexists(each / ".git") for each in folder.parents)
 
 
-def _reading(command: SimpleCommand, folder: Path) -> Reading | None:
-    """What a command reads in a folder, when it is known to only read."""
+def _reading(command: ShellCommand, folder: Path) -> Reading | None:
+    """What a command reads in a folder; None unless it is known to only read."""
     if command.assignments or not command.program:
         return None
     words = expanded(command.words, folder)
     if words is None:
-        # `echo` and the like do nothing with the words they get, whatever these are.
+        # `echo` and the like only print their words.
         return Reading() if command.program in ("echo", "true", ":") else None
     return read_by(unwrapped(words)) if words else None
 
 
-def _is_covered(command: SimpleCommand, rules: Sequence[Rule]) -> bool:
-    """Whether one of the rules allows a command. What is dangerous has to be named by it, as `Bash(rm:*)` does."""
+def _is_covered(command: ShellCommand, rules: Sequence[Rule]) -> bool:
+    """Whether a rule allows a command. A rule allows a dangerous one only by naming it, as `Bash(rm:*)` does."""
     forms = [_words(command)]
     if _harmless_variables(command):
         forms += [_bare(command), unwrapped(_bare(command))]
@@ -304,29 +304,29 @@ def _is_covered(command: SimpleCommand, rules: Sequence[Rule]) -> bool:
     return any(not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger for rule in covering)
 
 
-def _rule_to_keep(command: SimpleCommand, *, any_arguments: bool) -> Rule | None:
+def _rule_to_keep(command: ShellCommand, *, any_arguments: bool) -> Rule | None:
     if any(word.text is None for word in (*command.words, *(value for _, value in command.assignments))):
         return None
     words = _bare(command) if _harmless_variables(command) else _words(command)
     return rule_to_keep(words, any_arguments=any_arguments)
 
 
-def _harmless_variables(command: SimpleCommand) -> bool:
+def _harmless_variables(command: ShellCommand) -> bool:
     return all(name in HARMLESS_VARIABLES for name, _ in command.assignments)
 
 
-def _words(command: SimpleCommand) -> list[str]:
-    """A command and the variables set for it; words that are not known yet as they are written."""
+def _words(command: ShellCommand) -> list[str]:
+    """A command's words, with its variables in front; words computed at run time as written."""
     before = [f"{name}={value.source if value.text is None else value.text}" for name, value in command.assignments]
     return [*before, *_bare(command)]
 
 
-def _bare(command: SimpleCommand) -> list[str]:
+def _bare(command: ShellCommand) -> list[str]:
     return [word.source if word.text is None else word.text for word in command.words]
 
 
-def _forms(command: SimpleCommand) -> Iterator[list[str]]:
-    """The forms in which rules that forbid or ask see a command: as it is, and whatever it may start in turn."""
+def _forms(command: ShellCommand) -> Iterator[list[str]]:
+    """The forms that deny and ask rules are compared with: the command itself, and any it may start."""
     bare = _bare(command)
     yield _words(command)
     for at, word in enumerate(bare):
@@ -334,12 +334,12 @@ def _forms(command: SimpleCommand) -> Iterator[list[str]]:
         if at and " " in word:
             for inner in commands_in_text(word):
                 yield from (inner[start:] for start in range(len(inner)))
-    if bare[0] == "git":  # before its command may be options
+    if bare[0] == "git":  # options may precede its subcommand
         yield ["git", *(word for word in bare[1:] if not word.startswith("-"))]
 
 
-def _text(part: Placed) -> str:
-    """What a question shows of a part."""
+def _text(part: LocatedCommand) -> str:
+    """A part as shown in a question."""
     source = part.command.source if part.command is not None else ""
     writes = [f"{each.operator} {each.target.source}" for each in part.redirects if each.writes]
     return " ".join(filter(None, (source, *writes)))

@@ -1,4 +1,4 @@
-"""What inside a git folder makes git run programs, and whether a new one is as harmless as `git init` leaves it."""
+"""Find what in a git folder makes git run programs, and check whether a new git folder is harmless."""
 
 import os
 import re
@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from co_tui.paths import read_small_text
 
-RUNS_THINGS: Final = ("config", "config.worktree", "commondir", "hooks", "objects/info/alternates")
-"""Hooks and settings name programs; the others lead git to settings and objects elsewhere.
+GIT_CONTROL_FILES: Final = ("config", "config.worktree", "commondir", "hooks", "objects/info/alternates")
+"""Hooks and settings name programs; the others point git to settings and objects elsewhere.
 
 `info/attributes` only chooses among programs that a configuration names, as any `.gitattributes` does.
 """
@@ -32,7 +32,7 @@ class ConfigEntry(NamedTuple):
 
 
 def git_folder_of(dot_git: Path) -> Path | None:
-    """The git folder that a `.git` is, links to, or names in its text."""
+    """The git folder that a `.git` is, links to, or names in its content."""
     if dot_git.is_dir():
         return dot_git.resolve()
     try:
@@ -43,7 +43,7 @@ def git_folder_of(dot_git: Path) -> Path | None:
 
 
 def common_folder(git: Path) -> Path:
-    """Where the settings are that hold for a git folder: a worktree's are in the main one."""
+    """The git folder with the settings: for a worktree, the main one."""
     try:
         named = read_small_text(git / "commondir", LIMIT_BYTES, errors="surrogateescape").strip()
     except (OSError, ValueError):
@@ -52,7 +52,7 @@ def common_folder(git: Path) -> Path:
 
 
 def inner_git_folders(git: Path) -> Iterator[Path]:
-    """The git folders of submodules and worktrees that are kept in this one, and in theirs."""
+    """The git folders of submodules and worktrees inside this one, recursively."""
     waiting = [(git / "modules", False), (git / "worktrees", False)]
     for _ in range(MOST_FOLDERS):
         if not waiting:
@@ -66,7 +66,7 @@ def inner_git_folders(git: Path) -> Iterator[Path]:
 
 
 def config_entries(file: Path) -> list[ConfigEntry] | None:
-    """What a configuration file sets; None when it cannot be read with certainty."""
+    """The entries of a configuration file; None when they cannot be read reliably."""
     try:
         text = read_small_text(file, LIMIT_BYTES, errors="surrogateescape")
     except FileNotFoundError:
@@ -89,7 +89,7 @@ def config_entries(file: Path) -> list[ConfigEntry] | None:
 
 
 def named_by_config(git: Path, work_tree: Path) -> Iterator[Path]:
-    """The folders of hooks and the further settings that a git folder's configuration names."""
+    """The hook folders and included files that a git folder's configuration names."""
     for file in (git / "config", git / "config.worktree"):
         for key, value in config_entries(file) or ():
             if key == "core.hookspath":
@@ -99,7 +99,7 @@ def named_by_config(git: Path, work_tree: Path) -> Iterator[Path]:
 
 
 def is_harmless(git: Path, folder: Path) -> bool:
-    """Whether a git folder that just appeared runs nothing and leads nowhere outside of `folder`."""
+    """Whether a new git folder runs nothing and points nowhere outside `folder`."""
     if git.is_symlink() or (git / "config.worktree").exists() or (git / "objects/info/alternates").exists():
         return False
     if (git / "commondir").exists() and not _leads_to_main(git):
@@ -120,12 +120,12 @@ def _is_harmless(entry: ConfigEntry, git: Path, folder: Path) -> bool:
 
 
 def _leads_to_main(git: Path) -> bool:
-    """A worktree's git folder uses the settings of the one that it is kept in."""
+    """Whether a worktree's git folder uses the settings of the repository it is in."""
     return git.parent.name == "worktrees" and common_folder(git) == git.parent.parent.resolve()
 
 
 def _is_git_folder(folder: Path) -> bool:
-    return any(os.path.lexists(folder / name) for name in ("HEAD", *RUNS_THINGS))
+    return any(os.path.lexists(folder / name) for name in ("HEAD", *GIT_CONTROL_FILES))
 
 
 def _folders_in(folder: Path) -> list[Path]:

@@ -1,9 +1,9 @@
-"""Start git without running anything that a folder names (X7).
+"""Run git without running anything that a folder names (X7).
 
 Git runs programs that its configuration, attributes and layout name, even for `git status`. Two measures together keep
-it from that: an environment that overrides what can be overridden, and a look at every key of the repository's own
-configuration. Keys that are not known to be harmless make the command ask. The user's and the system's configuration
-are trusted.
+it from that: an environment that overrides what can be overridden, and a check of every key of the repository's own
+configuration. Any key not known to be harmless makes the command ask. The user's and the system's configuration are
+trusted.
 """
 
 import os
@@ -18,7 +18,7 @@ MOST_SUBMODULES: Final = 100
 DEEPEST_SUBMODULE: Final = 5
 MOST_GIT_FILES: Final = 100_000
 MOST_BYTES: Final = 4_096
-"""Of git's small files; it writes a line or two into them."""
+"""Read from git's small files, which have a line or two."""
 
 _OVERRIDES: Final = {
     "core.fsmonitor": "false",
@@ -43,12 +43,12 @@ GUARDED_ENVIRONMENT: Final[Mapping[str, str]] = {
     **{f"GIT_CONFIG_KEY_{n}": key for n, key in enumerate(_OVERRIDES)},
     **{f"GIT_CONFIG_VALUE_{n}": value for n, value in enumerate(_OVERRIDES.values())},
 }
-"""For every git that starts without a question: no network, no hooks, no monitor, nothing written."""
+"""For every git command that runs without approval: no network, no hooks, no monitor, no writes."""
 
 HARMLESS_KEYS: Final = (
     # Overridden by the environment above.
     "core.fsmonitor", "core.hookspath", "core.sshcommand", "core.pager", "core.askpass",
-    # Form of the repository.
+    # Repository format.
     "core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase",
     "core.precomposeunicode", "core.symlinks", "core.autocrlf", "core.safecrlf", "core.eol", "core.whitespace",
     "core.quotepath", "core.abbrev", "core.commentchar", "core.untrackedcache", "core.preloadindex", "core.fscache",
@@ -59,7 +59,7 @@ HARMLESS_KEYS: Final = (
     "extensions.objectformat", "extensions.worktreeconfig", "extensions.partialclone", "extensions.preciousobjects",
     "extensions.noop", "extensions.refstorage", "feature.*", "index.version", "index.threads", "index.sparse",
     "index.skiphash", "pack.*", "repack.*", "gc.*", "maintenance.*", "fsck.*", "transfer.*",
-    # Used by commands that are always asked about.
+    # Used by commands that always need approval.
     "user.*", "author.*", "committer.*", "branch.*", "push.*", "pull.*", "fetch.*", "rebase.*", "rerere.*", "commit.*",
     "tag.*", "checkout.*", "clone.*", "init.*", "stash.*", "merge.ff", "merge.conflictstyle", "merge.renames",
     "merge.stat", "merge.tool", "merge.log", "difftool.*", "mergetool.*", "receive.*", "credential.*", "http.*",
@@ -69,7 +69,7 @@ HARMLESS_KEYS: Final = (
     "remote.*.partialclonefilter", "remote.*.gh-resolved", "remote.*.lfsurl", "remote.*.followremotehead",
     "submodule.active", "submodule.fetchjobs", "submodule.*.url", "submodule.*.active", "submodule.*.branch",
     "submodule.*.path", "submodule.*.ignore", "submodule.*.shallow", "submodule.*.fetchrecursesubmodules",
-    # How things are shown.
+    # Display.
     "color.*", "column.*", "advice.*", "help.*", "status.*", "log.abbrevcommit", "log.date", "log.decorate",
     "log.follow", "log.graphcolors", "diff.algorithm", "diff.renames", "diff.renamelimit", "diff.colormoved",
     "diff.colormovedws", "diff.mnemonicprefix", "diff.noprefix", "diff.context", "diff.interhunkcontext",
@@ -83,37 +83,37 @@ HARMLESS_KEYS: Final = (
     "gh-resolved.*", "github.*", "gitlab.*", "hub.*", "gitflow.*", "vscode.*", "codespaces.*", "pr.*", "oh-my-zsh.*",
     "svn-remote.*", "git-p4.*", "husky.*", "jj.*", "gerrit.*", "bugtraq.*",
 )  # fmt: skip
-"""Keys of a repository's own configuration with which a git that only reads runs nothing, as patterns."""
+"""Patterns of configuration keys that never make a reading git command run anything."""
 _NAMES_FILE: Final = ("blame.ignorerevsfile", "diff.orderfile")
-"""Keys that name a file to read, which has to be in the work tree."""
+"""Keys that name a file to read, which must be in the work tree."""
 
 
 def guarded_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment for a command that only looks: git guarded, and no program of the folder on the path."""
-    # Names are sorted as we sort them, whatever the user's language.
+    """The environment for a command that only reads: git guarded, and no program of the folder on the PATH."""
+    # Sort names as we do, whatever the user's locale.
     locale = {"LC_ALL": "", "LANG": environ["LC_ALL"]} if environ.get("LC_ALL") else {}
     path = safe_path(environ.get("PATH", os.defpath), folder)
     return {**environ, **GUARDED_ENVIRONMENT, **locale, "LC_COLLATE": "C", "PATH": path}
 
 
 def safe_path(path: str, folder: Path) -> str:
-    """The folders to look for programs in, without those inside of the folder that is worked in."""
+    """The PATH without entries inside the working folder."""
     root = folder.resolve()
     kept = [each for each in path.split(os.pathsep) if each.startswith("/") and not _is_inside(Path(each), root)]
     return os.pathsep.join(kept) or os.defpath
 
 
-def only_looks(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Whether git, started in `folder` with the guarded environment, runs nothing that the folder names and reads no
-    repository that does not belong to it."""
+def git_only_reads(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether git, run in `folder` with the guarded environment, runs nothing that the folder names and reads no other
+    repository."""
     try:
         return _Repository(folder.resolve(), environ).is_harmless(DEEPEST_SUBMODULE)
     except (OSError, ValueError, RuntimeError, subprocess.SubprocessError):
-        return False  # what cannot be read is not known to be harmless
+        return False  # unreadable: not known to be harmless
 
 
 class _Repository:
-    """What git finds from a folder."""
+    """The repository git finds from a folder."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
@@ -123,7 +123,7 @@ class _Repository:
         if _would_block(self._folder):
             return False
         found = self._run("rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-toplevel")
-        if not found.stdout:  # git finds no repository that it would use here
+        if not found.stdout:  # git finds no repository here
             return not any(os.path.lexists(each / ".git") for each in (self._folder, *self._folder.parents))
         lines = _text(found.stdout).split("\n")
         if found.returncode or len(lines) != 4:  # no work tree, or names with line breaks
@@ -139,7 +139,7 @@ class _Repository:
         )
 
     def _belongs(self, work_tree: Path, git_folder: Path, common: Path) -> bool:
-        """Whether `.git` of the work tree leads to the repository, and a repository elsewhere leads back."""
+        """Whether `.git` of the work tree points to the repository, and a repository elsewhere points back."""
         here = work_tree / ".git"
         if here.is_symlink() or not self._folder.is_relative_to(work_tree.resolve()):
             return False
@@ -166,7 +166,7 @@ class _Repository:
         return bool(own) and all(_is_harmless_key(key, value, work_tree) for key, _, value in own)
 
     def _submodules(self, work_tree: Path, depth: int) -> list[Path]:
-        """Repositories inside of it that git visits. Raises ValueError when there are too many to check."""
+        """The nested repositories git visits. Raises ValueError when there are too many to check."""
         listed = self._git("ls-files", "--stage", "--full-name", "-z", ":/")
         if listed is None:
             raise ValueError("an index that cannot be read")
@@ -177,7 +177,7 @@ class _Repository:
         return [each.resolve() for each in present]
 
     def _git(self, *arguments: str) -> str | None:
-        """What git says; None when it fails."""
+        """git's output; None when it fails."""
         done = self._run(*arguments)
         return _text(done.stdout) if done.returncode == 0 else None
 
@@ -190,14 +190,14 @@ class _Repository:
 
 
 def _owns_objects(git_folder: Path, common: Path) -> bool:
-    """Whether its objects and references are its own: no links, no other repository's objects."""
+    """Whether it has its own objects and references: no links, no other repository's objects."""
     if not all(map(_is_plain, dict.fromkeys((git_folder, common)))):
         return False
     return not os.path.lexists(common / "objects" / "info" / "alternates")
 
 
 def _is_plain(git_folder: Path) -> bool:
-    """Whether there are only ordinary files and folders in it: no links that lead out, no pipes to wait for."""
+    """Whether it contains only regular files and folders: no links that lead out, no pipes that block."""
     waiting, seen = [git_folder], 0
     while waiting:
         for entry in _entries(waiting.pop()):
@@ -210,7 +210,7 @@ def _is_plain(git_folder: Path) -> bool:
 
 
 def _would_block(folder: Path) -> bool:
-    """Whether one of git's own files is a pipe or a device: git would wait for it."""
+    """Whether one of git's own files is a pipe or a device, which would block git."""
     found = next((each / ".git" for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
     if found is None:
         return False
@@ -233,16 +233,16 @@ def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def _is_harmless_key(key: str, value: str, work_tree: Path) -> bool:
-    """`key` as git writes it: section and name in small letters."""
+    """Whether a key is harmless; section and name are in lower case, as git prints them."""
     if key in _NAMES_FILE:
         inside = (work_tree / value).resolve().is_relative_to(work_tree.resolve())
         return inside and not value.startswith(("~", "%"))
-    # Where the work tree is was compared with where the repository was found.
+    # The location of the work tree was already checked.
     return key == "core.worktree" or any(fnmatchcase(key, pattern) for pattern in HARMLESS_KEYS)
 
 
 def _text_of(file: Path) -> str:
-    """The beginning of an ordinary file. Raises OSError for a link, and does not wait for a pipe."""
+    """The beginning of a regular file. Raises OSError for a link, and never blocks on a pipe."""
     handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         return os.read(handle, MOST_BYTES).decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""The one decision about a call: it runs, it is asked about, or it is refused (T3, T3b)."""
+"""Decide whether a call runs, needs approval, or is refused (T3, T3b)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,19 +13,19 @@ from co_tui.settings.rules import PLAN, PRESENT_PLAN
 
 
 def is_judged(tool: str) -> bool:
-    """Whether calls of a tool are decided here; other tools say by themselves when they ask."""
+    """Whether calls of a tool are decided here; other tools decide about approval themselves."""
     return tool in (COMMAND_TOOLS | CHANGING_TOOLS | READING_TOOLS) or tool == PRESENT_PLAN or tool.startswith(MCP)
 
 
 class Judge(Record):
-    """Decides about calls in one folder. It reads files, so call it in a thread."""
+    """Decides about calls in one folder. Reads files: call it in a thread."""
 
     folder: Path
     home: Path
     environ: Mapping[str, str] = {}
-    """What commands get of ours: where programs are, and whose configuration git reads."""
+    """The environment of commands: PATH, and where git finds the user's configuration."""
     own: Sequence[Path] = ()
-    """Where co-tui keeps its settings and sessions: changes there are always asked about."""
+    """co-tui's own folders: changes there always need approval."""
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
         own = [each.resolve() for each in self.own if each.resolve() != self.folder.resolve()]
@@ -36,7 +36,7 @@ class Judge(Record):
         if tool in CHANGING_TOOLS:
             return _change(str(arguments.get("path", "")), rules)
         if tool in READING_TOOLS:
-            return _look(str(arguments.get("path") or "."), rules)
+            return _read(str(arguments.get("path") or "."), rules)
         if tool == PRESENT_PLAN:
             return Verdict("ask")
         return _server_tool(tool, rules) if tool.startswith(MCP) else RUN
@@ -61,10 +61,10 @@ def _change(path: str, rules: Rules) -> Verdict:
     return Verdict("ask", new=(path,), rules=(rule,) if rule is not None else ())
 
 
-def _look(path: str, rules: Rules) -> Verdict:
+def _read(path: str, rules: Rules) -> Verdict:
     real = rules.resolve(path)
     if real is None:
-        return RUN  # the tool itself says what is wrong with it
+        return RUN  # the tool will report what is wrong
     if (denied := rules.about("deny", READ, real)) is not None:
         return refused_by(denied)
     asked = rules.about("ask", READ, real)
@@ -82,5 +82,5 @@ def _server_tool(tool: str, rules: Rules) -> Verdict:
         return REFUSED_IN_PLAN
     if "ask" in found:
         return asked_by(found["ask"], (tool,))
-    # What a server says about its own tools is only its word, so they ask.
+    # A server's own claims about its tools are not trusted, so they need approval.
     return RUN if "allow" in found else Verdict("ask", new=(tool,), rules=(Rule(tool),))

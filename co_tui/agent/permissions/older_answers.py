@@ -1,7 +1,7 @@
-"""What answers allow, read from the log and from files, those of older versions included (E11).
+"""Read the rules in stored approvals, including those of older versions (E11).
 
-Older versions allowed all calls of a tool, or a pattern with a star for whatever follows. Only what is as narrow as the
-rules of today is carried over.
+Older versions allowed all calls of a tool, or a pattern with a star at its end. Only approvals as narrow as today's
+rules are converted.
 """
 
 from co_tui.events import ApprovalDecided, ApprovalRevoked
@@ -9,7 +9,7 @@ from co_tui.settings.permission_rules import BASH, EDIT, MCP, Rule, parse_rule
 
 
 def rules_of(tool: str, decided: ApprovalDecided) -> tuple[Rule, ...]:
-    """What an answer about a call of a tool allows from now on."""
+    """The rules that an answer about a call adds."""
     if not decided.approved or decided.scope == "once":
         return ()
     if decided.rules:
@@ -19,13 +19,13 @@ def rules_of(tool: str, decided: ApprovalDecided) -> tuple[Rule, ...]:
 
 
 def rules_revoked(revoked: ApprovalRevoked) -> tuple[Rule, ...]:
-    """What an event takes back."""
+    """The rules that a revocation removes."""
     found = read_rule(revoked.rule) if revoked.rule else converted(revoked.tool, revoked.pattern)
     return (found,) if found is not None else ()
 
 
 def read_rule(text: str) -> Rule | None:
-    """A rule as kept; None for one that this version does not know."""
+    """Parse a stored rule; None for one this version does not know."""
     try:
         return parse_rule(text)
     except ValueError:
@@ -33,7 +33,7 @@ def read_rule(text: str) -> Rule | None:
 
 
 def converted(tool: str, pattern: str) -> Rule | None:
-    """The rule for what an older version kept of a tool; None when that reaches too far."""
+    """The rule for an older version's approval; None when that allows too much."""
     if not pattern:
         return None
     if tool.startswith(MCP):
@@ -46,7 +46,7 @@ def converted(tool: str, pattern: str) -> Rule | None:
         return None
     if not pattern.endswith(" *"):
         return Rule(BASH, pattern)
-    from co_tui.agent.permissions.command_kinds import rule_to_keep  # the first paint reads logs, and few are so old
+    from co_tui.agent.permissions.command_kinds import rule_to_keep  # keeps the first paint fast: few logs are that old
 
     kept = rule_to_keep(words)
     return kept if kept == Rule(BASH, f"{' '.join(words)}:*") else None

@@ -1,4 +1,4 @@
-"""Find what a folder holds under protected names, and how bubblewrap keeps commands from changing it."""
+"""Find protected files in a folder, and build the bubblewrap mounts that make them read-only."""
 
 import os
 import stat
@@ -9,44 +9,44 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_folders import (
-    RUNS_THINGS,
+    GIT_CONTROL_FILES,
     common_folder,
     git_folder_of,
     inner_git_folders,
     named_by_config,
 )
-from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, same_name
+from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, normalised_name
 
 MOST_FOLDERS: Final = 20_000
-"""More are not searched, the outermost first: a command must not wait for a look at a whole disk."""
+"""Folders searched at most, outermost first: a command must not wait for a search of the whole disk."""
 SKIPPED: Final = frozenset({"node_modules", "site-packages", "__pycache__"})
-"""Installed packages, in which nobody runs git or an agent."""
+"""Installed packages, where neither git nor agents run."""
 MOST_LINKS: Final = 200
 SETTLED_S: Final = 2.0
-"""A folder that changed less than this before it was read is read again: its time may not tell two changes apart."""
+"""A folder that changed this recently is read again: its timestamp may not distinguish two changes."""
 LARGEST_KEPT_BYTES: Final = 1_000_000
 
 
 class Present(NamedTuple):
-    """What is there under one protected name, as far as a mount cannot keep it so."""
+    """The state of one protected name, as far as a mount cannot preserve it."""
 
     link: str = ""
-    """Where it leads, when it is a link: that can be replaced, since nothing can be mounted on a link."""
+    """The target if it is a link, which can be replaced, since nothing can be mounted on a link."""
     content: bytes | None = None
-    """Of a file that has another name, too, through which it could be written."""
+    """The content of a file with a second hard link, through which it could be written."""
 
 
 class Protected(NamedTuple):
-    """What a folder holds under protected names."""
+    """The protected files of a folder."""
 
     names: dict[str, Present]
-    """By their path in the folder."""
+    """By path relative to the folder."""
     read_only: frozenset[str]
-    """Absolute paths inside the folder that commands may not write, without links."""
+    """Absolute real paths inside the folder that commands may not write."""
     pinned: frozenset[str]
-    """Folders that may be written into, but not be moved away."""
+    """Folders that may be written to but not moved."""
     whole: bool
-    """False when the folder has too many folders to look into all."""
+    """False when there were too many folders to search all."""
 
 
 class _Listing(NamedTuple):
@@ -56,7 +56,7 @@ class _Listing(NamedTuple):
 
 
 class ProtectedFiles:
-    """Looks through one folder; a second look only reads what changed since."""
+    """Searches one folder; later searches only read what changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(os.path.realpath(folder))
@@ -82,7 +82,7 @@ class ProtectedFiles:
             known = self._listings.get(path)
             if known is not None and known.changed_ns == changed_ns:
                 return known
-            # A time that a change within the same tick would not move is not kept.
+            # Do not cache a timestamp so recent that another change might not update it.
             settled = time.time() - changed_ns / 1e9 > SETTLED_S
             with os.scandir(path) as entries:
                 folders, protected = [], []
@@ -92,18 +92,18 @@ class ProtectedFiles:
                     elif entry.name not in SKIPPED and entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
         except OSError:
-            return None  # gone meanwhile, or not ours to read
+            return None  # gone meanwhile, or not readable
         return _Listing(changed_ns if settled else -1, tuple(folders), tuple(sorted(protected)))
 
     def _is_protected(self, name: str, folder: str) -> bool:
         if not name.startswith(".") and "~" not in name:
             return False
-        plain = same_name(name)
+        plain = normalised_name(name)
         return plain in PROTECTED_NAMES or (plain in EDITOR_NAMES and folder == str(self.folder))
 
 
 class _Finding:
-    """Gathers what `find` comes across."""
+    """Collects the results of `find`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -113,7 +113,7 @@ class _Finding:
         self._git_folders: set[Path] = set()
 
     def add(self, path: Path) -> None:
-        if same_name(path.name) != GIT:
+        if normalised_name(path.name) != GIT:
             self._keep(path)
             self._keep_links_in(path)
             return
@@ -136,14 +136,14 @@ class _Finding:
         self._git_folders.add(git)
         self._pinned.add(str(git))
         self._names[self._relative(git)] = Present()
-        for name in RUNS_THINGS:
+        for name in GIT_CONTROL_FILES:
             self._keep(git / name)
         self._keep_links_in(git / "hooks")
         for path in named_by_config(git, work_tree):
             self._keep_target(path)
 
     def _keep(self, path: Path, *, read_only: bool = True) -> None:
-        """Under its own name, which lies in the folder."""
+        """Protect a path in the folder, and its target if `read_only`."""
         try:
             status = os.lstat(path)
             link = str(path.readlink()) if stat.S_ISLNK(status.st_mode) else ""
@@ -155,13 +155,13 @@ class _Finding:
             self._keep_target(path)
 
     def _keep_target(self, path: Path) -> None:
-        """What a path leads to, when that is in the folder: elsewhere nothing can be written anyway."""
+        """Protect a path's target if it is in the folder; elsewhere nothing can be written anyway."""
         real = Path(os.path.realpath(path))
         if real != self._folder and real.is_relative_to(self._folder) and os.path.lexists(real):
             self._read_only.add(str(real))
 
     def _keep_links_in(self, path: Path) -> None:
-        """A hook is often a link to a script of the project."""
+        """Protect the targets of links: a hook is often a link to a script of the project."""
         links = 0
         for folder, folders, files in os.walk(path):
             for name in (*folders, *files):
@@ -174,10 +174,10 @@ class _Finding:
 
 
 def mounts(protected: Protected, folder: Path, others: Sequence[str] = ()) -> tuple[str, ...]:
-    """Arguments of bubblewrap that make it so, together with `others`: mounts in the form OPTION PATH PATH.
+    """The bubblewrap arguments that protect them, combined with `others`: mounts of the form OPTION PATH PATH.
 
-    What is read-only, and every folder around it, is a mount point: a mount point cannot be renamed or removed. All are
-    sorted, since a later mount covers what an earlier one put below it.
+    Every read-only path and its parent folders become mount points, which cannot be renamed or removed. They are
+    sorted, since a later mount hides earlier ones below it.
     """
     read_only = _outermost({*protected.read_only, *_paths(others, "--ro-bind")})
     around = {str(above) for path in (*read_only, *protected.pinned) for above in _parents(Path(path), folder)}

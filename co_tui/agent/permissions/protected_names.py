@@ -1,4 +1,4 @@
-"""Names in a folder that make other programs run things: writing one runs code later, without a question."""
+"""File names that make other programs run code: writing one would bypass approval later."""
 
 import os
 import re
@@ -7,21 +7,21 @@ from typing import Final
 
 GIT: Final = ".git"
 PROTECTED_NAMES: Final = (GIT, ".gitmodules", ".co-tui.toml", ".mcp.json", ".claude", ".agents", ".codex")
-"""Settings of git and of agents, at any depth. A change to one is always asked about.
+"""Settings of git and of agents, at any depth. Changes always need approval.
 
 `.envrc` is not among them: direnv asks its user again after every change.
 """
 EDITOR_NAMES: Final = (".vscode", ".idea")
-"""Settings of editors, which an editor that has the folder open applies at once. Commands in the sandbox cannot change
-them; a file tool shows its change like any other."""
-_UNSEEN: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""Settings of editors, which an editor with the folder open applies at once. Commands in the sandbox cannot change
+them; file tools treat them like other files."""
+_IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that macOS ignores in file names."""
 
 
 def protected_name(path: str | Path, folder: Path) -> str | None:
-    """Which protected name `path` is or lies in, with links and `..` followed; None for an ordinary file.
+    """The protected name that `path` is or is inside, with links and `..` resolved; None for an ordinary file.
 
-    `path` may be relative to the folder. Above the folder no name counts: one can work in `.claude/worktrees/x`.
+    `path` may be relative to the folder. Names above the folder do not count: one can work in `.claude/worktrees/x`.
     """
     given, root = folder.absolute(), Path(os.path.realpath(folder))
     named, real = Path(os.path.normpath(given / path)), Path(os.path.realpath(root / path))
@@ -32,19 +32,19 @@ def protected_name(path: str | Path, folder: Path) -> str | None:
     return _reached_by_link(real, root)
 
 
-def same_name(name: str) -> str:
-    """A file name as file systems compare it that ignore case, trailing dots and unseen characters."""
-    plain = _UNSEEN.sub("", name).casefold().split(":")[0].rstrip(" .")
+def normalised_name(name: str) -> str:
+    """A file name normalised for file systems that ignore case, trailing dots and invisible characters."""
+    plain = _IGNORABLE.sub("", name).casefold().split(":")[0].rstrip(" .")
     return GIT if plain == "git~1" else plain
 
 
 def _protected(part: str) -> str | None:
-    plain = same_name(part)
+    plain = normalised_name(part)
     return plain if plain in PROTECTED_NAMES else None
 
 
 def _reached_by_link(real: Path, root: Path) -> str | None:
-    """The protected name that is a link to this file, or to a folder around it."""
+    """The protected name that is a link to this file or to a folder above it."""
     for above in real.parents:
         if not above.is_relative_to(root):
             break

@@ -1,4 +1,4 @@
-"""Whether a command only reads, and what: its words compared with the tables."""
+"""Decide from the tables whether a command only reads, and what it reads."""
 
 import os
 import re
@@ -23,11 +23,11 @@ class Reading(NamedTuple):
     """What a free command reads."""
 
     paths: tuple[str, ...] = ()
-    """As given, relative to where it runs."""
+    """As given, relative to its working folder."""
     whole_folders: bool = False
-    """Whether it shows contents of files that it finds by itself."""
+    """Whether it shows the content of files it finds by itself."""
     files_only: bool = False
-    """Whether none of the paths may be a folder."""
+    """Whether all paths must be files."""
 
 
 _FIXED_OPERANDS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
@@ -43,11 +43,11 @@ _SED_PRINTS: Final = re.compile(
 )
 
 
-_OF_A_PROCESS: Final = ("/proc/", "/dev/fd", "/dev/std")
+_PROCESS_PATHS: Final = ("/proc/", "/dev/fd", "/dev/std")
 
 
 def read_by(words: Sequence[str]) -> Reading | None:
-    """What a command reads; None when it is not known to only read. `git` is left to its caller to guard."""
+    """What a command reads; None unless it is known to only read. For `git`, the caller must also guard it."""
     program, *rest = words
     if program == "git":
         return _read_by_git(rest)
@@ -87,7 +87,7 @@ def _read(reader: Reader, words: Sequence[str]) -> Reading | None:
         case "paths":
             return Reading(tuple(operands), whole)
         case "files":
-            # Folders are compared file by file, through links.
+            # Folders would be compared file by file, through links.
             return Reading(tuple(operands), files_only=True) if len(operands) == 2 else None
         case "expression":
             has_expression = any(option in ("-e", "--regexp", "--files", "--type-list") for option in options)
@@ -106,7 +106,7 @@ def _read(reader: Reader, words: Sequence[str]) -> Reading | None:
 
 
 def _options(reader: Reader, words: Sequence[str]) -> tuple[list[str], list[str]] | None:
-    """The options and the operands; None when an option is not listed."""
+    """Split options and operands; None for an option that is not listed."""
     if reader.operands in ("find", "test", "anything"):
         return [], list(words)
     options: list[str] = []
@@ -141,7 +141,7 @@ def _options(reader: Reader, words: Sequence[str]) -> tuple[list[str], list[str]
 
 
 def _short(reader: Reader, word: str, rest: list[str]) -> list[str] | None:
-    """The options of a word like `-rn`, `-A3` or `-5`; takes the value that the last one may have from the rest."""
+    """The options in a word like `-rn`, `-A3` or `-5`; takes the last one's value from `rest` if needed."""
     if word in reader.long or (reader.digits and re.fullmatch(r"-\d+", word)):
         return [word]
     found: list[str] = []
@@ -160,12 +160,12 @@ def _short(reader: Reader, word: str, rest: list[str]) -> list[str] | None:
 
 
 def _takes(pattern: str, rest: list[str]) -> bool:
-    """The next word as a value; one that looks like an option may be taken for one."""
+    """Take the next word as a value; not one that looks like an option, which the program may take for one."""
     return bool(rest) and not rest[0].startswith("-") and re.fullmatch(pattern, rest.pop(0)) is not None
 
 
 def _found(words: Sequence[str]) -> Reading | None:
-    """`find`, with commands for what it finds when these are ordinary files and the commands only read."""
+    """`find`, with `-exec` only for regular files and commands that only read."""
     rest, paths = list(words), []
     while rest and not rest[0].startswith("-") and rest[0] not in ("!", "("):
         paths.append(rest.pop(0))
@@ -186,12 +186,12 @@ def _found(words: Sequence[str]) -> Reading | None:
             return None
         before = word
     if runs_commands and {"-o", "-or", "("} & set(words):
-        return None  # which files reach the command is not clear
+        return None  # it is unclear which files reach the command
     return Reading(tuple(paths), runs_commands)
 
 
 def _only_reads_found(words: Sequence[str]) -> bool:
-    """Names that `find` puts in begin with its starting point, so that none is an option."""
+    """Whether an `-exec` command only reads. Names from `find` begin with its start path, so none is an option."""
     if not words or words[0] not in FOUND_READERS or words.count("{}") != 1 or words[-1] != "{}":
         return False
     reading = _read(READERS[words[0]], words[1:])
@@ -199,23 +199,23 @@ def _only_reads_found(words: Sequence[str]) -> bool:
 
 
 def _printed(operands: Sequence[str]) -> Reading | None:
-    """`sed` that prints lines: other commands of its language write files and run programs."""
+    """`sed` that only prints lines: its other commands write files and run programs."""
     if not operands or _SED_PRINTS.fullmatch(operands[0].replace(" ", "")) is None:
         return None
     return Reading(tuple(operands[1:]))
 
 
 def stays_inside(path: str, folder: Path, root: Path, *, file_only: bool = False) -> bool:
-    """Whether a path given in `folder` leads nowhere outside of `root`, not through links either."""
+    """Whether a path relative to `folder` stays inside `root`, links resolved."""
     if path == NULL_DEVICE:
         return True
-    if os.path.normpath(folder / path).startswith(_OF_A_PROCESS):  # other files for us than for the command
+    if os.path.normpath(folder / path).startswith(_PROCESS_PATHS):  # different files for us and for the command
         return False
     try:
         real = (folder / path).resolve()
         if real.is_dir():
             return real.is_relative_to(root) and not file_only
-        # Nobody writes into a pipe here: reading it would wait for ever.
+        # Reading a pipe would block forever.
         return real.is_relative_to(root) and (real.is_file() or not real.exists())
-    except (OSError, ValueError, RuntimeError):  # a name that is too long, or links that lead in circles
+    except (OSError, ValueError, RuntimeError):  # a name that is too long, or a loop of links
         return False

@@ -1,6 +1,6 @@
-"""Programs that only read, and the options with which they do: tables.
+"""Tables of programs that only read, and the options that keep it so.
 
-Only what is listed here is free. An option that is missing makes its command ask.
+Only what is listed here is free. Any other option makes its command ask.
 """
 
 from collections.abc import Mapping
@@ -11,25 +11,25 @@ ANY: Final = r"(?s:.*)"
 
 
 class Reader(NamedTuple):
-    """A program that only reads, as far as these options go."""
+    """A program that only reads when it is used with these options."""
 
     flags: str = ""
     """One-letter options without a value."""
     long: tuple[str, ...] = ()
-    """Options written out; one that ends in `=` may have a value, which names no file."""
+    """Long options; one that ends in `=` may have a value, which is not a file."""
     valued: Mapping[str, str] = {}
-    """Options with a value, which may be the next word: a pattern that the value has to match."""
+    """Options with a value, which may be the next word, and the pattern it must match."""
     operands: str = "paths"
     """What the other words are: `paths`, `text`, `anything` (options too), `none`, `expression` (one, then paths),
     `revisions` (of git, or paths), or the name of a check."""
     most: int | None = None
-    """How many operands at most."""
+    """The maximum number of operands."""
     digits: bool = False
     """Whether `-5` is an option."""
     form: Literal["joined", "glued", "apart"] = "joined"
-    """How short options are written: `-rn`; `-n5` but no letters joined; or nothing joined at all."""
+    """How short options are written: `-rn`; `-n5` but no joined letters; or never joined."""
     finds_files: tuple[str, ...] = ()
-    """Options with which it reads files that it finds by itself; `*` for always."""
+    """Options that make it read files it finds by itself; `*` for always."""
 
 
 _SUMS: Final = Reader("bt", ("--binary", "--text", "--tag", "--zero"))
@@ -157,7 +157,7 @@ _LOG_LONG: Final = (
     "--simplify-merges", "--skip=", "--source", "--tags=", "--walk-reflogs", "--reflog", "--no-walk=", "--show-pulls",
 )  # fmt: skip
 FORMAT: Final = r"(?:(?!%[-+ ]?G|signature)(?s:.))*"
-"""`%G…` and `%(signature)` start another program."""
+"""Excludes `%G…` and `%(signature)`, which start another program."""
 _DIFF_VALUES: Final = {"-U": NUMBER, "-S": ANY, "-G": ANY, "--diff-filter": r"\w+", "--unified": NUMBER}
 _LOG_VALUES: Final = {
     **_DIFF_VALUES, "-n": NUMBER, "-L": ANY, "--since": ANY, "--until": ANY, "--after": ANY, "--before": ANY,

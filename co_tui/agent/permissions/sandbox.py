@@ -1,4 +1,4 @@
-"""The sandbox of the commands that a model runs: what it keeps from them, in words and as arguments of bubblewrap."""
+"""The sandbox of the model's commands: its description, its bubblewrap arguments, and whether it works here."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ HIDDEN_IN_HOME: Final = (
     ".terraform.d", ".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".anthropic",
     ".claude", ".codex", ".gemini", ".config/openai",
 )  # fmt: skip
-"""Where programs keep keys: a command in the sandbox finds nothing there."""
+"""Where programs keep keys; empty inside the sandbox."""
 STARTING_S: Final = 10.0
 _REFUSALS: Final = {
     "it changes a protected file": r"\.(git|claude|agents|codex|gitmodules|mcp\.json|co-tui\.toml)\b.*"
@@ -29,24 +29,24 @@ _REFUSALS: Final = {
     "it writes outside this folder": r"read-only file system|EROFS",
     "it needs more rights": r"operation not permitted",
 }
-"""What commands say when the sandbox is in their way."""
+"""Output of commands that the sandbox blocks, by reason."""
 _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--ro-bind", "/", "/")
 _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
 _working: set[tuple[str, str]] = set()
-"""Sandboxes that were started before, by program and kind. A failure is tried again: the user may have mended it."""
+"""Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
 _tried: dict[tuple[str, str], bool] = {}
 
 
 class Sandbox(Record):
-    """Where commands run, and what they get there."""
+    """How commands are isolated."""
 
     kind: str
     folder: Path
     home: Path
-    """Of the user; known keys in it are hidden."""
+    """The user's home folder, in which known keys are hidden."""
     paths: Paths
-    """Ours: sessions, settings and approvals are not for commands."""
+    """co-tui's own folders, which commands must not see."""
 
     def __bool__(self) -> bool:
         return self.kind != SANDBOX_OFF
@@ -57,24 +57,20 @@ class Sandbox(Record):
 
     @property
     def set_aside(self) -> Path:
-        """For what commands created under protected names; they cannot reach it."""
+        """Where files that commands created under protected names are moved; commands cannot reach it."""
         return self.paths.state / "set-aside"
 
-    def told(self) -> str:
-        """What it means for a command, in a few words."""
-        return told_sandbox(self.kind)
-
     def arguments(self, writable: Path) -> tuple[str, ...]:
-        """For bubblewrap, beyond what keeps all but the folder from being written; one more may be, if it is there."""
+        """Further bubblewrap arguments: hide keys and our own folders, allow writing to `writable` if it exists."""
         ours = (self.paths.data, self.paths.config, self.paths.state)
         hidden = [each for path in (*(self.home / name for name in HIDDEN_IN_HOME), *ours) for each in self._mask(path)]
         skills = ("--ro-bind-try", str(self.paths.skills), str(self.paths.skills))
         kept = ("--bind-try", str(writable), str(writable))
-        # What a tool would cache under the user's home, which cannot be written.
+        # Tools cannot write to their cache in the user's home.
         return (*hidden, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
 
     def _mask(self, path: Path) -> tuple[str, ...]:
-        """Nothing in place of what is there; a link is followed to what it names."""
+        """Hide a file or folder, links resolved."""
         with contextlib.suppress(OSError, RuntimeError):
             path = path.resolve(strict=True)
             if not self.folder.resolve().is_relative_to(path):
@@ -83,31 +79,32 @@ class Sandbox(Record):
 
 
 def sandbox_label(kind: str) -> str:
-    """Where commands run, in two or three words."""
+    """The kind of sandbox, in two or three words."""
     labels = {SANDBOX_OFF: "not sandboxed", SANDBOX_WITH_NETWORK: "sandboxed, with network"}
     return labels.get(kind, "sandboxed")
 
 
 def refusal_in(output: str) -> str:
-    """Why the sandbox kept a command from its work, as far as its output shows it; empty when it does not."""
-    return next((why for why, said in _REFUSALS.items() if re.search(said, output, re.IGNORECASE)), "")
+    """Why the sandbox blocked a command, as far as its output shows; else empty."""
+    return next((why for why, pattern in _REFUSALS.items() if re.search(pattern, output, re.IGNORECASE)), "")
 
 
-def told_sandbox(kind: str) -> str:
+def sandbox_text(kind: str) -> str:
+    """What the sandbox means for a command, in a few words."""
     if kind == SANDBOX_OFF:
         return "not sandboxed"
     network = "with the network" if kind == SANDBOX_WITH_NETWORK else "no network"
     return f"sandboxed: writes only in this folder, {network}, known keys hidden"
 
 
-async def sandbox_trouble(kind: str) -> str:
-    """Why no sandbox can be started on this machine, in a sentence; empty when one can, or none is wanted."""
+async def sandbox_problem(kind: str) -> str:
+    """A sentence on why the sandbox cannot be started here; empty when it can, or is off."""
     failure = await sandbox_failure(kind)
-    return told_unusable(kind, failure) if failure else ""
+    return unusable_sandbox_text(kind, failure) if failure else ""
 
 
 async def sandbox_failure(kind: str) -> str:
-    """The same in a few words."""
+    """Why the sandbox cannot be started, in a few words; empty when it can."""
     if kind == SANDBOX_OFF:
         return ""
     if (program := shutil.which("bwrap")) is None:
@@ -122,7 +119,7 @@ async def sandbox_failure(kind: str) -> str:
 
 
 async def can_hide_processes() -> bool:
-    """Whether a sandbox can have processes of its own only; inside a container it often cannot."""
+    """Whether a sandbox can hide other processes; inside a container it often cannot."""
     key = (shutil.which("bwrap") or "", "processes")
     if key not in _tried:
         _tried[key] = bool(key[0]) and not await _start(key[0], HIDE_PROCESSES, "--proc", "/proc")
@@ -130,22 +127,22 @@ async def can_hide_processes() -> bool:
 
 
 async def _start(program: str, *arguments: str) -> str:
-    """Start an empty sandbox. Returns why it failed, or an empty text."""
+    """Try an empty sandbox; returns why it failed, else an empty string."""
     process = await asyncio.create_subprocess_exec(
         program, *_SMALLEST, *arguments, program, "--version",
         env={}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        _, said = await asyncio.wait_for(process.communicate(), STARTING_S)
+        _, errors = await asyncio.wait_for(process.communicate(), STARTING_S)
     except TimeoutError:
         process.kill()
         await process.wait()
         return "bwrap does not start"
-    return (said.decode(errors="replace").strip() or "bwrap failed") if process.returncode else ""
+    return (errors.decode(errors="replace").strip() or "bwrap failed") if process.returncode else ""
 
 
-def told_unusable(kind: str, why: str) -> str:
-    """The sentence about a sandbox that is wanted and cannot be had."""
+def unusable_sandbox_text(kind: str, why: str) -> str:
+    """The sentence about a configured sandbox that cannot be started."""
     return (
         f"Commands are to run in a sandbox (command_sandbox = {kind}), and none can be started here: {why}. "
         "No command runs until bubblewrap (bwrap) is installed and may create user namespaces, "

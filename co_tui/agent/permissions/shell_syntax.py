@@ -1,7 +1,7 @@
-"""Read a command line into simple commands. Whatever dash and bash might read differently is not understood.
+"""Parse a command line into shell commands. Anything dash and bash might read differently is rejected.
 
-tree-sitter-bash gives the structure. Only node types listed here are accepted, and every byte outside of them must be
-blank, so nothing of the line goes unread.
+tree-sitter-bash provides the structure. Only node types listed here are accepted, and every byte outside them must be
+blank, so no part of the line is skipped.
 """
 
 import re
@@ -18,7 +18,7 @@ DEEPEST_NESTING: Final = 40
 NULL_DEVICE: Final = "/dev/null"
 
 _PLAIN: Final = re.compile(r"[\w@%+=:,./^\-]+")
-"""Unquoted characters that mean themselves in every shell."""
+"""Unquoted characters that are literal in every shell."""
 _ESCAPED: Final = re.compile(r"\\([!-~ ])")
 _IN_DOUBLE_QUOTES: Final = re.compile(r'\\([$`"\\])')
 _DELIMITER: Final = re.compile(r"""(?P<quote>['"]?)(?P<name>[A-Za-z_]\w*)(?P=quote)""")
@@ -26,7 +26,7 @@ _REDIRECTS: Final = frozenset(("<", ">", ">>", ">|", ">&", "<&"))
 
 
 class NotUnderstood(Exception):
-    """The line has something that is not judged."""
+    """The line contains syntax that is not supported."""
 
 
 class Piece(NamedTuple):
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
     text: str
     quoted: bool
-    """Whether `*` and `?` in it mean themselves."""
+    """Whether `*` and `?` in it are literal."""
 
 
 class Word(NamedTuple):
@@ -42,7 +42,7 @@ class Word(NamedTuple):
 
     source: str
     pieces: tuple[Piece, ...] | None
-    """None when the shell computes it when it runs."""
+    """None when the shell computes it at run time."""
     substitutions: "tuple[Statement, ...]" = ()
     """Command lines whose output becomes part of it."""
 
@@ -57,7 +57,7 @@ class Word(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """The word after quotes are removed; None when it is only known when it runs."""
+        """The word without quotes; None when it is only known at run time."""
         if self.pieces is None or self.is_pattern:
             return None
         return "".join(piece.text for piece in self.pieces)
@@ -78,7 +78,7 @@ class Redirect(NamedTuple):
         return not copies_stream and self.target.text != NULL_DEVICE
 
 
-class SimpleCommand(NamedTuple):
+class ShellCommand(NamedTuple):
     """A program with its arguments."""
 
     source: str
@@ -88,29 +88,29 @@ class SimpleCommand(NamedTuple):
 
     @property
     def texts(self) -> list[str] | None:
-        """All words; None when one of them is only known when it runs."""
+        """All words; None when one is only known at run time."""
         texts = [word.text for word in self.words]
         return None if None in texts else [text for text in texts if text is not None]
 
     @property
     def program(self) -> str:
-        """Empty when it is only known when it runs."""
+        """The program; empty when it is only known at run time."""
         return (self.words[0].text or "") if self.words else ""
 
 
 class Compound(NamedTuple):
-    """Several statements, with what joins each to the one before: `;`, `&&`, `||` or `|`."""
+    """Several statements, and the operators between them: `;`, `&&`, `||` or `|`."""
 
     parts: "tuple[Statement, ...]"
     joined_by: tuple[str, ...]
     redirects: tuple[Redirect, ...] = ()
 
 
-Statement: TypeAlias = SimpleCommand | Compound
+Statement: TypeAlias = ShellCommand | Compound
 
 
 def parse(line: str) -> Statement:
-    """The statement a command line is. Raises `NotUnderstood`."""
+    """Parse a command line. Raises `NotUnderstood`."""
     if len(line) > LONGEST_LINE_CHARS or not line.strip():
         raise NotUnderstood
     if re.search(r"[\0-\x08\x0b-\x1f\x7f]|\\\n", line):  # control characters, and lines joined by a backslash
@@ -123,7 +123,7 @@ def parse(line: str) -> Statement:
         reader = _Reader(source)
         reader.check_covered(root)
         return reader.program(root)
-    except (UnicodeError, RecursionError):  # half a character, or far too many parts
+    except (UnicodeError, RecursionError):  # invalid characters, or nested too deeply
         raise NotUnderstood from None
 
 
@@ -140,7 +140,7 @@ class _Reader:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
 
     def check_covered(self, root: Node) -> None:
-        """Raise unless all bytes outside of the leaves are blank."""
+        """Raise unless all bytes outside the leaves are blank."""
         at = 0
         for leaf in _leaves(root):
             if leaf.is_missing or self._source[at : leaf.start_byte].strip(b" \t\n"):
@@ -150,7 +150,7 @@ class _Reader:
             raise NotUnderstood
 
     def program(self, node: Node, depth: int = 0) -> Statement:
-        """The statements of a whole line or of a substitution, one after the other."""
+        """The statements of a whole line or a substitution."""
         inner = node.children[1:-1] if node.type == "command_substitution" else node.children
         parts = [child for child in inner if child.type not in (";", "\n") and not self._is_comment(child)]
         return _joined([self._statement(part, depth + 1) for part in parts], ";")
@@ -190,7 +190,7 @@ class _Reader:
             yield self._redirect(node, depth)
             return
         yield self._here_document(node)
-        for child in node.children[2:-2]:  # on the same line as the beginning of the document
+        for child in node.children[2:-2]:  # on the line that begins the document
             yield self._redirect(child, depth)
 
     def _redirect(self, node: Node, depth: int) -> Redirect:
@@ -202,7 +202,7 @@ class _Reader:
         return Redirect(parts[0].type, self._word(parts[1], depth))
 
     def _here_document(self, node: Node) -> Redirect:
-        """A document of plain text that ends where the shell ends it."""
+        """A here-document of plain text that ends where the shell ends it."""
         kinds = [child.type for child in node.children]
         if kinds[:2] != ["<<", "heredoc_start"] or kinds[-2:] != ["heredoc_body", "heredoc_end"]:
             raise NotUnderstood
@@ -226,7 +226,7 @@ class _Reader:
             raise NotUnderstood  # several documents
         return Redirect("<<", Word(delimiter["name"], (Piece(delimiter["name"], True),)))
 
-    def _command(self, node: Node, depth: int) -> SimpleCommand:
+    def _command(self, node: Node, depth: int) -> ShellCommand:
         assignments: list[tuple[str, Word]] = []
         words: list[Word] = []
         redirects: list[Redirect] = []
@@ -241,7 +241,7 @@ class _Reader:
                 words.append(self._word(child, depth))
         if not words:
             raise NotUnderstood
-        return SimpleCommand(self._text(node), tuple(assignments), tuple(words), tuple(redirects))
+        return ShellCommand(self._text(node), tuple(assignments), tuple(words), tuple(redirects))
 
     def _assignment(self, node: Node, depth: int) -> tuple[str, Word]:
         if [child.type for child in node.children[:2]] != ["variable_name", "="] or len(node.children) > 3:
@@ -284,12 +284,12 @@ class _Reader:
             return None, inner
         text = self._text(node)[1:-1]
         bare = _IN_DOUBLE_QUOTES.sub("", text)
-        if re.search(r'[`"]|\$(?!$|[ |])', bare):  # a `$` before one of these means itself
+        if re.search(r'[`"]|\$(?!$|[ |])', bare):  # a `$` before one of these is literal
             raise NotUnderstood
         return _IN_DOUBLE_QUOTES.sub(r"\1", text), inner
 
     def _substitution(self, node: Node, depth: int) -> Statement:
-        """`$(…)`. Backquotes have quoting rules of their own."""
+        """A `$(…)`. Backquotes have other quoting rules and are rejected."""
         if not self._text(node).startswith("$("):
             raise NotUnderstood
         return self.program(node, depth + 1)
@@ -336,8 +336,8 @@ def _leaves(node: Node) -> Iterator[Node]:
         yield from _leaves(child)
 
 
-def commands_in(statement: Statement) -> Iterator[SimpleCommand]:
-    """Every simple command, those inside of substitutions included."""
+def commands_in(statement: Statement) -> Iterator[ShellCommand]:
+    """Every shell command, including those in substitutions."""
     if isinstance(statement, Compound):
         for part in statement.parts:
             yield from commands_in(part)

@@ -1,4 +1,4 @@
-"""What is decided about a call."""
+"""The verdict on a call, and the rules it is based on."""
 
 import re
 from collections.abc import Sequence
@@ -10,30 +10,30 @@ from co_tui.agent.permissions.protected_names import protected_name
 from co_tui.settings.permission_rules import EDIT, LONGEST_RULE_CHARS, Effect, Rule, RuleInForce, covers_path
 from co_tui.settings.rules import ASK, AUTO, EDITS
 
-PLAN_REFUSES: Final = (
+PLAN_REFUSAL: Final = (
     "Plan mode: nothing is changed and only commands that read are run. Look around, then call `present_plan`."
 )
 Action: TypeAlias = Literal["run", "ask", "refuse"]
 
 
 class Verdict(NamedTuple):
-    """What is done about a call, and what a question about it says."""
+    """What happens to a call, and what the question about it shows."""
 
     action: Action
     reason: str = ""
-    """Why it is refused, or asked about in spite of other rules: a sentence."""
+    """A sentence on why it is refused, or needs approval despite other rules."""
     new: tuple[str, ...] = ()
     """The parts that no rule allows yet."""
     rules: tuple[Rule, ...] = ()
-    """Rules that would allow these parts from now on; empty when an answer can only hold once."""
+    """Rules that would allow these parts permanently; empty when it can only be allowed once."""
     danger: str = ""
-    """What makes it destructive or public, in a few words."""
-    only_looks: bool = False
-    """Whether it is a command that only reads: it runs with git guarded."""
+    """Why it is destructive or affects others, in a few words."""
+    only_reads: bool = False
+    """Whether it is a command that only reads, and so runs with git guarded."""
     by: str = ""
     """The rule that refused it."""
     outside_sandbox: bool = False
-    """Whether it would run outside of the sandbox of mode `auto`."""
+    """Whether it would run outside the sandbox of mode `auto`."""
 
 
 RUN: Final = Verdict("run")
@@ -41,7 +41,7 @@ VERDICT: ContextVar[Verdict] = ContextVar("the verdict under which a call runs",
 
 
 class Rules(NamedTuple):
-    """What calls are judged by."""
+    """The mode and rules that calls are judged by."""
 
     mode: str = ASK
     written: Sequence[RuleInForce] = ()
@@ -49,17 +49,17 @@ class Rules(NamedTuple):
     """Resolved."""
     home: Path = Path()
     own: Sequence[Path] = ()
-    """Where co-tui keeps its settings and sessions, resolved."""
+    """co-tui's own folders, resolved."""
 
     def protected(self, path: Path) -> str | None:
-        """The name by which a path can make programs run, or decide about us."""
+        """The protected name of a path: one that can make programs run, or change co-tui itself."""
         if self.own:
             real = self.resolve(str(path))
             if real is not None and any(real.is_relative_to(each) for each in self.own):
                 return "co-tui's own folder"
         try:
             return protected_name(path, self.folder)
-        except (OSError, ValueError, RuntimeError):  # no path, but a text that is far too long for one
+        except (OSError, ValueError, RuntimeError):  # not a path, but a much longer text
             return None
 
     @property
@@ -70,13 +70,13 @@ class Rules(NamedTuple):
         return [each for each in self.written if each.effect == effect and each.rule.tool == tool]
 
     def about(self, effect: Effect, tool: str, path: Path) -> RuleInForce | None:
-        """The first rule that covers a path, which is resolved."""
+        """The first rule that covers a resolved path."""
         return next(
             (each for each in self.of(effect, tool) if covers_path(each.rule, path, self.folder, self.home)), None
         )
 
     def resolve(self, path: str, folder: Path | None = None) -> Path | None:
-        """Where a path leads, through all links; None when it cannot be followed."""
+        """The path with all links resolved; None when that fails."""
         try:
             start = self.home / path[2:] if path.startswith("~/") else (folder or self.folder) / path
             return start.resolve()
@@ -84,14 +84,14 @@ class Rules(NamedTuple):
             return None
 
     def edit_rule(self, path: Path) -> Rule | None:
-        """A rule for changes in the same folder as a resolved path inside of ours; None when it cannot be written."""
+        """A rule for edits in the folder of a resolved path inside ours; None when it cannot be expressed."""
         above = str(path.relative_to(self.folder).parent)
         rule = Rule(EDIT, "./*" if above == "." else f"{above}/**")
         plain = not re.search(r"[*?~\[\]()]|^/|^\s|\s$|\n", above)
         return rule if plain and len(above) < LONGEST_RULE_CHARS // 2 else None
 
 
-REFUSED_IN_PLAN: Final = Verdict("refuse", PLAN_REFUSES, by="plan mode")
+REFUSED_IN_PLAN: Final = Verdict("refuse", PLAN_REFUSAL, by="plan mode")
 
 
 def refused_by(found: RuleInForce) -> Verdict:

@@ -1,1 +1,1 @@
-"""HTTP with providers: requests, replies, and what their errors mean."""
+"""HTTP with providers: requests, replies, and the meaning of errors."""

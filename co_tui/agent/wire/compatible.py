@@ -1,9 +1,14 @@
-"""Servers that speak like OpenAI's, more or less: each piece of a reply is looked at before it is believed."""
+"""Models on OpenAI-compatible servers; every chunk of a reply is validated."""
 
 from collections.abc import AsyncIterable, AsyncIterator
+from functools import cached_property
 from typing import Any, Final
 
 import httpx2
+from openai import AsyncOpenAI
+from openai.resources.chat import AsyncChat
+from openai.resources.chat.completions import AsyncCompletions
+from openai.resources.responses import AsyncResponses
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
 from pydantic import BaseModel
@@ -13,17 +18,16 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.wire.model_errors import ReplyUnreadable, kind_of
-from co_tui.agent.wire.openai_client import OpenAIClient
 from co_tui.events.storable import whole
 
 LATEST_S: Final = 250_000_000_000
-"""Seconds since 1970 that are still a date."""
+"""The latest Unix time that Python can convert to a date."""
 
 
 def compatible_model(
     name: str, base_url: str, key: str, client: httpx2.AsyncClient, *, takes_images: bool = True
 ) -> OpenAIChatModel:
-    """A model on any server that offers OpenAI's chat interface; whether it takes images, its profile tells."""
+    """A model on a server with OpenAI's chat API; `takes_images` goes into its profile."""
     asking = OpenAIClient(base_url=base_url, api_key=key or "none", http_client=client)
     profile: ModelProfile | None = None if takes_images else {"supports_image_input": False}
     return _Model(name, provider=OpenAIProvider(openai_client=asking), profile=profile)
@@ -38,7 +42,7 @@ class _Model(OpenAIChatModel):
 class _Stream(OpenAIStreamedResponse):
     @property
     def _raw_text_content(self) -> str:
-        """A second copy of the whole text, made anew with each piece, for citations that these servers do not have."""
+        """Always empty: the library would copy the whole text with each chunk, for citations these servers lack."""
         return ""
 
     @_raw_text_content.setter
@@ -46,15 +50,15 @@ class _Stream(OpenAIStreamedResponse):
         pass
 
     def _validate_response(self) -> AsyncIterable[ChatCompletionChunk]:
-        return self._believable()
+        return self._checked()
 
-    async def _believable(self) -> AsyncIterator[ChatCompletionChunk]:
+    async def _checked(self) -> AsyncIterator[ChatCompletionChunk]:
         async for chunk in self._response:
             self._check(chunk)
             yield chunk
 
     def _check(self, chunk: Any) -> None:
-        """Raises for a piece that says nothing readable; what only goes along with the reply is left out when odd."""
+        """Raise for an unreadable chunk; drop malformed metadata."""
         _must_be(chunk, BaseModel, "a piece of it", "an object")
         self._raise_error_in(chunk)
         chunk.usage = _usage(chunk.usage)
@@ -72,10 +76,10 @@ class _Stream(OpenAIStreamedResponse):
                 _check_delta(choice.delta)
 
     def _raise_error_in(self, chunk: Any) -> None:
-        """Some servers end a stream with an error that is not under `error`, where the library looks for it."""
+        """Some servers end a stream with an error that is not under `error`, where the library expects it."""
         if "error" in (chunk.object, getattr(chunk, "type", "")):
-            told = getattr(chunk, "message", None)
-            raise ModelAPIError(self.model_name, told if isinstance(told, str) else "an error without a word")
+            message = getattr(chunk, "message", None)
+            raise ModelAPIError(self.model_name, message if isinstance(message, str) else "an error without a word")
 
 
 def _check_delta(delta: Any) -> None:
@@ -94,24 +98,56 @@ def _check_delta(delta: Any) -> None:
                         _must_be(value, str, "the name, id or `arguments` of a tool call", "a text")
 
 
-def _usage(told: Any) -> CompletionUsage | None:
-    """What the server counted; None when that cannot be true, for half a count is worse than none."""
-    if not isinstance(told, CompletionUsage):
+def _usage(usage: Any) -> CompletionUsage | None:
+    """The server's token counts; None unless they are plausible, since half a count is worse than none."""
+    if not isinstance(usage, CompletionUsage):
         return None
-    prompt, completion = whole(told.prompt_tokens), whole(told.completion_tokens)
+    prompt, completion = whole(usage.prompt_tokens), whole(usage.completion_tokens)
     if prompt is None or completion is None:
         return None
-    details = getattr(told, "prompt_tokens_details", None)
+    details = getattr(usage, "prompt_tokens_details", None)
     cached = whole(getattr(details, "cached_tokens", None))
     counted: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": completion}
     if cached is not None:
         counted["prompt_tokens_details"] = {"cached_tokens": min(cached, prompt)}
-    reasoning = whole(getattr(getattr(told, "completion_tokens_details", None), "reasoning_tokens", None))
+    reasoning = whole(getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None))
     if reasoning is not None:
         counted["completion_tokens_details"] = {"reasoning_tokens": min(reasoning, completion)}
     return CompletionUsage.model_validate({**counted, "total_tokens": prompt + completion})
 
 
-def _must_be(value: object, kind: type, what: str, wanted: str) -> None:
+def _must_be(value: object, kind: type, what: str, expected: str) -> None:
     if not isinstance(value, kind):
-        raise ReplyUnreadable(f"{what} is {kind_of(value)}, not {wanted}.")
+        raise ReplyUnreadable(f"{what} is {kind_of(value)}, not {expected}.")
+
+
+class OpenAIClient(AsyncOpenAI):
+    """OpenAI's client, but requests are sent as they are.
+
+    The library searches all messages for names to translate, of which there are none, and blocks the event loop for a
+    third of a second with a thousand messages. Each request uses a copy of the client, so this has to be a class.
+    """
+
+    @cached_property
+    def chat(self) -> AsyncChat:
+        return _Chat(self)
+
+    @cached_property
+    def responses(self) -> AsyncResponses:
+        return _Responses(self)
+
+
+class _Chat(AsyncChat):
+    @cached_property
+    def completions(self) -> AsyncCompletions:
+        return _Completions(self._client)
+
+
+class _Completions(AsyncCompletions):
+    async def create(self, *, messages: Any, extra_body: Any = None, **rest: Any) -> Any:
+        return await super().create(messages=[], extra_body={**(extra_body or {}), "messages": messages}, **rest)
+
+
+class _Responses(AsyncResponses):
+    async def create(self, *, input: Any = (), extra_body: Any = None, **rest: Any) -> Any:
+        return await super().create(input=[], extra_body={**(extra_body or {}), "input": input}, **rest)

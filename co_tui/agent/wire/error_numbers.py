@@ -1,19 +1,19 @@
-"""Which numbers in a refusal are the limit, and which what was sent. Pure.
+"""Find the limit and the sent tokens among the numbers in an error. Pure.
 
-Each number is judged by the words around it, up to the numbers beside it and within its sentence: what compares it
-with the next one, what names it right after, else the nearest word before it that tells a limit from a count.
+Each number is classified by the words around it, up to the neighbouring numbers and within its sentence: a comparison
+with the next number, a name right after it, else the nearest word before it that marks a limit or a count.
 """
 
 import re
 from typing import Final, Literal, NamedTuple
 
-from co_tui.agent.wire.error_phrases import any_of, pattern, phrase
+from co_tui.agent.wire.error_text import any_of, pattern, phrase
 
 SMALLEST_LIMIT: Final = 10
 LARGEST_LIMIT: Final = 50_000_000
-"""Limits outside of this are codes, counts of something else or mistakes, and are never adopted."""
+"""Limits outside this range are codes, other counts or mistakes, and are ignored."""
 REACH_CHARS: Final = 90
-"""Words further away from a number say nothing about it."""
+"""Words further away from a number do not describe it."""
 
 WINDOW_STEP: Final = 256
 SMALLEST_WINDOW: Final = 2_048
@@ -21,8 +21,8 @@ ROUND_WINDOW: Final = 16_000
 """Windows are multiples of 256 tokens, or large round thousands; error codes hardly ever are."""
 
 Role = Literal["limit", "bracketed", "sent", "reply", "tokens", ""]
-"""`tokens` counts some, without a word on which. `bracketed` is a number alone in brackets behind the word for a limit:
-as often an error code as the limit itself."""
+"""`tokens` is a count of unknown tokens. `bracketed` is a number alone in brackets after a word for a limit: as often
+an error code as the limit itself."""
 
 _NUMBER: Final = re.compile(r"(?<![\w.#/-])(\d{2,12})(?:\.0)?(?![\w/]|\.\d|-(?!tokens?\b)|\s?%)")
 _SENTENCE_END: Final = re.compile(r"(?<!\bmax)(?<!\bmin)\.\s|\s\.|;\s|!\s|\?\s|…")
@@ -39,7 +39,7 @@ _COMPARED: Final = pattern(
     rf"^{_UNIT}(?:(?:which|that|and|so|it|is|are|was|were|has|would|will) ){{0,4}}"
     rf"(?:exceed|{_THAN}|too (?:long|large|many|big)|over\b|above\b|beyond\b|surpass|cannot exceed|does not fit)",
 )  # fmt: skip
-"""What it is compared with comes next, so it is what was sent."""
+"""A comparison follows, so the number is what was sent."""
 _CALLED_LIMIT: Final = pattern(
     rf"^{_GAP}(?:(?:-?tokens?|input|prompt) ){{0,3}}"
     r"(?:max\b|maximum|limit|allowed|permitted|supported|or (?:less|fewer)"
@@ -78,7 +78,7 @@ _BOUNDS: Final = any_of(
     "最大", "上限", "限制", "超过", "超出",
 )  # fmt: skip
 _LIMIT_BEFORE: Final = pattern(
-    # The words that follow belong to it: "limit for this deployment is", "maximum supported prompt length".
+    # Following words belong to it: "limit for this deployment is", "maximum supported prompt length".
     rf"{_BOUNDS}(?: (?!(?:{_COUNTS}|your|but|however|while|whereas|and|too)\b)[a-z_'`][\w'`./-]{{0,30}}){{0,8}}"
 )
 _SENT_BEFORE: Final = pattern(
@@ -91,15 +91,15 @@ _REPLY_BEFORE: Final = pattern(
     r"(?: (?:tokens?|length|limit|of|is|value)){0,4}\W{0,4}$"
 )
 _TOGETHER: Final = pattern(r"\b(?:inputs?|prompt|total)\b.*?(?:\band\b|\+|\bplus\b)")
-"""The room for the reply is counted with the prompt."""
+"""The reply's room is counted with the prompt."""
 _OF_BEFORE: Final = pattern(rf"^[ )]{{0,3}}(?:tokens? )?{_OF}$", r"^[ )]{0,3}(?:vs\.?|versus) $")
-"""Between two numbers: so many of so many."""
-_NO_FIGURE: Final = pattern(
+"""Between two numbers, as in `5000 of 4096`."""
+_NOT_A_COUNT: Final = pattern(
     r"(?:status|code|http|errno|error|line|port|version|retry|after|id|seed|exceed~ by|over by|by)[\s:=(_'`]{0,3}"
     r"(?:(?:code|number|no\.?|is|was)[\s:=('`]{0,3}){0,2}$"
 )
 _NUMBERED: Final = pattern(r"\brequest (?:no\.? )?$")
-"""A request's own number, unless its tokens are counted."""
+"""The number of a request, unless `tokens` follows."""
 _OPENS_BRACKET: Final = pattern(r"[(\[（【]\s?$")
 _CLOSES_BRACKET: Final = pattern(r"^\s?[)\]）】]")
 
@@ -118,26 +118,26 @@ _SUMS: Final = tuple(
         r"(?:prompt|input) of (\d{1,12}) tokens (?:\+|plus|and) (\d{1,12})",
     )
 )
-"""What was asked for in two parts: the prompt and the room for its reply."""
+"""The requested tokens in two parts: the prompt and the room for its reply."""
 _RANGE: Final = pattern(r"(?:length|tokens?) should be \[#,\s?(\d{2,12})\]")
 
 
-class Figures(NamedTuple):
-    """What a refusal names."""
+class ErrorNumbers(NamedTuple):
+    """The numbers an error names."""
 
     limit_tokens: int | None = None
     sent_tokens: int | None = None
 
 
-def figures(text: str) -> Figures:
-    """The limit and what was sent, as far as a flat text names them; nothing is guessed."""
+def error_numbers(text: str) -> ErrorNumbers:
+    """The limit and the sent tokens, as far as a flat text names them; nothing is guessed."""
     if found := _RANGE.search(text):
         return _plausible(int(found[1]), None)
     roles = _roles(text)
     limits = [value for value, role in roles if role == "limit"]
     sent = _sum(text) or next((value for value, role in roles if role == "sent"), None)
     if sent is None and len(set(limits)) == 2:
-        # "Context length exceeded: 5001 tokens, maximum 4096": what is over the limit is the larger one.
+        # "Context length exceeded: 5001 tokens, maximum 4096": the larger one is over the limit.
         return _plausible(min(limits), max(limits))
     limit = limits[0] if limits else _bracketed_limit(roles, sent)
     if limit is not None and sent is None:
@@ -146,7 +146,7 @@ def figures(text: str) -> Figures:
 
 
 def _bracketed_limit(roles: list[tuple[int, Role]], sent: int | None) -> int | None:
-    """A number alone in brackets is a limit when more than it was sent, or when windows have such sizes."""
+    """A number alone in brackets is a limit if more was sent, or if it is a usual window size."""
     for value, role in roles:
         if role == "bracketed" and (_is_window_size(value) if sent is None else value < sent):
             return value
@@ -159,13 +159,13 @@ def _is_window_size(tokens: int) -> bool:
     return tokens % 1_000 == 0 and tokens >= ROUND_WINDOW
 
 
-def _plausible(limit: int | None, sent: int | None) -> Figures:
+def _plausible(limit: int | None, sent: int | None) -> ErrorNumbers:
     if limit is not None and (not SMALLEST_LIMIT <= limit <= LARGEST_LIMIT or limit == sent):
         limit = None
     if limit is not None and sent is not None and sent < limit:
-        # The total was not over: the number counts only a part of the request, or the limit is another's.
+        # The total is within the limit: the number counts only part of the request, or the limit is another one.
         sent = None
-    return Figures(limit, sent)
+    return ErrorNumbers(limit, sent)
 
 
 def _sum(text: str) -> int | None:
@@ -178,9 +178,9 @@ def _sum(text: str) -> int | None:
 def _roles(text: str) -> list[tuple[int, Role]]:
     numbers = list(_NUMBER.finditer(text))
     found: list[tuple[int, Role]] = []
-    for place, number in enumerate(numbers):
-        start = numbers[place - 1].end() if place else 0
-        stop = numbers[place + 1].start() + 1 if place + 1 < len(numbers) else len(text)
+    for index, number in enumerate(numbers):
+        start = numbers[index - 1].end() if index else 0
+        stop = numbers[index + 1].start() + 1 if index + 1 < len(numbers) else len(text)
         before = _last_sentence(text[max(start, number.start() - REACH_CHARS) : number.start()])
         after = text[number.end() : min(stop, number.end() + REACH_CHARS)]
         role = _role(before, after)
@@ -190,7 +190,7 @@ def _roles(text: str) -> list[tuple[int, Role]]:
 
 
 def _role(before: str, after: str) -> Role:
-    if _NO_FIGURE.search(before) or _OTHER_UNIT.search(after):
+    if _NOT_A_COUNT.search(before) or _OTHER_UNIT.search(after):
         return ""
     if _NUMBERED.search(before) and not _CALLED_TOKENS.search(after):
         return ""
@@ -213,7 +213,7 @@ def _role(before: str, after: str) -> Role:
 
 
 def _nearest(words: re.Pattern[str], before: str) -> int:
-    """Where the last match ends; -1 without any."""
+    """The end of the last match; -1 without any."""
     return max((found.end() for found in words.finditer(before)), default=-1)
 
 

@@ -1,4 +1,4 @@
-"""A provider's reply as one line of plain words, whatever it was wrapped in. Pure, and fast for any body."""
+"""Turn a provider's error into one line of text, and build patterns to search it. Pure, and fast for any body."""
 
 import json
 import re
@@ -7,17 +7,19 @@ from typing import Any, Final
 
 HEAD_CHARS: Final = 16_000
 TAIL_CHARS: Final = 4_000
-"""Of a longer reply its beginning and its end are read: the middle is an echo of what was sent."""
+"""A longer reply is cut in the middle, which is an echo of the request."""
 TEXT_CHARS: Final = 2_000
-"""No single text in a reply needs more to say what is wrong."""
+"""No single text needs more to say what is wrong."""
 DEEPEST: Final = 16
 MOST_EMBEDDED: Final = 4
-"""So many beginnings of JSON are tried in a text."""
+"""How many possible starts of JSON are tried in a text."""
 _ECHOES: Final = frozenset({"content", "reasoning_content", "input", "prompt"})
-"""Names under which a reply repeats what was said, which may speak of anything."""
-_BILL: Final = "usage"
-"""What a reply that went well was counted as."""
+"""Keys under which a reply repeats the request, whose text may be about anything."""
+_USAGE: Final = "usage"
+"""Token counts of a successful reply."""
 
+WORD_REST: Final = r"\w{0,20}"
+"""Bounded, like every repetition in these patterns: a reply may be one word of a megabyte."""
 _SPACE: Final = re.compile(r"[\s\"{}\\]+")
 _ESCAPE: Final = re.compile(r"\\u00([0-9a-f]{2})", re.I)
 _THOUSANDS: Final = re.compile(r"(?<=\d)[,_\u00a0\u202f'](?=\d{3}(?!\d))")
@@ -27,7 +29,7 @@ _SCALE: Final = {"k": 1_000, "m": 1_000_000}
 
 
 def flat(body: str) -> str:
-    """All words of a reply on one line, lower case, each text a sentence; numbers in plain digits."""
+    """All texts of a reply on one line in lower case, each as a sentence; numbers in plain digits."""
     if len(body) > HEAD_CHARS + TAIL_CHARS:
         body = f"{body[:HEAD_CHARS]} … {body[-TAIL_CHARS:]}"
     text = " . ".join(_texts(body)).lower()
@@ -38,7 +40,7 @@ def flat(body: str) -> str:
 
 
 def _texts(value: Any, depth: int = 0) -> Iterator[str]:
-    """The texts in a value, also in JSON that is itself inside a text; numbers with the name they have."""
+    """The texts in a value, including those in JSON inside a text; numbers with their key."""
     if depth > DEEPEST:
         return
     if isinstance(value, str):
@@ -47,7 +49,7 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
         for name, item in value.items():
             if isinstance(item, int | float) and not isinstance(item, bool):
                 yield f"{name}: {item}"
-            elif name != _BILL and not (isinstance(item, str) and name in _ECHOES):
+            elif name != _USAGE and not (isinstance(item, str) and name in _ECHOES):
                 yield from _texts(item, depth + 1)
     elif isinstance(value, list):
         for item in value:
@@ -55,10 +57,10 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _in_text(text: str, depth: int) -> Iterator[str]:
-    """The text itself, or what stands before and after the JSON in it and what that says."""
+    """The text itself; if it contains JSON, the text around it and the texts in it."""
     start = -1
     for _ in range(MOST_EMBEDDED):
-        start = min((place for each in "{[" if (place := text.find(each, start + 1)) >= 0), default=-1)
+        start = min((found for each in "{[" if (found := text.find(each, start + 1)) >= 0), default=-1)
         if start < 0:
             break
         try:
@@ -74,8 +76,28 @@ def _in_text(text: str, depth: int) -> Iterator[str]:
 
 
 def _whole(digits: str) -> int | float:
-    """Python refuses integers of thousands of digits; no figure of ours has so many."""
+    """Python refuses integers of thousands of digits; none of ours has that many."""
     return int(digits) if len(digits) < 20 else float("inf")
 
 
 _DECODER: Final = json.JSONDecoder(parse_int=_whole)
+
+
+def phrase(text: str) -> str:
+    """A pattern from a phrase: a blank is one space, `~` the rest of a word, `#` a number, `…` more of the sentence."""
+    return (
+        text.replace(" ", r"\s")
+        .replace("~", WORD_REST)
+        .replace("#", r"\d{1,12}")
+        .replace("…", r"(?:[^.]|\.(?=\d)){0,120}?")  # a dot in a number or a name ends no sentence
+    )
+
+
+def any_of(*phrases: str) -> str:
+    """A pattern for any of the phrases."""
+    return "(?:" + "|".join(map(phrase, phrases)) + ")"
+
+
+def pattern(*phrases: str) -> re.Pattern[str]:
+    """The compiled form of any of the phrases."""
+    return re.compile(any_of(*phrases))

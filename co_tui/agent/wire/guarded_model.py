@@ -1,4 +1,4 @@
-"""The one door through which replies come in: bounded, readable, storable and whole, or an error that says why not."""
+"""Wrap a model so that its replies are bounded, readable, storable and complete, or raise an error that says why."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -28,7 +28,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.agent.model_messages import mended
+from co_tui.agent.model_messages import repaired
 from co_tui.agent.wire.http import Exchange, exchange
 from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.wire.portable_history import portable
@@ -36,13 +36,13 @@ from co_tui.agent.wire.refused_images import RefusedImages
 from co_tui.events.storable import whole
 
 MOST_REPLY_CHARS: Final = 4_000_000
-"""About a million tokens, many times what a model writes at once. The library copies the reply with each piece."""
+"""About a million tokens, far more than any reply. The library copies the reply with each chunk."""
 SILENCE_S: Final = 600.0
-"""How long the next piece of a reply is waited for, unless the request says so."""
+"""How long to wait for the next chunk, unless the request sets a timeout."""
 
 
 class GuardedModel(WrapperModel):
-    """A model whose replies can be trusted to be stored, read again and sent back, to whoever answers next."""
+    """A model whose replies can be stored, read again and sent to any provider."""
 
     def __init__(self, wrapped: Model) -> None:
         super().__init__(wrapped)
@@ -55,7 +55,7 @@ class GuardedModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         with _readable():
-            asked = self._refused.left_out(portable(messages, self.wrapped))
+            asked = self._refused.removed_from(portable(messages, self.wrapped))
             try:
                 reply = await super().request(asked, model_settings, model_request_parameters)
             except AgentRunError as error:
@@ -73,9 +73,9 @@ class GuardedModel(WrapperModel):
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
         seen = Exchange()
-        told = (model_settings or {}).get("timeout")
-        silence_s = float(told) if isinstance(told, int | float) else SILENCE_S
-        asked = self._refused.left_out(portable(messages, self.wrapped))
+        timeout = (model_settings or {}).get("timeout")
+        silence_s = float(timeout) if isinstance(timeout, int | float) else SILENCE_S
+        asked = self._refused.removed_from(portable(messages, self.wrapped))
 
         async def begun(asked: list[ModelMessage]) -> StreamedResponse:
             stream = self.wrapped.request_stream(asked, model_settings, model_request_parameters, run_context)
@@ -99,11 +99,11 @@ class GuardedModel(WrapperModel):
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """What a provider's library trips over was in the reply: it is not made for every reply there can be."""
+    """Report unexpected errors of a provider's library as an unreadable reply, which causes them."""
     try:
         yield
     except (AgentRunError, UserError, BadReply, OSError, httpx2.HTTPError, httpx2.StreamError, UnicodeEncodeError):
-        raise  # understood already, or not about the reply
+        raise  # already classified, or not about the reply
     except RecursionError:
         raise ReplyUnreadable("it is nested too deeply.") from None
     except AttributeError as odd:
@@ -115,14 +115,14 @@ def _readable() -> Iterator[None]:
 
 @dataclass
 class _GuardedStream(StreamedResponse):
-    """A stream that ends well only when it came to its end; all else is asked of the one inside."""
+    """A stream that fails unless it was complete; everything else is delegated to the inner stream."""
 
     inner: StreamedResponse
     seen: Exchange
     silence_s: float
 
     def __aiter__(self) -> AsyncIterator[ModelResponseStreamEvent]:
-        # The stream inside has marked the ends of parts and the final result already; that is not done twice.
+        # The inner stream already adds the events for ends of parts and the final result.
         if self._event_iterator is None:
             self._event_iterator = self._get_event_iterator()
         return self._event_iterator
@@ -136,7 +136,7 @@ class _GuardedStream(StreamedResponse):
                 raise ReplyTooLong(f"{MOST_REPLY_CHARS:,} characters")
             yield event
         if not self.inner.cancelled:
-            if not _came_to_its_end(self.inner, self.seen):
+            if not _is_complete(self.inner, self.seen):
                 raise ReplyCutOff("the stream ended without its end.")
             self._finished = True
 
@@ -147,7 +147,7 @@ class _GuardedStream(StreamedResponse):
 
     def get(self) -> ModelResponse:
         response = self.inner.get()
-        # Only the end result: a snapshot of every piece would cost the whole reply each time.
+        # Only the final result: converting every snapshot would cost the whole reply each time.
         return _storable(response) if self._finished else response
 
     @property
@@ -181,10 +181,10 @@ class _GuardedStream(StreamedResponse):
         return self.inner.timestamp
 
 
-def _came_to_its_end(stream: StreamedResponse, seen: Exchange) -> bool:
-    """Whether the provider said that the reply is over: by a reason, or by the last line of the stream."""
+def _is_complete(stream: StreamedResponse, seen: Exchange) -> bool:
+    """Whether the provider marked the reply as finished, by a finish reason or the last line of the stream."""
     if stream.provider_url is None or stream.state == "suspended" or seen.ended:
-        return True  # what comes from no server cannot be cut off on the way
+        return True  # a reply from no server cannot be cut off
     if (stream.provider_details or {}).get("finish_reason") or stream.finish_reason == "content_filter":
         return True
     # For OpenAI's chat interface the library fills in a reason where none came, and notes that it did.
@@ -208,17 +208,17 @@ def _chars(event: ModelResponseStreamEvent) -> int:
 
 
 def _storable(response: ModelResponse) -> ModelResponse:
-    return mended(replace(response, usage=_counted(response.usage)))
+    return repaired(replace(response, usage=_counted(response.usage)))
 
 
 def _counted(usage: RequestUsage) -> RequestUsage:
-    """The usage with every count whole; one that cannot be true counts as not told."""
+    """The usage with plausible whole counts; others become 0."""
     values = {each.name: getattr(usage, each.name) for each in fields(usage)}
     counted: dict[str, Any] = {
         name: whole(value) or 0 for name, value in values.items() if name.endswith(("_tokens", "_requests"))
     }
-    told = values.get("details")
+    details = values.get("details")
     counted["details"] = (
-        {str(name): whole(value) or 0 for name, value in told.items()} if isinstance(told, dict) else {}
+        {str(name): whole(value) or 0 for name, value in details.items()} if isinstance(details, dict) else {}
     )
     return replace(usage, **counted)

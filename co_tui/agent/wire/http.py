@@ -1,4 +1,4 @@
-"""HTTP with models' servers: bounded in size, depth and time, and a key goes to no other host than its own."""
+"""HTTP with model servers, bounded in size, depth and time; a key is only sent to its own host."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from pydantic_ai.models import create_async_httpx2_client
 from co_tui.agent.wire.model_errors import ReplyTooLong
 
 MOST_REPLY_BYTES: Final = 64 * 1024 * 1024
-"""Of a streamed reply, unpacked. Its text alone is bounded more tightly."""
+"""Of a streamed reply, decompressed. Its text has a tighter limit."""
 MOST_ERROR_BYTES: Final = 256 * 1024
-"""Of a failure's body; what is beyond is not read."""
+"""Of an error's body; the rest is not read."""
 MOST_ANSWER_BYTES: Final = 2 * 1024 * 1024
-"""Of the answer to a question such as which models there are."""
+"""Of the answer to a query such as the list of models."""
 MOST_REDIRECTS: Final = 3
 
 _END: Final = re.compile(rb"(?:^|[\r\n])data:\s*\[DONE\]")
@@ -28,41 +28,41 @@ _TAIL_BYTES: Final = 64
 
 
 class NoAnswer(Exception):
-    """A server was asked something and gave no usable answer; the text says why."""
+    """A server gave no usable answer; the text says why."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """What the wire saw of one reply, beyond what the provider's library tells."""
+    """What we observe of one reply that the provider's library does not report."""
 
     ended: bool = False
-    """The stream said itself that it is over."""
+    """Whether the stream sent its end marker."""
 
 
 exchange: Final[ContextVar[Exchange | None]] = ContextVar("exchange", default=None)
-"""Set while a reply is being opened, by whoever wants to know."""
+"""Set by `GuardedModel` while it opens a reply."""
 
 
 def new_client(address: str = "", *, most_bytes: int | None = None) -> httpx2.AsyncClient:
-    """A client for a provider's library, for the server at an address or wherever the library goes by itself.
+    """A client for a provider's library, for the server at `address` or the library's default.
 
-    It follows no redirect: the next host may not be meant to have the key. Of a reply it reads `most_bytes`,
-    as many as a streamed one may have when nothing else is said.
+    It follows no redirects, since the key may not be meant for the next host. It reads at most `most_bytes` of a
+    reply, by default `MOST_REPLY_BYTES`.
     """
 
     async def bound(response: httpx2.Response) -> None:
-        """Let the body be read only so far; unpacked here, since a small body can unpack to any size."""
+        """Limit the body; decompressed here, since a small body can expand to any size."""
         body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
         response.headers.pop("content-encoding", None)
         response.stream = _Bounded(body, exchange.get(), most_bytes)
 
-    client = create_async_httpx2_client(transport=_direct() if _is_here(address) else None)
+    client = create_async_httpx2_client(transport=_direct() if _is_local(address) else None)
     client.event_hooks = {**client.event_hooks, "response": [bound]}
     return client
 
 
-def _is_here(address: str) -> bool:
-    """Whether it is on this machine: what is said there goes through nobody's proxy."""
+def _is_local(address: str) -> bool:
+    """Whether an address is on this machine, where no proxy is used."""
     try:
         host = httpx2.URL(address).host
     except (httpx2.InvalidURL, UnicodeError):
@@ -71,11 +71,11 @@ def _is_here(address: str) -> bool:
 
 
 def _direct() -> httpx2.AsyncHTTPTransport:
-    return httpx2.AsyncHTTPTransport(verify=_trusted())
+    return httpx2.AsyncHTTPTransport(verify=_ssl_context())
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body up to a limit: beyond it a failure's body just ends, a reply is an error."""
+    """A body with a limit: beyond it, an error's body ends and a reply raises."""
 
     def __init__(self, body: httpx2.Response, seen: Exchange | None, most_bytes: int | None) -> None:
         self._body = body
@@ -86,7 +86,7 @@ class _Bounded(httpx2.AsyncByteStream):
         most = self._most_bytes if self._most_bytes is not None else MOST_REPLY_BYTES
         left = most if self._body.is_success else MOST_ERROR_BYTES
         tail = b""
-        async for chunk in self._unpacked():
+        async for chunk in self._decompressed():
             tail = (tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
             self._seen.ended = self._seen.ended or _END.search(tail) is not None
             yield chunk[:left]
@@ -96,13 +96,13 @@ class _Bounded(httpx2.AsyncByteStream):
             if left < 0:
                 return
 
-    async def _unpacked(self) -> AsyncIterator[bytes]:
+    async def _decompressed(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._body.aiter_bytes():
                 yield chunk
         except httpx2.DecodingError:
             if self._body.is_success:
-                raise  # of a failure the status says enough
+                raise  # for an error, the status is enough
 
     async def aclose(self) -> None:
         await self._body.aclose()
@@ -116,7 +116,7 @@ async def ask(
     timeout_s: float,
     most: int = MOST_ANSWER_BYTES,
 ) -> Any:
-    """A server's JSON answer to one question; with a body it is posted. Raises `NoAnswer`, whatever the server does."""
+    """A server's JSON answer; posts if there is a body. Raises only `NoAnswer`."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         async with asyncio.timeout(timeout_s), _asking(url, timeout_s, headers) as client:
@@ -129,19 +129,19 @@ async def ask(
         raise NoAnswer("its answer is nested too deeply") from None
     except UnicodeEncodeError:
         raise NoAnswer("the key or the address holds characters that cannot be sent") from None
-    except ValueError:  # also what is no UTF-8
+    except ValueError:  # including invalid UTF-8
         raise NoAnswer("its answer is no JSON") from None
     except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise NoAnswer(str(error) or type(error).__name__) from None
 
 
 def _asking(url: str, timeout_s: float, headers: Mapping[str, str]) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_trusted(), trust_env=not _is_here(url))
+    return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_ssl_context(), trust_env=not _is_local(url))
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
-    """Whose certificates count; reading them takes longer than a question."""
+def _ssl_context() -> ssl.SSLContext:
+    """The trusted certificates; loading them takes longer than a request."""
     return httpx2.create_ssl_context()
 
 
@@ -164,7 +164,7 @@ async def _read(client: httpx2.AsyncClient, url: httpx2.URL, body: Mapping[str, 
 
 
 def _followed(url: httpx2.URL, response: httpx2.Response) -> httpx2.URL:
-    """Where a redirect leads, when that is the same server; a key is not for another."""
+    """The target of a redirect on the same server. Raises `NoAnswer` for another, which must not get the key."""
     there = url.join(response.headers["location"])
     secured = url.scheme == "http" and there.scheme == "https" and url.port is None and there.port is None
     if there.host != url.host or not (secured or (there.scheme, there.port) == (url.scheme, url.port)):

@@ -1,8 +1,8 @@
-"""What models do wrong, as exceptions of our own."""
+"""Exceptions about models and their replies."""
 
 
 class ModelUnusable(Exception):
-    """The model cannot be used at all. The text is a sentence for people: which name, variable or address."""
+    """The model cannot be used. The text is a sentence that names the model, variable or address."""
 
 
 class BadReply(Exception):
@@ -10,22 +10,22 @@ class BadReply(Exception):
 
 
 class ReplyUnreadable(BadReply):
-    """A reply that makes no sense."""
+    """A malformed reply."""
 
 
 class ReplyCutOff(BadReply):
-    """A reply that stopped before its end: what came of it is not the whole."""
+    """A reply that stopped before its end."""
 
 
 class ReplyTooLong(BadReply):
-    """A reply beyond anything a model is known to write; it was stopped."""
+    """A reply that was stopped because it exceeds our limit."""
 
     def __init__(self, limit: str) -> None:
         super().__init__(f"it is longer than {limit}.")
 
 
 def kind_of(value: object) -> str:
-    """What a value of a reply is, in the words of JSON."""
+    """The JSON type of a value, for a sentence."""
     match value:
         case None:
             return "nothing"

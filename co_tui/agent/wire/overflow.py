@@ -1,29 +1,28 @@
 """Does a provider's reply mean "the context window is exceeded", and which numbers does it name?
 
-Works on rules about how such replies are worded, not on a list of known sentences: providers rephrase them,
-wrap them in JSON inside JSON, and send them with almost any status.
+Uses rules about the wording instead of a list of known sentences: providers rephrase them, wrap them in JSON inside
+JSON, and send them with almost any status.
 """
 
 from typing import Final, NamedTuple
 
-from co_tui.agent.wire.error_numbers import figures
-from co_tui.agent.wire.error_phrases import any_of, pattern
-from co_tui.agent.wire.error_text import flat
+from co_tui.agent.wire.error_numbers import error_numbers
+from co_tui.agent.wire.error_text import any_of, flat, pattern
 
 
 class Overflow(NamedTuple):
-    """The context was too long; the figures as far as the reply names them."""
+    """The context was too long; with the numbers the reply names."""
 
     limit_tokens: int | None = None
     requested_tokens: int | None = None
 
 
 def read(status: int | None, body: str) -> Overflow | None:
-    """None when the reply means something else. Never raises, and takes a moment at most for any body."""
+    """The overflow a reply reports; None when it means something else. Never raises, and is fast for any body."""
     if status in _OTHER_STATUS:
         return None
     text = flat(body)
-    found = Overflow(*figures(text))
+    found = Overflow(*error_numbers(text))
     return found if _means_overflow(status, text, found) else None
 
 
@@ -33,7 +32,7 @@ def _means_overflow(status: int | None, text: str, found: Overflow) -> bool:
     if status == 413 or _NO_BODY.match(text):
         return True
     if found.limit_tokens and found.requested_tokens and _ABOUT_TOKENS.search(text):
-        return True  # more was sent than there is room for, in whatever words
+        return True  # more was sent than the limit, however worded
     if status in _REFUSED_STATUS and _STATES_LIMIT.search(text):
         return True
     return bool(_SAYS_CODE.search(text) or _SAYS.search(text) or _ADVISES.search(text) or _NO_ROOM.search(text))
@@ -50,7 +49,7 @@ def _is_something_else(status: int | None, text: str) -> bool:
 
 
 def _caps_reply(text: str) -> bool:
-    """Whether it is the reply that would be too long, not what was sent."""
+    """Whether the reply would be too long, not the prompt."""
     if not _REPLY.search(text):
         return False
     if not _PROMPT.search(text):
@@ -61,9 +60,9 @@ def _caps_reply(text: str) -> bool:
 _OTHER_STATUS: Final = frozenset({401, 402, 403, 404, 407, 408, 409, 429, 499, 502, 503, 504, 529})
 """Statuses that always mean something else: keys, money, rates, absence, gateways."""
 _REFUSED_STATUS: Final = frozenset({400, 413, 422})
-"""The request itself was at fault: then a limit that is only stated says why."""
+"""The request was at fault, so a stated limit is the reason."""
 
-# What only sounds like it
+# Errors that only sound like it
 
 _OTHER: Final = pattern(
     # Rates and money.
@@ -76,7 +75,7 @@ _OTHER: Final = pattern(
     r"\d\s?(?:bytes|[kmg]i?b|pixels|characters|chars|seconds)\b", "member must have length", "_above_max_length",
     r"(?:array|string|list) (?:is )?too long", "batch (?:size|of)", r"\bembedding", "stop sequences",
     r"\benqueued",
-    # Other parameters, and all else.
+    # Other parameters, and everything else.
     r"(?:request|tool_calls|cost|tokens)_limit['`]? of",
     "vocabulary", "logit", r"\bcach(?:ing|ed)\b", "prompt_cache", "content[ _](?:filter|management)", "api[ _]key",
     "does not exist", "not found", "internal error comput",
@@ -85,18 +84,18 @@ _OTHER_THING: Final = pattern(
     r"\b(?:image|file|audio|video|upload~|attachment|page|document)s?\b[^.]{0,40}?\b"
     r"(?:size|dimensions?|duration|pages|too|exceed~|larger?|longer)\b"
 )
-"""Something else that was sent is too large, unless it is its tokens that are counted."""
+"""An attachment is too large, unless tokens are counted."""
 _BATCH: Final = pattern(
     r"\bbatch(?:es)?\b[^.]{0,60}?\b(?:limit|size|capacity|queue|max~|exceed~|too (?:many|large|big))",
     r"\b(?:limit|max~|exceed~|more than|too (?:many|large|big))\b[^.]{0,60}?\bbatch(?:es)?\b",
 )
-"""A limit on many requests together, or on how a server splits one; a request in a batch may still be too long."""
+"""A limit on several requests together, or on a server's batches; one request in a batch may still be too long."""
 _OF_CONTEXT: Final = pattern(r"\bcontext[ _](?:length|window|size|limit)")
 _LOG_LINE: Final = pattern(r"\W{0,4}(?:warn~|info|debug|trace|notice)\b")
 _OWN_CHECK: Final = pattern(r"\b(?:value|runtime|assertion|type|index)error\b")
-"""A library's own check, not a provider's refusal, unless it speaks of the context."""
+"""A library's own check, not a provider's error, unless it mentions the context."""
 
-# The reply's own length
+# The length of the reply
 
 _REPLY: Final = pattern(
     r"\b(?:output|completion|generat~|response|reply)", r"\bmax_?(?:new_?|output_?|completion_?)?tokens", r"\bmax_gen",
@@ -119,9 +118,9 @@ _WHOLE_TOO_LONG: Final = pattern(
     r"(?:prompt|input|messages|conversation|total|request)\b[^.]{0,60}?"
     r"(?:exceed|too long|longer|\+|plus|contains|has \d|resulted|requested)",
 )  # fmt: skip
-"""The prompt counts, too: a cap on the reply alone is another matter."""
+"""The prompt counts, too; a cap on the reply alone is a different error."""
 
-# What says so
+# Wording of an overflow
 
 _SENT: Final = any_of(
     "prompts?", "inputs?", "requests?", "conversation", "messages?", "context", "sequence", "history", "chat",
@@ -156,7 +155,7 @@ _SAYS: Final = pattern(
     r"|token (?:limit|count)|max_?(?:seq|model|ctx|input|prompt|len)~|tokens\b)",
     rf"\b{_SOMETHING_LONG}\b[^.]{{0,50}}?\btoo (?:long|large|big)\b",
     rf"\btoo (?:long|large|big) a?\s?{_SOMETHING_LONG}\b",
-    # A comparison and nothing else.
+    # Only a comparison.
     rf"\b(?:{_SENT}|tokens?|length|total|size)\b[^.]{{0,60}}?\d\W{{0,3}}(?:tokens?\W{{0,3}})?>=?\W{{0,3}}~\W{{0,3}}\d",
     r"# (?:input |prompt )?tokens?\b…(?:but|while|whereas|only|yet)\b…"
     r"(?:limit|max~|supports?|accepts?|allows?|context|window|at most|up to)\b…\d",
@@ -173,7 +172,7 @@ _NO_ROOM: Final = pattern(
     "range of input length should be", r"\bmust have less than # tokens", r"n_keep\b.{0,30}?n_ctx",
     r"\bcontext[ _-]shift(?:ing)? (?:(?:is|was|has been) )?(?:disabled|off|not (?:enabled|supported|available))\b",
 )  # fmt: skip
-"""What is left for the reply is nothing."""
+"""No room is left for the reply."""
 _STATES_LIMIT: Final = pattern(
     r"max~[ _](?:[\w'-]{1,24} ){0,4}?(?:context|prompt|input|sequence|model|token)s?[ _](?:~ )?"
     r"(?:length|window|size|limit|tokens|len)\b\D{0,40}\d\d",

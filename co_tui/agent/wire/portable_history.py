@@ -1,7 +1,7 @@
-"""A history in the form that the next provider takes, whoever wrote its replies.
+"""Convert a history for the provider of the next request, whichever providers wrote its replies.
 
-What a provider put into its own replies for itself (signatures, ids of its items, encrypted thoughts) means nothing to
-another one, and is refused there. Only requests are made so: what is kept stays as it came.
+Signatures, item ids and encrypted thoughts only mean something to the provider that wrote them, and others refuse them.
+Only requests are converted; the stored history is not changed.
 """
 
 import hashlib
@@ -35,42 +35,42 @@ from pydantic_ai.models import Model
 from co_tui.agent.wire.refused_images import not_sent
 
 COMMON_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
-"""Anthropic allows no other characters in the id of a call, OpenAI no more of them."""
+"""Call ids that all providers but Mistral accept: Anthropic limits the characters, OpenAI the length."""
 MISTRAL_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 CHAT_FIELDS: Final = frozenset({"content", "reasoning", "reasoning_content"})
-"""Where servers of OpenAI's chat interface put thoughts; the library notes it as the id of the thought."""
+"""Fields in which OpenAI-compatible servers send thoughts; the library uses them as the thought's id."""
 
 
 def portable(messages: Sequence[ModelMessage], model: Model) -> list[ModelMessage]:
-    """The messages as this model's provider takes them; those given are not changed."""
+    """Copies of the messages that this model's provider accepts."""
     calls = _CallIds(MISTRAL_ID if model.system == "mistral" else COMMON_ID)
     return [_request(m, model, calls) if isinstance(m, ModelRequest) else _response(m, model, calls) for m in messages]
 
 
 class _CallIds:
-    """Ids of calls: each one of its own, in a form that is taken, and the same for a call and its return."""
+    """Unique call ids in an accepted form, the same for a call and its return."""
 
     def __init__(self, form: re.Pattern[str]) -> None:
         self._form = form
-        self._taken: set[str] = set()
-        self._now: dict[str, str] = {}
+        self._used: set[str] = set()
+        self._renamed: dict[str, str] = {}
 
     def own(self, id: str) -> None:
-        """One that the provider gave itself."""
-        self._taken.add(id)
-        self._now.pop(id, None)
+        """Reserve an id that this provider assigned."""
+        self._used.add(id)
+        self._renamed.pop(id, None)
 
     def foreign(self, id: str) -> str:
         fitting = id
-        while not self._form.fullmatch(fitting) or fitting in self._taken:
-            digest = hashlib.sha256(f"{len(self._taken)} {fitting}".encode(errors="replace")).hexdigest()
+        while not self._form.fullmatch(fitting) or fitting in self._used:
+            digest = hashlib.sha256(f"{len(self._used)} {fitting}".encode(errors="replace")).hexdigest()
             fitting = digest[:9] if self._form is MISTRAL_ID else f"call_{digest[:24]}"
-        self._taken.add(fitting)
-        self._now[id] = fitting
+        self._used.add(fitting)
+        self._renamed[id] = fitting
         return fitting
 
     def of_return(self, id: str) -> str:
-        return self._now.get(id, id)
+        return self._renamed.get(id, id)
 
 
 def _response(message: ModelResponse, model: Model, calls: _CallIds) -> ModelResponse:
@@ -85,7 +85,7 @@ def _response(message: ModelResponse, model: Model, calls: _CallIds) -> ModelRes
 
 
 def _is_own(message: ModelResponse, model: Model) -> bool:
-    """Whether this provider wrote it, at this address: many servers speak like OpenAI's."""
+    """Whether this provider wrote it, at this address: many servers are OpenAI-compatible."""
     if message.provider_name != model.system:
         return False
     written, asked = (message.provider_url or "").rstrip("/"), (_address(model) or "").rstrip("/")
@@ -95,12 +95,13 @@ def _is_own(message: ModelResponse, model: Model) -> bool:
 def _address(model: Model) -> str | None:
     try:
         return model.base_url
-    except Exception:  # each provider's client has its own way of not having one
+    except Exception:  # clients without an address raise different errors
         return None
 
 
 def _fitting_thought(part: ThinkingPart, model: Model) -> ThinkingPart:
-    """OpenAI has two interfaces under one name: a thought of the newer one would become a field named after its id."""
+    """OpenAI has two APIs under one name: in a chat request, a thought of the newer API would become a field named
+    after its id."""
     classes = {each.__name__ for each in type(model).__mro__}  # importing them takes a second
     fields = {None, *CHAT_FIELDS, model.profile.get("openai_chat_thinking_field")}
     return _plain_thought(part) if "OpenAIChatModel" in classes and part.id not in fields else part
@@ -111,18 +112,18 @@ def _plain_thought(part: ThinkingPart) -> ThinkingPart:
 
 
 def _plain(part: ModelResponsePart, calls: _CallIds) -> Iterator[ModelResponsePart]:
-    """A part of another provider's reply without what only that one understands."""
+    """A part of another provider's reply without its provider-specific data."""
     bare: Mapping[str, Any] = {"id": None, "provider_name": None, "provider_details": None}
     match part:
         case ThinkingPart():
-            if part.content:  # else all it had was a signature
+            if part.content:  # otherwise it is only a signature
                 yield _plain_thought(part)
         case ToolCallPart():
             yield replace(part, **bare, tool_call_id=calls.foreign(part.tool_call_id))
         case TextPart() | FilePart():
             yield replace(part, **bare)
         case NativeToolCallPart() | NativeToolReturnPart() | CompactionPart():
-            pass  # done by the other provider, inside its own walls
+            pass  # ran on the other provider's side
         case _:
             yield part
 
@@ -144,7 +145,7 @@ def _request_part(part: ModelRequestPart, model: Model, calls: _CallIds) -> Mode
 
 
 def _reachable(item: UserContent, model: Model) -> UserContent:
-    """A file that lies with another provider is named instead, and so is an image where a model takes none."""
+    """Replace by a note what the model cannot get: files uploaded to another provider, and unsupported images."""
     if isinstance(item, BinaryContent) and item.is_image and not model.profile.get("supports_image_input", True):
         return not_sent(item)
     if isinstance(item, UploadedFile) and item.provider_name != model.system:

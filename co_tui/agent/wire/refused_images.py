@@ -1,4 +1,4 @@
-"""Images of tools that a provider refuses: named in words from then on, so that no result can end a conversation."""
+"""Replace tool images that a provider refuses by a note, so that no tool result can end a conversation."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -9,30 +9,30 @@ from pydantic_ai.exceptions import ModelAPIError, ModelAuthenticationError, Mode
 from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ToolReturnPart
 
 _ABOUT_IMAGES: Final = re.compile(r"image|vision|multi-?modal|mmproj|content must be a string", re.IGNORECASE)
-"""How providers and servers say that a model takes no images, or not this one."""
+"""Wording of errors about images."""
 
 
 class RefusedImages:
-    """Of one model. What the user attached is not among them: that it is refused, is told to the user."""
+    """The refused tool images of one model. Refused attachments of the user are reported to the user instead."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
-    def left_out(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """The messages without what was refused before."""
+    def removed_from(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """The messages without images refused before."""
         if not self._known:
             return list(messages)
         return [_without(message, lambda image: image.identifier in self._known) for message in messages]
 
     def after(self, error: Exception, messages: Sequence[ModelMessage]) -> list[ModelMessage] | None:
-        """What can be sent instead; None when the error is not about an image of a tool."""
+        """The messages to send instead; None when the error is not about a tool image."""
         if not isinstance(error, ModelAPIError) or isinstance(error, ModelAuthenticationError | ModelRateLimitError):
             return None
         images = {image.identifier for message in messages for image in _result_images(message)}
         if not images or not _ABOUT_IMAGES.search(str(error).replace(error.model_name, "")):
             return None
         self._known |= images
-        return self.left_out(messages)
+        return self.removed_from(messages)
 
 
 def _result_images(message: ModelMessage) -> Iterator[BinaryContent]:
@@ -46,13 +46,13 @@ def _without(message: ModelMessage, is_refused: Callable[[BinaryContent], bool])
     if not refused or not isinstance(message, ModelRequest):
         return message
     parts: list[Any] = list(message.parts)
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if isinstance(part, ToolReturnPart) and part.files:
-            told: Any = [not_sent(item) if item in refused else item for item in part.content_items()]
-            parts[place] = replace(part, content=told)
+            content: Any = [not_sent(item) if item in refused else item for item in part.content_items()]
+            parts[index] = replace(part, content=content)
     return replace(message, parts=parts)
 
 
 def not_sent(image: BinaryContent) -> str:
-    """What stands for an image that a model does not get."""
+    """The note that replaces an image."""
     return f"[an image ({image.media_type}, {len(image.data):,} bytes), not sent: this model does not take it]"

@@ -1,4 +1,4 @@
-"""What a failed request means: a sentence for people, and whether asking again makes sense."""
+"""Classify a failed request: a sentence for the user, and whether to retry."""
 
 import json
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ from co_tui.events.storable import storable_text
 
 MAX_DETAIL_CHARS = 390
 MOST_UNREADABLE_SHARE = 0.3
-"""Of a body's characters: with more that cannot be shown, it is no text."""
+"""Of a body's characters; with more, it is not text."""
 DEEPEST_BODY = 8
-"""Levels at which the words of an error are looked for."""
+"""How deep to search a body for its message."""
 
 
 _ANOTHER = "choose another model with /model or --model"
@@ -28,12 +28,12 @@ _ADVICE = {
     "context_limit": "/compact makes it smaller, /new begins a new one.",
     "rejected": f"If it stays so, {_ANOTHER}.",
 }
-"""What can be done where asking again does not help."""
+"""Advice for failures that a retry does not solve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failed attempt, ready to be told and logged; holds no key and no token."""
+    """One failed attempt, ready to be shown and logged; contains no keys."""
 
     kind: str
     sentence: str
@@ -41,20 +41,20 @@ class Failure:
     status: int | None = None
     retry_after_s: float | None = None
     detail: str = ""
-    """The provider's own words, shortened."""
+    """The provider's own message, shortened."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Whom we asked, for the sentence."""
+class RequestTarget:
+    """What a request was sent to, for sentences about it."""
 
     model: str
     address: str = ""
     secrets: tuple[str, ...] = ()
 
 
-def read_failure(error: Exception, asked: Asked) -> Failure:
-    """Classify what a model run raised."""
+def read_failure(error: Exception, asked: RequestTarget) -> Failure:
+    """Classify an error of a model run."""
     kind, sentence, retryable = _classify(error, asked)
     if advice := _ADVICE.get(kind, ""):
         sentence = f"{sentence}{'' if sentence.endswith(('.', '!', '?', '…')) else '.'} {advice}"
@@ -68,7 +68,7 @@ def read_failure(error: Exception, asked: Asked) -> Failure:
     )
 
 
-def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
+def _classify(error: Exception, asked: RequestTarget) -> tuple[str, str, bool]:
     name, where = asked.model, f" at {asked.address}" if asked.address else ""
     detail = _detail(error, asked.secrets)
     match error:
@@ -106,8 +106,8 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
             return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
         case errors.ModelHTTPError():
             status = f"HTTP {error.status_code}"
-            said = detail if detail.startswith(status) else f"{status}: {detail}"
-            return "http", f"{name} answered with {said}", error.status_code >= 500
+            reply = detail if detail.startswith(status) else f"{status}: {detail}"
+            return "http", f"{name} answered with {reply}", error.status_code >= 500
         case errors.ModelAPIError() if 300 <= getattr(error.__cause__, "status_code", 0) < 400:
             return "redirect", f"{name}{where} redirects to another place, where nothing is sent: {_hint(name)}", False
         case errors.ModelAPIError() if "as JSON" in detail:
@@ -123,28 +123,28 @@ def _classify(error: Exception, asked: Asked) -> tuple[str, str, bool]:
 
 
 def _detail(error: Exception, secrets: Iterable[str]) -> str:
-    """The provider's own words, out of whatever it wrapped them in; never empty."""
+    """The provider's own message, unwrapped; never empty."""
     body = getattr(error, "body", None)
     if isinstance(error, errors.ModelHTTPError) and not error.hint and not _is_readable(body):
         return f"HTTP {error.status_code}, and the body of its reply is empty or could not be read."
-    text = _shown(_message_in(body)) or _shown(str(error)) or type(error).__name__
-    text = redact(text, secrets)  # before it is cut: half a key no longer looks like one
+    text = _printable(_message_in(body)) or _printable(str(error)) or type(error).__name__
+    text = redact(text, secrets)  # before it is cut: half a key is not recognised
     return text if len(text) <= MAX_DETAIL_CHARS else text[: MAX_DETAIL_CHARS - 1] + "…"
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in storable_text(text)).split())
 
 
 def _is_readable(body: object) -> bool:
-    """Whether a failure's body says anything: it may be empty, packed, binary or blank."""
+    """Whether an error's body contains text: it may be empty, compressed, binary or blank."""
     text = _message_in(body) or body
     if isinstance(text, dict):
         return bool(text) and text.get("message") != ""
     if not isinstance(text, str):
         return text is not None
     strange = sum(not (c.isprintable() or c.isspace()) or c == "\ufffd" for c in text)
-    return bool(_shown(text)) and strange <= MOST_UNREADABLE_SHARE * len(text)
+    return bool(_printable(text)) and strange <= MOST_UNREADABLE_SHARE * len(text)
 
 
 def _message_in(body: Any, depth: int = 0) -> str:

@@ -3,24 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from co_tui.agent.redact import HIDDEN, redact, without_secrets
+from co_tui.agent.redact import HIDDEN, redact
 from co_tui.events import Event
 from co_tui.events.event import decode, encode
 from co_tui.events.image_bytes import image_type
 from co_tui.events.images import image_of
 
 MOST_IMAGE_BYTES: Final = 64_000_000
-SHORTEST_KEY_CHARS: Final = 8
-"""What is shorter is hidden nowhere: it would be found in half of all words."""
 
 Hide = Callable[[str], str]
-
-
-def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The user's own keys, the longest first, so that none is hidden in part."""
-    harmless = without_secrets(environ)
-    keys = {value for name, value in environ.items() if name not in harmless and len(value) >= SHORTEST_KEY_CHARS}
-    return tuple(sorted(keys, key=len, reverse=True))
 
 
 def without_keys(events: Iterable[Event], keys: Iterable[str], *, and_lookalikes: bool) -> Iterator[Event]:

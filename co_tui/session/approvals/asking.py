@@ -11,7 +11,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApp
 from co_tui.agent.permissions.older_answers import rules_of
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import CHANGING_TOOLS
-from co_tui.agent.toolkit import WHAT, What, says_nothing
+from co_tui.agent.toolkit import WHAT, DescribeCall, no_description
 from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
 from co_tui.events.storable import storable, storable_text
@@ -51,7 +51,7 @@ class Approvals:
         turn: int,
         permissions: Permissions,
         *,
-        what: What = says_nothing,
+        what: DescribeCall = no_description,
         agent: str = "",
     ) -> None:
         """`what` says what a call would do now."""

@@ -68,7 +68,7 @@ class Permissions:
         verdict = await asyncio.to_thread(self._judge.verdict, tool, arguments, self.mode, rules)
         line = str(arguments.get("command", ""))
         refused = self._refused_by_sandbox.get(line) if tool in COMMAND_TOOLS and self.mode == AUTO else None
-        if refused is None or verdict.action == "refuse" or verdict.only_looks:
+        if refused is None or verdict.action == "refuse" or verdict.only_reads:
             return verdict
         reason = f"By its output, the sandbox was in the way: {refused}. Allowing it runs it outside the sandbox."
         return Verdict("ask", reason, new=(line,), danger=verdict.danger, outside_sandbox=True)

@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.subconscious import INSTRUCTIONS, BoardDraft, consolidate
-from co_tui.agent.summariser import Written
+from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact.user_messages import earlier_summary
 from co_tui.context.conversation_text import in_parts
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
@@ -32,7 +32,7 @@ class UpdatedBoard(NamedTuple):
     """What came of a run, and what it took."""
 
     change: BoardChange
-    bill: Written
+    bill: WrittenSummary
 
 
 class BoardUpdate:
@@ -58,7 +58,7 @@ class BoardUpdate:
         self._keys = keys
         self._tell = tell
         self._task: asyncio.Task[BoardDraft] | None = None
-        self._bill = Written(model=model_handle.name)
+        self._bill = WrittenSummary(model=model_handle.name)
         self._stopped = False
 
     def interrupt(self, *, leaving: bool = False) -> None:
@@ -140,7 +140,7 @@ def told_change(change: BoardChange) -> str:
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
-def changed_fact(board: ContextBoard, change: BoardChange, bill: Written | None = None) -> BoardChanged:
+def changed_fact(board: ContextBoard, change: BoardChange, bill: WrittenSummary | None = None) -> BoardChanged:
     """As it stands in the log; without a bill, it was the user's own change."""
     return BoardChanged(
         what="context board",

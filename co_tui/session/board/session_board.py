@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.agent.redact import keys_in
 from co_tui.context.board_note import board_note
 from co_tui.context.measure.count import Window
 from co_tui.events import BoardProgress, BoardShown, Fact, SessionError
-from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, changed_fact
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Recorder

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.summariser import Written
+from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact.decide import Plan
 from co_tui.context.measure.count import Reading
 from co_tui.context.request.pipeline import Measured
@@ -62,7 +62,7 @@ class Job:
     started: bool = False
     """Whether its start is in the log."""
     summary: Summary | None = None
-    bill: Written = field(default_factory=Written)
+    bill: WrittenSummary = field(default_factory=WrittenSummary)
     """What was asked of a model for it."""
 
     @property

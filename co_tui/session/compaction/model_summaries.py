@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.summariser import INSTRUCTIONS, Assignment, write_summary
+from co_tui.agent.summariser import INSTRUCTIONS, SummaryTask, write_summary
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.summary_checks import objection
 from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts
@@ -63,7 +63,7 @@ class ModelSummaries:
     """What refusals have shown of the models' windows."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
-        if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_seat:
+        if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_at_a_time:
             return await fallen_back(request)  # it would take the only seat from the turn beside it
         try:
             model = await self._writer(trigger)
@@ -71,7 +71,7 @@ class ModelSummaries:
         except ModelUnusable as unusable:
             return await fallen_back(request, note=str(unusable))
         except Exception as error:
-            return await fallen_back(request, note=classify(error, Asked("the summariser"))[0].sentence)
+            return await fallen_back(request, note=classify(error, RequestTarget("the summariser"))[0].sentence)
         learned = self.limits.longest_to_send(model.asked) if self.limits else None
         window = min(filter(None, (window, request.window_tokens, learned)))
         return await _Attempts(self, request, model, window).summary()
@@ -156,9 +156,9 @@ class _Attempts:
         lines = await asyncio.to_thread(lines_beside, request, text)
         return Summary(text, self.model.name, title, excerpts=lines)
 
-    def _assignment(self, parts: list[str]) -> Assignment:
+    def _assignment(self, parts: list[str]) -> SummaryTask:
         request = self.request
-        return Assignment(
+        return SummaryTask(
             parts, self.earlier, request.focus, self.budget, request.ratio, request.bill, request.background
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.summariser import Written
+from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.offline_summary import carried_in, summarise_offline
 from co_tui.context.compact.replacement import Digest
@@ -59,7 +59,7 @@ class SummaryRequest:
     user_words: bool = True
     """False when the user's own words stand beside the summary."""
     focus: str = ""
-    bill: Written = field(default_factory=Written)
+    bill: WrittenSummary = field(default_factory=WrittenSummary)
     """Counts what was asked of a model, also when its summary is not used or never ends."""
     fallback: SummaryFallback = SummaryFallback.OFFLINE
     background: str = ""

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.prices import price_of, saved_by_cache
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.append_only import AppendOnly
 from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
 from co_tui.context.memory.excerpts import Sources
@@ -79,7 +79,7 @@ class GovernedHistory:
         recorder: Recorder,
         parsed: ParsedMessages,
         governor: Governor,
-        asked: Asked,
+        asked: RequestTarget,
         *,
         agent: str = "",
         instructions: str = "",

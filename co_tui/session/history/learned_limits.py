@@ -12,7 +12,7 @@ from co_tui.inert import one_line
 from co_tui.paths import read_small_text, write_atomically
 
 if TYPE_CHECKING:
-    from co_tui.agent.wire.request_failures import Asked
+    from co_tui.agent.wire.request_failures import RequestTarget
 
 LIMITS_FILE = "learnt-limits.json"
 FILE_BYTES = 1_000_000
@@ -74,10 +74,10 @@ class Limits:
         self._unconfirmed: dict[str, int] = {}
         """Sizes that were refused, until a shorter request is answered: then it was the length."""
 
-    def known(self, asked: "Asked") -> Learned:
+    def known(self, asked: "RequestTarget") -> Learned:
         return self._of(_name(asked))
 
-    def longest_to_send(self, asked: "Asked") -> int | None:
+    def longest_to_send(self, asked: "RequestTarget") -> int | None:
         """The longest request that refusals leave room for, those of this turn included; None without any."""
         name, known = _name(asked), self.known(asked)
         refused = min(filter(None, (known.refused_tokens, self._unconfirmed.get(name))), default=0)
@@ -89,7 +89,7 @@ class Limits:
         found = {name: _learned(entry) for name, entry in self._read().items()}
         return {name: each for name, each in (found | self._unwritten).items() if each != UNKNOWN}
 
-    def learn(self, asked: "Asked", tokens: int, reply: str = "") -> bool:
+    def learn(self, asked: "RequestTarget", tokens: int, reply: str = "") -> bool:
         """Keep a limit that a refusal named, unless the model has answered longer requests; whether it holds now."""
         name, known = _name(asked), self.known(asked)
         if not max(SMALLEST_TOKENS, known.answered_tokens) <= tokens <= LARGEST_TOKENS:
@@ -98,7 +98,7 @@ class Limits:
             self._put(name, replace(known, limit_tokens=tokens, reply=one_line(reply, REPLY_CHARS)))
         return True
 
-    def refused(self, asked: "Asked", tokens: int) -> int | None:
+    def refused(self, asked: "RequestTarget", tokens: int) -> int | None:
         """A request was refused without a named limit. Returns the longest to try next; None when longer ones were
         answered, so that the refusal says nothing about the window. Kept once a shorter request is answered."""
         name, known = _name(asked), self.known(asked)
@@ -108,7 +108,7 @@ class Limits:
         self._unconfirmed[name] = shortest
         return replace(known, refused_tokens=shortest).most_tokens
 
-    def answered(self, asked: "Asked", tokens: int, *, counted: bool = True) -> None:
+    def answered(self, asked: "RequestTarget", tokens: int, *, counted: bool = True) -> None:
         """A request of this length was answered: refused sizes up to it are lifted, and named limits below it when
         its provider `counted` it."""
         name, known = _name(asked), self.known(asked)
@@ -195,5 +195,5 @@ def _is_past(refused_at: float) -> bool:
     return not 0 <= time.time() - refused_at <= REFUSED_FOR_S
 
 
-def _name(asked: "Asked") -> str:
+def _name(asked: "RequestTarget") -> str:
     return f"{asked.model} at {asked.address}" if asked.address else asked.model

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.models.reasoning import with_effort
+from co_tui.agent.models.request_settings import with_effort
 from co_tui.agent.toolkit import Toolkit
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import Questions

@@ -7,21 +7,20 @@ from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
-from co_tui.agent.instructions import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, working_instructions
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.permissions.judge import Judge
-from co_tui.agent.permissions.sandbox import Sandbox, told_sandbox
+from co_tui.agent.permissions.sandbox import Sandbox, sandbox_text
+from co_tui.agent.redact import keys_in
 from co_tui.agent.tool_names import OWN_TOOLS
-from co_tui.agent.toolkit import Toolkit
+from co_tui.agent.toolkit import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, Toolkit, working_instructions
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import Scaffold, Window, estimated_window
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
 from co_tui.events import SessionError
-from co_tui.exchange.exporters.hiding import keys_in
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.permissions import Permissions
@@ -168,7 +167,7 @@ class RuntimeFactory:
             except ModelUnusable as unusable:
                 trouble = str(unusable)
             except Exception as error:
-                trouble = classify(error, Asked(wanted))[0].sentence
+                trouble = classify(error, RequestTarget(wanted))[0].sentence
             instead = f"{asked.name} works on {runtime.model_handle.name} instead"
             await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
         return None, runtime.history.governor.window
@@ -238,7 +237,7 @@ class RuntimeFactory:
         if not works:
             return INSTRUCTIONS
         place, read_only = path_text(self._environment.cwd), self._environment.read_only
-        sandbox = "" if settings.command_sandbox == SANDBOX_OFF else told_sandbox(settings.command_sandbox)
+        sandbox = "" if settings.command_sandbox == SANDBOX_OFF else sandbox_text(settings.command_sandbox)
         return working_instructions(place, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
 
     def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:

@@ -12,7 +12,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai_harness.ask_user import AskUser
 from pydantic_ai_harness.planning import Planning
 
-from co_tui.agent.permissions.sandbox import Sandbox, sandbox_trouble
+from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
 from co_tui.paths import find_upwards
@@ -120,7 +120,7 @@ class WorkingTools:
 
     async def _refuse_without_sandbox(self) -> None:
         """Nobody is asked about a command that cannot run."""
-        if trouble := await sandbox_trouble(self._permissions.sandbox):
+        if trouble := await sandbox_problem(self._permissions.sandbox):
             raise ToolFailed(trouble)
 
     def _make_folder(self) -> SessionFolder:

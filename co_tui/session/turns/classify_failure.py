@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from co_tui.agent.wire import overflow
 from co_tui.agent.wire.overflow import Overflow
-from co_tui.agent.wire.request_failures import Asked, Failure, read_failure
+from co_tui.agent.wire.request_failures import Failure, RequestTarget, read_failure
 
 
-def classify(error: Exception, asked: Asked) -> tuple[Failure, Overflow | None]:
+def classify(error: Exception, asked: RequestTarget) -> tuple[Failure, Overflow | None]:
     """The failure in words, and when it means that the window is exceeded, the figures it names.
 
     The library knows about half of the ways in which providers say so.

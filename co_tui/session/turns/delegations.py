@@ -13,7 +13,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.models.prices import price_of
-from co_tui.agent.models.reasoning import with_effort
+from co_tui.agent.models.request_settings import with_effort
 from co_tui.context.measure.count import Scaffold
 from co_tui.context.request.repair import last_step
 from co_tui.events import DelegationEnd, DelegationStart

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelResponse, ThinkingPart, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 
-from co_tui.agent.models.output_limits import output_limit, with_output_room
+from co_tui.agent.models.request_settings import output_limit, with_output_room
 from co_tui.events import SessionError, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.recorder import Recorder

@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from co_tui.inert import one_line
-from co_tui.settings import SettingsError, shown
+from co_tui.settings import SettingsError, quoted
 from co_tui.settings.permission_rules import FORMS, Effect, parse_rule
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
 from co_tui.ui.background import run_in_background
@@ -159,7 +159,7 @@ class AddRuleScreen(Dialog[str]):
         try:
             parse_rule(event.value)
         except ValueError:
-            self._refuse(f"{shown(event.value)} is no rule. For example: {FORMS}.")
+            self._refuse(f"{quoted(event.value)} is no rule. For example: {FORMS}.")
         else:
             self._show_effects(True)
 

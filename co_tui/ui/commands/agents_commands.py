@@ -6,7 +6,7 @@ from pathlib import Path
 from co_tui.agent.tool_names import unknown_tools
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
-from co_tui.settings import AgentFile, SettingsError, agents_in_force, project_wish, told_waiting
+from co_tui.settings import AgentFile, SettingsError, agents_in_force, project_trust_request, waiting_agents_text
 from co_tui.settings.agent_files import PROJECT_FOLDERS
 from co_tui.trust import Trust
 from co_tui.ui.commands.host import CommandHost
@@ -51,9 +51,9 @@ def _one(agent: AgentFile, cwd: Path) -> Iterator[str]:
 def _waiting(launch: Launch) -> Iterator[str]:
     """What a folder defines and nobody trusted yet."""
     try:
-        wish = project_wish(launch.cwd)
+        wish = project_trust_request(launch.cwd)
     except SettingsError as error:
         yield f"! {error}"
         return
     if wish is not None and wish.agents and not Trust(launch.paths.trust_file).has(wish):
-        yield inert(told_waiting(wish))
+        yield inert(waiting_agents_text(wish))

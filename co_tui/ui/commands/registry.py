@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TypeAlias
 
-from co_tui.actions import Command
+from co_tui.actions import SlashCommand
 from co_tui.ui.commands.host import CommandHost
 
 CommandFunction: TypeAlias = Callable[[CommandHost, str], Awaitable[None]]
@@ -23,7 +23,7 @@ def command(name: str) -> Callable[[CommandFunction], CommandFunction]:
     return register
 
 
-def function_of(row: Command) -> CommandFunction:
+def function_of(row: SlashCommand) -> CommandFunction:
     """What does the command; its group is imported when the first of its commands is used."""
     import_module(f"{__package__}.{row.group}_commands")
     return _FUNCTIONS[row.name]

@@ -133,9 +133,9 @@ async def mcp(host: CommandHost, arguments: str) -> None:
         return
     if arguments:
         host.sessions.restart_mcp_servers()
-    from co_tui.agent.mcp.server_wording import told_servers
+    from co_tui.agent.mcp.servers import server_states
 
-    told = told_servers(host.settings.launch.loaded, host.sessions.mcp_servers)
+    told = server_states(host.settings.launch.loaded, host.sessions.mcp_servers)
     width = max((len(name) for name, _ in told), default=0)
     none = "There are no MCP servers: `[mcp_servers.NAME]` with a `command` or a `url` in config.toml adds one."
     host.say("\n".join(f"{name.ljust(width)}  {state}" for name, state in told) or none)

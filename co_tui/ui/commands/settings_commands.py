@@ -37,7 +37,7 @@ def _idle(host: CommandHost) -> Mapping[str, str]:
 def _ignored_effort(host: CommandHost, model: str) -> str:
     if not host.sessions.engine_is_loaded:
         return ""
-    from co_tui.agent.models.reasoning import ignores_effort
+    from co_tui.agent.models.request_settings import ignores_effort
 
     return f"ignored by {one_line(short_name(model), 60)}" if ignores_effort(model) else ""
 
@@ -45,7 +45,7 @@ def _ignored_effort(host: CommandHost, model: str) -> str:
 def _all(loaded: Loaded, idle: Mapping[str, str]) -> str:
     width = max(map(len, loaded.origins))
     return "\n".join(
-        f"{name.ljust(width)}  {settings.told(origin.value):<12} {origin.source}"
+        f"{name.ljust(width)}  {settings.value_text(origin.value):<12} {origin.source}"
         + (f"; {idle[name]}" if name in idle else "")
         for name, origin in loaded.origins.items()
     )
@@ -55,7 +55,7 @@ def _one(loaded: Loaded, key: str, idle: Mapping[str, str]) -> str:
     origin = loaded.origins[key]
     reason = idle.get(key)
     why = f"; {reason}" if reason else ""
-    return f"{key} = {settings.told(origin.value)}   from {origin.source}{why}"
+    return f"{key} = {settings.value_text(origin.value)}   from {origin.source}{why}"
 
 
 async def _set(host: CommandHost, key: str, value: str) -> None:
@@ -79,7 +79,7 @@ class SettingChanger:
         """Raises `SettingsError`, with nothing changed."""
         launch = self._host.settings.launch
         kept = settings.write(key, value, launch.paths, launch.settings)
-        return await self._applied(key, f"{key} = {settings.told(kept)} written to {launch.paths.config_file}.")
+        return await self._applied(key, f"{key} = {settings.value_text(kept)} written to {launch.paths.config_file}.")
 
     async def take_back(self, key: str) -> str:
         """Let what is below the user's file count again. Raises `SettingsError`."""
@@ -125,7 +125,7 @@ async def policy(host: CommandHost, name: str) -> None:
         host.say(f"{known}\n\n{_policy_numbers(launch.loaded)}")
         return
     if name not in names:
-        host.fail(f"There is no policy {settings.shown(name)}; choose one of {', '.join(names)}.")
+        host.fail(f"There is no policy {settings.quoted(name)}; choose one of {', '.join(names)}.")
         return
     changed = launch.reloaded(policy=name)
     if changed.problems:
@@ -148,7 +148,7 @@ def _policies(loaded: Loaded, paths: Paths, names: Sequence[str], lens: str) -> 
 def _policy_numbers(loaded: Loaded) -> str:
     present = loaded.settings.policy
     numbers = "\n".join(
-        f"  {key} = {settings.told(origin.value)}"
+        f"  {key} = {settings.value_text(origin.value)}"
         for key, origin in loaded.origins.items()
         if origin.source == f"policy {present}"
     )

@@ -404,7 +404,7 @@ class SessionController:
         self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
         if self._session_id and self.backend.ready:
-            await self._open_shown(self.launch.loaded.imposed_model)
+            await self._open_shown(self.launch.loaded.overriding_model)
 
     async def leave(self, *, takes_waiting: bool = False) -> None:
         """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
@@ -433,7 +433,7 @@ class SessionController:
         """Known once the engine is loaded."""
         if not self.backend.ready:
             return False
-        from co_tui.agent.models.reasoning import ignores_effort
+        from co_tui.agent.models.request_settings import ignores_effort
 
         return not ignores_effort(model)
 

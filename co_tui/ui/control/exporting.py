@@ -20,8 +20,8 @@ async def write_export(launch: Launch, session_id: str, form: str, file: Path) -
     """Raises `StoreError` with a sentence when the session cannot be read, or the file not be written."""
 
     def write() -> None:
+        from co_tui.agent.redact import keys_in
         from co_tui.exchange.exporters import exported
-        from co_tui.exchange.exporters.hiding import keys_in
 
         with launch.store.reading() as reading:
             text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))

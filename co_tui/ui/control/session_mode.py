@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from co_tui.settings import shown
+from co_tui.settings import quoted
 from co_tui.settings.rules import AUTO, MODES
 from co_tui.ui.approvals.mode_wording import mode_line
 from co_tui.ui.approvals.sandbox_check import SandboxCheck
@@ -56,7 +56,7 @@ class Modes:
     async def switch(self, mode: str) -> None:
         """Raises `ModeUnavailable`."""
         if mode not in MODES:
-            raise ModeUnavailable(f"There is no mode {shown(mode)}; choose one of {', '.join(MODES)}.")
+            raise ModeUnavailable(f"There is no mode {quoted(mode)}; choose one of {', '.join(MODES)}.")
         async with self._one_at_a_time:
             if mode == AUTO and (trouble := await self._sandbox.trouble()):
                 raise ModeUnavailable(f"Mode {AUTO} needs a sandbox, and none can be started here: {trouble}.")

@@ -6,8 +6,8 @@ from typing import Any
 from textual.app import App
 
 from co_tui.inert import one_line
-from co_tui.settings import told_waiting
-from co_tui.trust import Trust, Wish
+from co_tui.settings import waiting_agents_text
+from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -22,7 +22,7 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         return
     if Trust(controller.launch.paths.trust_file).was_asked(wish):
         if wish.agents:
-            chat.feed.note(told_waiting(wish))
+            chat.feed.note(waiting_agents_text(wish))
         return
 
     def answered(key: str) -> None:
@@ -44,7 +44,7 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
     chat.show_question(panel)
 
 
-async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Wish, trusted: bool) -> None:
+async def _take_answer(chat: ChatScreen, controller: SessionController, wish: TrustRequest, trusted: bool) -> None:
     """Remember it; what was trusted holds for the sessions that begin from now on."""
     launch = controller.launch
     try:

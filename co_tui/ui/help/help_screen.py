@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from co_tui.actions import COMMANDS, KEYS, PLACES, Place
+from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.command_table import NO_CHOICE, told_key
@@ -49,7 +49,7 @@ def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Sect
     def key_of(name: str, default: str) -> str:
         return told_key(chosen.get(name, default))
 
-    def keys_in(place: Place) -> list[tuple[str, str]]:
+    def keys_in(place: KeyScope) -> list[tuple[str, str]]:
         return [(key, row.help) for row in KEYS if row.where == place and (key := key_of(row.name, row.key))]
 
     commands = [
@@ -60,7 +60,7 @@ def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Sect
     first = [(key, row.help) for row in COMMANDS if (key := key_of(row.name, row.key))]
     places = [
         Section(f"{words[0].upper()}{words[1:]}", [*(_TYPED if place == "prompt" else ()), *keys_in(place)])
-        for place, words in PLACES.items()
+        for place, words in KEY_SCOPES.items()
     ]
     in_prompt = {meaning for _, meaning in keys_in("prompt")}
     return [

@@ -12,7 +12,7 @@ from textual.fuzzy import Matcher
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.actions import COMMANDS, Command
+from co_tui.actions import COMMANDS, SlashCommand
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
 from co_tui.ui.keys.command_table import told_key
@@ -24,12 +24,12 @@ NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
 NO_MATCH: Final = "No command is called so, or does such a thing."
 
 
-def found_commands(typed: str) -> Sequence[Command]:
+def found_commands(typed: str) -> Sequence[SlashCommand]:
     """The likeliest first: by the beginning of the name, by its letters, then by the words of what it does."""
     wanted = typed.strip().lower().removeprefix("/")
     matcher, words = Matcher(wanted), wanted.split()
 
-    def rank(command: Command) -> float | None:
+    def rank(command: SlashCommand) -> float | None:
         if command.name.startswith(wanted):
             return 0.0
         if (score := matcher.match(command.name)) > 0:
@@ -68,7 +68,7 @@ class PaletteScreen(ChoosingDialog[str]):
         self._choices = [command.name for command in found]
         show_rows(options, [Option(self._line(command)) for command in found], NO_MATCH, 0 if typed else before)
 
-    def _line(self, command: Command) -> Content:
+    def _line(self, command: SlashCommand) -> Content:
         room = max(30, self.query_one(OptionList).scrollable_content_region.width)
         key = told_key(self._chosen_keys.get(command.name, command.key))
         name = command.slash.ljust(NAME_COLUMNS)

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from textual.binding import Binding
 
-from co_tui.actions import COMMANDS, KEYS, Command, KeyAction, Place
+from co_tui.actions import COMMANDS, KEYS, KeyAction, KeyScope, SlashCommand
 from co_tui.nearest import nearest
 
 NO_CHOICE: Mapping[str, str] = {}
@@ -16,7 +16,7 @@ WayTo: TypeAlias = Callable[[str], str]
 """How a sentence names the way to something, by its name in the tables."""
 
 
-def find(name: str) -> Command | None:
+def find(name: str) -> SlashCommand | None:
     return _BY_NAME.get(name)
 
 
@@ -38,7 +38,7 @@ def way_to(name: str, chosen: Mapping[str, str] = NO_CHOICE) -> str:
     return _BY_NAME[name].slash if name in _BY_NAME else ""
 
 
-def starting_with(prefix: str) -> list[Command]:
+def starting_with(prefix: str) -> list[SlashCommand]:
     """Commands whose slash form begins with what was typed; the one that is typed whole comes first."""
     found = [command for command in COMMANDS if command.slash.startswith(prefix)]
     return sorted(found, key=lambda command: command.slash != prefix)
@@ -73,13 +73,13 @@ def command_bindings(chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
     return [_of_command(command, key) for command, key in keys if key]
 
 
-def bindings(place: Place, chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
+def bindings(place: KeyScope, chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
     """The keys of one place."""
     keys = ((row, chosen.get(row.name, row.key)) for row in KEYS if row.where == place)
     return [_of_key(row, key) for row, key in keys if key]
 
 
-def _of_command(command: Command, key: str) -> Binding:
+def _of_command(command: SlashCommand, key: str) -> Binding:
     return Binding(
         key,
         command.action,

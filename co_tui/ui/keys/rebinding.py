@@ -7,10 +7,10 @@ from textual.binding import Binding, BindingsMap
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from co_tui.actions import COMMANDS, KEYS, Place
+from co_tui.actions import COMMANDS, KEYS, KeyScope
 from co_tui.ui.keys.command_table import bindings, command_bindings
 
-_PLACES: Final[Mapping[str, Place]] = {"Prompt": "prompt", "Transcript": "chat", "Timeline": "timeline"}
+_PLACES: Final[Mapping[str, KeyScope]] = {"Prompt": "prompt", "Transcript": "chat", "Timeline": "timeline"}
 DEFAULT_HELP: Final = next(command.key for command in COMMANDS if command.name == "help")
 _IDS: Final = {*(f"command.{command.name}" for command in COMMANDS), *(f"{row.where}.{row.name}" for row in KEYS)}
 

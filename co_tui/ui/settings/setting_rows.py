@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from co_tui.inert import inert
 from co_tui.paths import Paths
-from co_tui.settings import Loaded, SettingGroup, Settings, about, policy_names, rules, told
+from co_tui.settings import Loaded, SettingGroup, Settings, about, policy_names, rules, value_text
 from co_tui.settings.all_settings import needs_trust
 
 SWITCH: Final = {"on", "off"}
@@ -50,8 +50,8 @@ def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> lis
         return SettingRow(
             name=name,
             group=group,
-            value=told(origin.value),
-            default=told(getattr(defaults, name)),
+            value=value_text(origin.value),
+            default=value_text(getattr(defaults, name)),
             source=_told_source(origin.source, paths),
             sentence=sentence,
             allowed=inert(f"one of {', '.join(choices)}") if name == "policy" else rule.allowed,

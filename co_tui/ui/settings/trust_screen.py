@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
-from co_tui.settings import SettingsError, read_text, shown
-from co_tui.trust import AGENTS, Wish
+from co_tui.settings import SettingsError, quoted, read_text
+from co_tui.trust import AGENTS, TrustRequest
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
@@ -33,9 +33,9 @@ _PHRASES = {
 }
 
 
-def wish_text(wish: Wish) -> str:
+def wish_text(wish: TrustRequest) -> str:
     """What the folder wants, in words."""
-    named = sorted(wish.wanted.items(), key=lambda wanted: wanted[0] not in _PHRASES)
+    named = sorted(wish.requested.items(), key=lambda wanted: wanted[0] not in _PHRASES)
     phrases = [
         _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_told(key, value, wish), VALUE_CHARS))
         for key, value in named[:MOST_PHRASES]
@@ -46,7 +46,7 @@ def wish_text(wish: Wish) -> str:
     return f"It wants to {listed}. Until you trust this folder, none of it counts."
 
 
-def _told(key: str, value: object, wish: Wish) -> str:
+def _told(key: str, value: object, wish: TrustRequest) -> str:
     if key == AGENTS:
         return ", ".join(wish.agents)
     if isinstance(value, str):
@@ -56,7 +56,7 @@ def _told(key: str, value: object, wish: Wish) -> str:
     if key == "hooks" and isinstance(value, Mapping):
         return ", ".join(command for commands in value.values() for command in _commands(commands))
     if key != "mcp_servers" or not isinstance(value, Mapping):
-        return shown(value)
+        return quoted(value)
     places = {name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)}
     return ", ".join(f"{name}: {place}" for name, place in places.items())
 
@@ -64,7 +64,7 @@ def _told(key: str, value: object, wish: Wish) -> str:
 def _commands(value: object) -> list[str]:
     """The commands of a hook, or permission rules, as they are written, also where that is wrong."""
     several = value if isinstance(value, list | tuple) else [value]
-    return [each if isinstance(each, str) else shown(each) for each in several]
+    return [each if isinstance(each, str) else quoted(each) for each in several]
 
 
 class FileScreen(Dialog[None]):
@@ -72,7 +72,7 @@ class FileScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
-    def __init__(self, wish: Wish) -> None:
+    def __init__(self, wish: TrustRequest) -> None:
         super().__init__(wide=True)
         self._files = [*([wish.file] if wish.settings else []), *wish.agent_files]
 

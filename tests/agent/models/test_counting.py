@@ -15,7 +15,7 @@ from co_tui.agent.models.server_counting import TokenCounter
 
 
 class Counting(ThreadingHTTPServer):
-    """Counts words at `/tokenize`, in the form it is told; remembers what it was asked."""
+    """Counts words at `/tokenize`, in a configurable format; records its requests."""
 
     def __init__(self, status: int, form: Any) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -78,7 +78,7 @@ async def test_a_server_that_does_not_count_is_asked_once(status: int, form: Any
     assert len(server.asked) == 1
 
 
-async def test_nobody_there_is_no_count() -> None:
+async def test_no_server_means_no_count() -> None:
     assert await TokenCounter("http://127.0.0.1:9/v1", "small").count("one") is None
     assert await TokenCounter("not an address", "small").count("one") is None
 

@@ -94,7 +94,7 @@ async def test_thinking_leaves_room_for_the_answer(
 
 
 @pytest.mark.parametrize("arguments", ['{"text": "half of it', "", "{"])
-async def test_a_call_cut_at_the_limit_is_not_run_and_model_and_user_are_told(
+async def test_a_call_cut_at_the_limit_is_not_run_and_is_reported_to_model_and_user(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, arguments: str
 ) -> None:
     cut = sse(call("write", arguments), chunk({}, "length"), chunk({}, choices=[], usage=USAGE), DONE)
@@ -102,14 +102,14 @@ async def test_a_call_cut_at_the_limit_is_not_run_and_model_and_user_are_told(
     async with session_with(home, provider, "openai-chat:scripted", monkeypatch) as session:
         assert await session.submit("write it") is Outcome.DONE
         (error,) = facts(list(session.state.timeline), SessionError)
-    told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
-    assert len(told) == 1 and CALL_CUT in told[0]
+    results = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
+    assert len(results) == 1 and CALL_CUT in results[0]
     assert error.kind == "length" and error.what == (
         "scripted reached its output limit after 77 tokens: the reply is cut. The call of write in it was not run."
     )
 
 
-async def test_a_text_cut_at_the_limit_is_told_after_it_and_can_be_continued(
+async def test_a_text_cut_at_the_limit_is_reported_and_can_be_continued(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider.script = [Reply(raw=(sse(chunk({"content": "Half of"}), chunk({}, "length"), DONE),))]

@@ -1,4 +1,4 @@
-"""What is known of a model by its name alone, and of whom it is not."""
+"""Prices and windows known by a model's name, and where the name means nothing."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from tests.support.provider import Provider
 from tests.support.talks import talking
 
 
-@pytest.mark.parametrize("told", [None, 9_000])
+@pytest.mark.parametrize("window", [None, 9_000])
 async def test_a_server_of_ones_own_has_not_the_window_of_the_model_it_is_named_after(
-    home: Path, provider: Provider, told: int | None
+    home: Path, provider: Provider, window: int | None
 ) -> None:
-    provider.model_id, provider.window = "gpt-4o", told
+    provider.model_id, provider.window = "gpt-4o", window
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
     model_handle = await open_model("openai-chat:gpt-4o", config)
-    assert await model_handle.window_tokens() == told
+    assert await model_handle.window_tokens() == window
     await model_handle.close()
 
 

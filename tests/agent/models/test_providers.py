@@ -18,7 +18,7 @@ from co_tui.agent.models.open_model import ModelConfig, open_model
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
 from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff
-from co_tui.agent.wire.request_failures import Asked, read_failure
+from co_tui.agent.wire.request_failures import RequestTarget, read_failure
 from tests.support.provider import Provider, Reply
 from tests.support.provider_formats import (
     A_END,
@@ -64,8 +64,8 @@ async def asked(provider: Provider, build: Any, raw: bytes) -> str:
 
 async def said_by(model: Model) -> str:
     agent = Agent(GuardedModel(model), retries=0)
-    async with agent.run_stream_events("hi") as told:
-        return "".join([event.part.content async for event in told if isinstance(event, PartEndEvent)])
+    async with agent.run_stream_events("hi") as stream:
+        return "".join([event.part.content async for event in stream if isinstance(event, PartEndEvent)])
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -77,7 +77,7 @@ async def test_a_whole_reply_is_one_with_every_provider(name: str, provider: Pro
 async def test_a_reply_cut_off_or_odd_is_a_failure_with_every_provider(name: str, provider: Provider) -> None:
     with pytest.raises(Exception) as raised:
         await asked(provider, *BROKEN[name])
-    failure = read_failure(raised.value, Asked(name))
+    failure = read_failure(raised.value, RequestTarget(name))
     assert failure.kind not in ("unexpected", "rejected") and name in failure.sentence, (raised.value, failure)
     if "no end" in name:
         assert isinstance(raised.value, ReplyCutOff) and failure.retryable
@@ -96,7 +96,7 @@ async def test_a_model_that_comes_from_no_server_needs_no_end() -> None:
 async def test_what_was_said_is_not_looked_through_before_it_goes_to_openai(
     name: str, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It costs a third of a second a thousand messages, in which the app stands still."""
+    """It would block the app for a third of a second per thousand messages."""
     looked_through = []
     for resource in (completions, openai_responses):
         monkeypatch.setattr(resource, "async_maybe_transform", _recorded(looked_through))
@@ -104,8 +104,8 @@ async def test_what_was_said_is_not_looked_through_before_it_goes_to_openai(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     provider.default = Reply(text="Hello.") if "chat" in name else Reply(raw=(events(R_START, *R_TEXT, R_END),))
     model = await open_model(name, ModelConfig(environ={"OPENAI_API_KEY": "sk-none"}, fetched_models=Path()))
-    async with Agent(await model.model(), retries=0, model_settings=model.settings).run_stream_events("hi") as told:
-        assert [event async for event in told]
+    async with Agent(await model.model(), retries=0, model_settings=model.settings).run_stream_events("hi") as stream:
+        assert [event async for event in stream]
     await model.close()
     sent = provider.requests[-1]
     assert json.dumps(sent.get("messages") or sent.get("input")).count("hi") == 1

@@ -1,4 +1,4 @@
-"""What requests ask for beside the conversation: thinking, and a cache where a provider wants to be asked."""
+"""Request settings: thinking effort, and prompt caching where a provider has to be asked."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from pydantic_ai import Agent
 
 from co_tui.agent.models.open_model import ModelConfig, open_model
-from co_tui.agent.models.reasoning import ignores_effort
+from co_tui.agent.models.request_settings import ignores_effort
 from co_tui.events import UsageInfo
 from co_tui.session.turns.turn import Outcome
 from tests.support import provider_formats as formats

@@ -1,4 +1,4 @@
-"""Another provider goes on with a conversation: what the first one put into its replies for itself is left out."""
+"""Continue a conversation with another provider: the first one's private data is not sent."""
 
 import re
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ async def work(session: Session, provider: Provider, name: str) -> None:
 
 
 @pytest.mark.parametrize(("first", "then"), [*product(BUILD, BUILD)])
-async def test_a_conversation_goes_on_with_another_provider(
+async def test_a_conversation_continues_with_another_provider(
     home: Path, provider: Provider, first: str, then: str
 ) -> None:
     async with session_with(home, provider, first) as session:
@@ -78,10 +78,10 @@ async def test_a_conversation_goes_on_with_another_provider(
             if company(then) != company(first):
                 assert len({call for call, _ in pairs[:2]}) == 2, "each call has an id of its own"
                 assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", call) for call, _ in pairs[:2]), pairs
-        told = str(request)
+        text = str(request)
         for name, secrets in OWN_SECRETS.items():
-            assert all((secret in told) == (name == first == then) for secret in secrets), (name, told)
-        assert "thought" in told.lower(), "what was thought can still be read"
+            assert all((secret in text) == (name == first == then) for secret in secrets), (name, text)
+        assert "thought" in text.lower(), "what was thought can still be read"
         CHECKS[then](last)
 
 

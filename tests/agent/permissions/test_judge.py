@@ -56,7 +56,7 @@ def verdict(folder: Path, tool: str, arguments: dict[str, str], *rules: str, mod
 )  # fmt: skip
 def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> None:
     found = judged(folder, line)
-    assert (found.action, found.only_looks) == ("run", True)
+    assert (found.action, found.only_reads) == ("run", True)
     assert judged(folder, line, mode="plan").action == "run"
     assert judged(folder, line, tool="start_command").action == "ask", "what continues by itself is asked about"
 

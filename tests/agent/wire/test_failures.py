@@ -13,7 +13,7 @@ from co_tui.agent.redact import HIDDEN, redact
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.agent.wire.request_failures import Asked, Failure, read_failure
+from co_tui.agent.wire.request_failures import Failure, RequestTarget, read_failure
 from tests.support.provider import Provider, Reply
 from tests.support.provider_sessions import BUILD
 
@@ -70,7 +70,7 @@ async def test_the_embedded_model_missing_says_how_large_it_is(tmp_path: Path, m
         await model.model()
 
 
-async def test_a_server_tells_its_window_and_its_first_model(provider: Provider, tmp_path: Path) -> None:
+async def test_a_server_reports_its_window_and_its_first_model(provider: Provider, tmp_path: Path) -> None:
     config = ModelConfig(environ={"OPENAI_BASE_URL": provider.url}, fetched_models=tmp_path)
     model = await open_model("openai-chat:", config)
     assert model.name == "openai-chat:scripted"
@@ -115,7 +115,7 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
 )
 def test_who_cannot_be_reached_is_looked_for_where_the_address_comes_from(model: str, advice: str) -> None:
     error = ModelConnectionError("x", "Connection error.", phase="connect")
-    assert read_failure(error, Asked(model, "http://127.0.0.1:9/v1")).sentence.endswith(advice)
+    assert read_failure(error, RequestTarget(model, "http://127.0.0.1:9/v1")).sentence.endswith(advice)
 
 
 PACKED = {"Content-Encoding": "gzip"}
@@ -137,7 +137,7 @@ async def failure_of(wire: str, provider: Provider) -> Failure:
         with pytest.raises(Exception) as raised:  # each provider's library has its own
             async with agent.run_stream("hi") as reply:
                 await reply.get_output()
-    return read_failure(raised.value, Asked("model"))
+    return read_failure(raised.value, RequestTarget("model"))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -97,11 +97,11 @@ async def test_an_answer_is_bounded_in_size_depth_and_time(name: str, provider: 
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [b"100000000000000000000000000", b"-5", b"0", b"1.5e300", b"true", b'"4096"', b"[1]", b"1e999", b"7", b"null"],
 )
-async def test_a_window_that_cannot_be_is_not_believed(told: bytes, provider: Provider, tmp_path: Path) -> None:
-    provider.models = Reply(raw=(b'{"data": [5, {"id": "scripted", "meta": {"n_ctx": ' + told + b"}}]}",))
+async def test_an_implausible_window_is_ignored(reported: bytes, provider: Provider, tmp_path: Path) -> None:
+    provider.models = Reply(raw=(b'{"data": [5, {"id": "scripted", "meta": {"n_ctx": ' + reported + b"}}]}",))
     model = await open_model("openai-chat:", config(provider, tmp_path))
     assert model.name == "openai-chat:scripted" and await model.window_tokens() is None
     await model.close()
@@ -152,7 +152,7 @@ async def test_the_embedded_model_s_process_gets_no_key(tmp_path: Path) -> None:
 UNBOUNDED = {"urllib.request", "http.client", "httpx", "requests", "aiohttp", "urllib3", "socket"}
 CLIENTS = {"AsyncClient", "Client", "create_async_httpx2_client", "create_async_http_client", "stream", "get", "post"}
 SERVERS = {"serve_command.py", "page_server.py"}
-"""They listen, and ask nobody."""
+"""They serve, and send no requests."""
 
 
 def test_the_wire_is_the_only_way_out() -> None:
@@ -180,7 +180,7 @@ async def test_what_is_on_this_machine_is_asked_past_any_proxy(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(variable, "http://127.0.0.1:9")  # where nobody is
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")  # nothing listens there
     model = await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=provider.url))
     try:
         assert model.name == "openai-chat:scripted" and await model.window_tokens() == 4096

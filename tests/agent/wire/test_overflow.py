@@ -41,7 +41,7 @@ def test_something_else(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [case for case in EXCEEDED if case.limit], ids=named)
 def test_however_it_is_wrapped(case: Case) -> None:
-    """In a proxy's JSON, behind a prefix, and with the request echoed beside it."""
+    """In a proxy's JSON, after a prefix, and along with an echo of the request."""
     wrapped = json.dumps({"detail": case.body})
     assert read(case.status, wrapped) == Overflow(case.limit, case.requested)
     echoed = json.dumps({"error": {"message": case.body}, "input": "a word " * 4_000})

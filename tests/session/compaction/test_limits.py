@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.agent.wire.request_failures import Asked
+from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import Window
 from co_tui.session.history.learned_limits import LIMITS_FILE, MOST_MODELS, REFUSED_FOR_S, REPLY_CHARS, Learned, Limits
 from co_tui.session.session import Session
@@ -15,7 +15,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, MODEL, served_environment, talk, talking
 
-ASKED = Asked("openai-chat:scripted", "http://localhost:1/v1")
+ASKED = RequestTarget("openai-chat:scripted", "http://localhost:1/v1")
 
 
 def refusal(limit: int) -> Reply:
@@ -34,7 +34,7 @@ def test_a_smaller_limit_replaces_a_larger_one_and_never_the_other_way(tmp_path:
         assert limits.learn(ASKED, named, "the reply")
         known = limits.known(ASKED)
         assert known == Limits(tmp_path / "learnt.json").known(ASKED) == Learned(kept, "the reply")
-    assert limits.known(Asked("openai-chat:scripted", "http://elsewhere/v1")) == Learned()
+    assert limits.known(RequestTarget("openai-chat:scripted", "http://elsewhere/v1")) == Learned()
 
 
 def test_a_limit_nobody_could_work_in_is_not_kept(tmp_path: Path) -> None:
@@ -119,10 +119,10 @@ def test_what_cannot_be_written_is_kept_in_the_process(tmp_path: Path) -> None:
 def test_the_file_stays_small(tmp_path: Path) -> None:
     limits = Limits(tmp_path / "learnt.json")
     for number in range(MOST_MODELS + 5):
-        limits.learn(Asked(f"openai-chat:{number}"), 8_000, "long " * 1_000)
+        limits.learn(RequestTarget(f"openai-chat:{number}"), 8_000, "long " * 1_000)
     assert len(limits.all()) == MOST_MODELS
     assert all(len(learned.reply) <= REPLY_CHARS for learned in limits.all().values())
-    assert limits.known(Asked(f"openai-chat:{MOST_MODELS + 4}")).limit_tokens == 8_000
+    assert limits.known(RequestTarget(f"openai-chat:{MOST_MODELS + 4}")).limit_tokens == 8_000
 
 
 async def test_an_error_code_bricks_no_model(home: Path, provider: Provider) -> None:
@@ -165,11 +165,11 @@ async def test_the_file_names_the_reply_without_keys(home: Path, provider: Provi
 
 async def test_the_users_window_wins_and_a_longer_answer_lifts_what_was_learned(home: Path, provider: Provider) -> None:
     provider.default = LONG
-    Limits(home / "state" / LIMITS_FILE).learn(Asked(MODEL, provider.url), 1_000, "at most 1000 tokens")
+    Limits(home / "state" / LIMITS_FILE).learn(RequestTarget(MODEL, provider.url), 1_000, "at most 1000 tokens")
     async with talking(home, provider, context_window=8_000) as session:
         await talk(session, 8)
         assert session.history.governor.window == Window(tokens=8_000, known=True)
-    assert not Limits(home / "state" / LIMITS_FILE).known(Asked(MODEL, provider.url)).limit_tokens
+    assert not Limits(home / "state" / LIMITS_FILE).known(RequestTarget(MODEL, provider.url)).limit_tokens
 
 
 async def test_a_size_refused_without_a_number_is_not_sent_again(home: Path, provider: Provider) -> None:

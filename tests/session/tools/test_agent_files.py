@@ -14,7 +14,7 @@ from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unatt
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
-from co_tui.settings import project_wish
+from co_tui.settings import project_trust_request
 from co_tui.trust import Trust
 from tests.context.request.test_repair import breaches
 from tests.session.turns.test_delegations import ended, returned, whole
@@ -101,7 +101,7 @@ def project(home: Path, folder: Path, files: dict[str, str], *models: Model, tru
         (folder / name).write_text(text)
     made = environment_for(home, *models)
     made.cwd, made.works_in_folder, made.questions = folder, True, Person()
-    if trusted and (wish := project_wish(folder)) is not None:
+    if trusted and (wish := project_trust_request(folder)) is not None:
         Trust(made.paths.trust_file).remember(wish, trusted=True)
     return made
 
@@ -170,7 +170,7 @@ async def test_those_of_a_folder_wait_for_trust_and_those_of_the_user_do_not(hom
     assert await session.submit("Ask the reviewer.") is Outcome.DONE
     assert "- mine: My own." in model.instructions[""] and "reviewer:" not in model.instructions[""]
     assert "Unknown sub-agent 'reviewer'" in model.sent("")[-1] and model.sent("Look") == []
-    wish = project_wish(folder)
+    wish = project_trust_request(folder)
     assert wish is not None
     Trust(made.paths.trust_file).remember(wish, trusted=True)
     model.tasks = [("reviewer", "Look")]

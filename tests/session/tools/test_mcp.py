@@ -28,7 +28,7 @@ NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": 
 @pytest.fixture(autouse=True)
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where many programs run, a server may need longer to start than a person would wait for it."""
-    monkeypatch.setattr(servers, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(servers, "START_WAIT_S", 60.0)
 
 
 async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
@@ -115,7 +115,7 @@ async def test_one_that_does_not_start_is_told_once_and_the_others_work(
 
 
 async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(servers, "START_WAIT_S", 0.3)
     async with Talk(folder, home, mcp_servers={"odd": odd("silent")}) as talk:
         assert await asyncio.wait_for(talk.session.submit("hello"), PATIENCE_S) is Outcome.DONE
         assert talk.environment.mcp_servers.reports[0].stage == "starting"
@@ -232,8 +232,8 @@ async def test_definitions_are_bounded_in_number_and_size_and_named_as_providers
     offered = [name for name in talk.model.offered if name.startswith("mcp__")]
     assert len([name for name in offered if name.startswith("mcp__many__")]) == 64
     assert offered[64:] == ["mcp__large__small", "mcp__large__odd_n_me_x"]
-    assert many.told == "running with 64 tools; 936 more are too many or too large"
-    assert large.told == "running with 2 tools; 2 more are too many or too large"
+    assert many.text == "running with 64 tools; 936 more are too many or too large"
+    assert large.text == "running with 2 tools; 2 more are too many or too large"
 
 
 async def test_definitions_leave_room_in_the_window(folder: Path, home: Path) -> None:

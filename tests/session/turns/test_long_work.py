@@ -39,7 +39,7 @@ def reports(folder: Path, count: int) -> list[Any]:
 async def test_a_long_job_goes_on_in_a_small_window(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     model = Working(plan(0), *reports(folder, CALLS), window=WINDOW)
-    model.one_seat = True  # summarised offline: the script is for the work alone
+    model.one_at_a_time = True  # summarised offline: the script is for the work alone
     environment = working_in(folder, home, model, Unattended(), agent_max_steps=10_000)
     session = await Session.start(environment, "scripted")
     assert await session.submit(f"{RULE} Read all reports.") is Outcome.DONE

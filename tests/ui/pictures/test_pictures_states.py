@@ -25,7 +25,7 @@ from co_tui.events import (
 )
 from co_tui.session.approvals.questions import CompactionQuestion, SummaryQuestion
 from co_tui.session.queue import WaitingPrompt
-from co_tui.trust import Wish
+from co_tui.trust import TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.chat.transcript_feed import QUEUED, STEERING, WaitingShown
 from co_tui.ui.control.dialog_questions import DialogQuestions
@@ -73,9 +73,9 @@ async def withdrawn(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: not app.chat.query(QuestionPanel))
 
 
-WISH = Wish(
+WISH = TrustRequest(
     file=Path("/clones/new-thing/.co-tui.toml"),
-    wanted={
+    requested={
         "model": "openai:gpt-6-sol",
         "hooks": {"preCompact": ["make notes"]},
         "mcp_servers": {"search": {"command": "npx some-server"}},

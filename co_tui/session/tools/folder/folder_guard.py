@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_folders import git_folder_of, is_harmless
 from co_tui.agent.permissions.protected_files import Present, Protected, ProtectedFiles
-from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, protected_name, same_name
+from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, normalised_name, protected_name
 from co_tui.paths import ensure_dir, path_text
 
 _ONLY_FOLDERS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -143,8 +143,8 @@ class FolderGuard:
             return False
         if path.is_dir():
             inner = {"modules", "worktrees"} & set(path.parent.parts)
-            return (same_name(path.name) == GIT or bool(inner)) and is_harmless(path, self.folder)
-        git = git_folder_of(path) if same_name(path.name) == GIT else None
+            return (normalised_name(path.name) == GIT or bool(inner)) and is_harmless(path, self.folder)
+        git = git_folder_of(path) if normalised_name(path.name) == GIT else None
         kept_in_git = git is not None and git.is_relative_to(self.folder) and GIT in git.parts
         return kept_in_git and git is not None and is_harmless(git, self.folder)
 
@@ -181,7 +181,7 @@ class FolderGuard:
 
 
 def _is_name(name: str) -> bool:
-    return same_name(Path(name).name) in (*PROTECTED_NAMES, *EDITOR_NAMES)
+    return normalised_name(Path(name).name) in (*PROTECTED_NAMES, *EDITOR_NAMES)
 
 
 @contextmanager

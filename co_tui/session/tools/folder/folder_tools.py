@@ -102,7 +102,7 @@ class FolderToolset(FileSystemToolset[Any]):
 
         def search(wanted: Callable[[], bool]) -> tuple[Found, bool]:
             search, hidden = TextSearch(pattern, wanted=wanted), names_hidden(include_glob)
-            walk = FolderWalk(Path(folder), inside=root, hidden=hidden, longest_s=WALKING_S, wanted=wanted)
+            walk = FolderWalk(Path(folder), inside=root, hidden=hidden, longest_s=WALKING_S, keep_going=wanted)
             files = [posixpath.basename(real)]
             if is_dir:
                 files = [each.path for each in self._readable(walk, below_root, hidden=hidden) if not each.is_dir]
@@ -155,7 +155,7 @@ class FolderToolset(FileSystemToolset[Any]):
             hidden = names_hidden(pattern)
             walk = FolderWalk(
                 Path(real), inside=Path(scope.bounds.root), hidden=hidden, ignored=ignored, longest_s=WALKING_S,
-                wanted=wanted,
+                keep_going=wanted,
             )  # fmt: skip
             found, left_out = [], 0
             for each in self._readable(walk, below_root, hidden=True):

@@ -28,7 +28,7 @@ from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
 from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.protected_files import Protected, mounts
-from co_tui.agent.permissions.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, told_unusable
+from co_tui.agent.permissions.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, unusable_sandbox_text
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.run_to_completion import to_the_end
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
@@ -139,7 +139,7 @@ class _Sandboxed(BubblewrapWorkspace):
             if not await self.wrapped.exists("."):
                 raise  # the folder itself is gone
             # Not the end of the turn: the model, and who reads along, are told.
-            raise WorkspaceError(told_unusable(self._kind, str(error))) from error
+            raise WorkspaceError(unusable_sandbox_text(self._kind, str(error))) from error
 
     @asynccontextmanager
     async def _protected(self) -> AsyncIterator[list[CreatedProtected]]:
@@ -241,7 +241,7 @@ class _Sandboxed(BubblewrapWorkspace):
 
 def _looking(env: Mapping[str, str] | None, path: str, folder: Path) -> Mapping[str, str] | None:
     """The environment of a command; one that was found to only read is kept from running what the folder names."""
-    return guarded_environment({"PATH": path, **(env or {})}, folder) if VERDICT.get().only_looks else env
+    return guarded_environment({"PATH": path, **(env or {})}, folder) if VERDICT.get().only_reads else env
 
 
 def _read_inside(path: str, folder: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""In which folders the parts of a command line may run, and what their words become there."""
+"""Find the folders in which the commands of a line may run, and expand their words there."""
 
 import os
 import re
@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.command_kinds import unwrapped
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, SimpleCommand, Statement, Word
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, Statement, Word
 
 MOST_FOLDERS: Final = 8
 MOST_MATCHES: Final = 5_000
 
 
-class Placed(NamedTuple):
-    """A command, or a redirection of several, with the folders in which it may run."""
+class LocatedCommand(NamedTuple):
+    """A command, or the redirections of a compound, with the folders it may run in."""
 
-    command: SimpleCommand | None
+    command: ShellCommand | None
     redirects: tuple[Redirect, ...]
     folders: tuple[Path, ...]
     is_fed: bool = False
-    """Whether it gets its input from another command, a file or a document."""
+    """Whether its input comes from another command, a file or a here-document."""
 
 
-def placed(statement: Statement, folder: Path) -> list[Placed]:
-    """Every part of a statement that starts in `folder`. Raises `NotUnderstood` for a `cd` that is not followed."""
+def located(statement: Statement, folder: Path) -> list[LocatedCommand]:
+    """Every part of a statement that starts in `folder`. Raises `NotUnderstood` for a `cd` that cannot be followed."""
     walk = _Walk(folder.resolve())
     walk.statement(statement, (walk.root,))
     return walk.found
@@ -33,18 +33,18 @@ def placed(statement: Statement, folder: Path) -> list[Placed]:
 class _Walk:
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.found: list[Placed] = []
+        self.found: list[LocatedCommand] = []
         self._reached: tuple[Path, ...] = (root,)
-        """All folders that may be current after the last statement, however it ended."""
+        """All folders that may be current after the last statement, whether it succeeded or not."""
 
     def statement(self, statement: Statement, folders: tuple[Path, ...], *, is_fed: bool = False) -> tuple[Path, ...]:
-        """Returns the folders that may be current after it succeeded."""
+        """Visit a statement; returns the folders that may be current after it succeeds."""
         is_fed = is_fed or any(redirect.operator in ("<", "<<", "<&") for redirect in statement.redirects)
-        if isinstance(statement, SimpleCommand):
+        if isinstance(statement, ShellCommand):
             return self._command(statement, folders, is_fed=is_fed)
         after = possible = folders
         for part, joined_by in zip(statement.parts, ("", *statement.joined_by), strict=True):
-            # Only after `&&` is it known that the one before succeeded, in this very shell.
+            # Only `&&` guarantees that the previous one succeeded, in this same shell.
             begins = after if joined_by == "&&" else possible
             self._reached = begins
             after = self.statement(part, begins, is_fed=is_fed or joined_by == "|")
@@ -54,14 +54,14 @@ class _Walk:
         self._reached = possible
         if statement.redirects:
             self._redirects(statement.redirects, possible)
-            self.found.append(Placed(None, statement.redirects, possible))
+            self.found.append(LocatedCommand(None, statement.redirects, possible))
         return after
 
-    def _command(self, command: SimpleCommand, folders: tuple[Path, ...], *, is_fed: bool) -> tuple[Path, ...]:
+    def _command(self, command: ShellCommand, folders: tuple[Path, ...], *, is_fed: bool) -> tuple[Path, ...]:
         for word in (*command.words, *(value for _, value in command.assignments)):
             self._inside(word, folders)
         self._redirects(command.redirects, folders)
-        self.found.append(Placed(command, command.redirects, folders, is_fed))
+        self.found.append(LocatedCommand(command, command.redirects, folders, is_fed))
         program = command.program
         if not program or (program != "cd" and unwrapped([program, *_texts(command)])[0] == "cd"):
             raise NotUnderstood  # it may change the folder
@@ -77,8 +77,8 @@ class _Walk:
         for inner in word.substitutions:
             self.statement(inner, folders)
 
-    def _changed_to(self, command: SimpleCommand, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-        """Through no link: after one, `cd ..` and `cat ../x` disagree about what is above."""
+    def _changed_to(self, command: ShellCommand, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The folders after `cd`. Links are refused: after one, `cd ..` and `cat ../x` disagree about the parent."""
         target = command.words[1].text if len(command.words) == 2 else None
         if not target or target.startswith("-") or command.words[1].is_under_home:
             raise NotUnderstood
@@ -88,7 +88,7 @@ class _Walk:
         return changed
 
 
-def _texts(command: SimpleCommand) -> list[str]:
+def _texts(command: ShellCommand) -> list[str]:
     return [word.text or "" for word in command.words[1:]]
 
 
@@ -107,7 +107,7 @@ def _all(*several: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def expanded(words: Sequence[Word], folder: Path) -> list[str] | None:
-    """What the words become in a folder, patterns replaced by the names they match; None when that is not known."""
+    """The words with wildcards expanded in a folder; None when that is unknown."""
     texts: list[str] = []
     for word in words:
         if word.pieces is None:
@@ -129,7 +129,7 @@ _WILDCARDS: Final = {"*": ".*", "?": "."}
 
 
 class _Component(NamedTuple):
-    """A part of a path between slashes."""
+    """A component of a path pattern."""
 
     written: str = ""
     expression: str = ""
@@ -137,7 +137,7 @@ class _Component(NamedTuple):
 
 
 def _matches(word: Word, folder: Path) -> Iterator[str]:
-    """The names that a shell puts here. Raises `NotUnderstood` where shells could differ."""
+    """The names a pattern expands to. Raises `NotUnderstood` where shells differ."""
     path = [_Component()]
     for piece in word.pieces or ():
         for character in piece.text:
@@ -170,7 +170,7 @@ def _names(folder: Path, component: _Component) -> list[str]:
         return []
     expression = re.compile(component.expression, re.DOTALL)
     if component.written.startswith("."):
-        names += [".", ".."]  # dash finds them, too
+        names += [".", ".."]  # dash matches them, too
     else:
         names = [name for name in names if not name.startswith(".")]
     found = sorted(name for name in names if expression.fullmatch(name))

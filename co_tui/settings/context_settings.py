@@ -1,4 +1,4 @@
-"""The settings that say how the context is governed."""
+"""The settings that control how the context is managed."""
 
 from typing import Annotated, Final
 
@@ -11,9 +11,9 @@ MOST_CHARS: Final = 1_000_000_000
 MOST_MESSAGES: Final = 1_000_000
 
 
-class Governing(Record):
-    """How the context is governed. A project's file may choose these; none of them can run anything, choose who
-    gets the conversation, or hold the app up."""
+class ContextSettings(Record):
+    """Settings a project's file may change without trust: none of them can run anything, choose who gets the
+    conversation, or block the app."""
 
     policy: Annotated[str, text("the name of a policy"), About("context", "Which policy governs the context.")] = (
         "balanced"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from co_tui.agent.models.listed_limits import told_window
+from co_tui.agent.models.served_models import listed_window
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ from co_tui.agent.models.listed_limits import told_window
         ({"meta": {"n_ctx": 0}}, None),
     ],
 )
-def test_the_longest_prompt_a_server_tells_of(entry: dict[str, Any], expected: int | None) -> None:
-    assert told_window(entry) == expected
+def test_the_longest_prompt_in_a_servers_list(entry: dict[str, Any], expected: int | None) -> None:
+    assert listed_window(entry) == expected
