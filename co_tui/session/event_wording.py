@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.agent.models.catalogue import runs_here
 from co_tui.events import CompactionComplete, SessionError
-from co_tui.events.stored_messages import STANDS_FOR
+from co_tui.events.stored_messages import REPLACES
 
 if TYPE_CHECKING:
     from co_tui.store.housekeeping import CleanUp
@@ -60,7 +60,7 @@ def _what_was_done(done: CompactionComplete) -> str:
     if done.summarised_by:
         by = "offline" if done.summarised_by == "offline" else f"by {done.summarised_by}"
         return f"{_messages(len(done.replaced))} summarised {by}"
-    kept = sum(STANDS_FOR not in (message.get("metadata") or {}) for message in done.replacement)
+    kept = sum(REPLACES not in (message.get("metadata") or {}) for message in done.replacement)
     removed = len(done.replaced) - kept
     return f"{_messages(removed)} removed, no summary" if removed > 0 else "texts shortened, no summary"
 

@@ -18,7 +18,7 @@ SMALLEST_SPAN_TOKENS = 8
 """Two levels nearer to each other than this are one: counts are whole numbers."""
 SOUND_SPAN_TOKENS = 400
 """From two levels so far apart on, the ratio is worth keeping for later sessions."""
-UNEVEN = 0.02
+VARIATION = 0.02
 """Texts of the same estimate differ by so much: as far as that may explain it, nothing is taken for overhead."""
 LEVERAGE = 0.1
 """Two requests that do not continue each other need not have much in common: so much of that is uneven, too."""
@@ -76,7 +76,7 @@ class Calibration(NamedTuple):
     grown: bool = True
     """Whether each of these requests only continued the one before."""
 
-    def believes(self, report: Point, counted: int = 0) -> bool:
+    def is_credible(self, report: Point, counted: int = 0) -> bool:
         """Whether the report can be true, beside what was counted exactly; a provider may say anything."""
         ours, theirs = report.estimate + counted, report.tokens + counted
         if not RATIO_RANGE[0] * ours <= theirs <= RATIO_RANGE[1] * ours + HIDDEN_TOKENS:
@@ -87,15 +87,15 @@ class Calibration(NamedTuple):
         expected = max(1.0, line.ratio * report.estimate + line.overhead + counted)
         return expected / JUMP <= theirs <= max(expected * JUMP, SMALL_TOKENS * JUMP)
 
-    def heard(self, report: Point, fixed: int = 0, *, continues: bool = True) -> "Calibration":
+    def with_report(self, report: Point, fixed: int = 0, *, continues: bool = True) -> "Calibration":
         """With one more report, which is believed. `continues`: its request was the one before, and more."""
         if self.lowest is None or self.farthest is None:
             return self._replace(lowest=report, farthest=report, last=report, fixed=fixed)
         if fixed != self.fixed:
             # What was constant is another now; only the ratio goes on.
-            line, weight = self.line(), min(SOUND_SPAN_TOKENS, self.way_tokens)
+            line, weight = self.line(), min(SOUND_SPAN_TOKENS, self.learned_span_tokens)
             prior, constant = round(line.slope, PRIOR_DIGITS), round(line.overhead, CONSTANT_DIGITS)
-            return Calibration(prior, True, weight, constant, self.margin).heard(report, fixed)
+            return Calibration(prior, True, weight, constant, self.margin).with_report(report, fixed)
         lowest, farthest = self.lowest, self.farthest
         if report.estimate < lowest.estimate:
             lowest = report
@@ -106,7 +106,7 @@ class Calibration(NamedTuple):
 
     def refused(self, report: Point, fixed: int = 0) -> "Calibration":
         """A provider that refuses a request may count the reply's room in: it holds only until the next report."""
-        return self._replace(last=report) if self.lowest is not None else self.heard(report, fixed)
+        return self._replace(last=report) if self.lowest is not None else self.with_report(report, fixed)
 
     @property
     def span_tokens(self) -> int:
@@ -116,7 +116,7 @@ class Calibration(NamedTuple):
         return self.farthest.estimate - self.lowest.estimate
 
     @property
-    def way_tokens(self) -> int:
+    def learned_span_tokens(self) -> int:
         """Over how long a way the ratio was learnt in all."""
         return self.span_tokens + self.weight_tokens
 
@@ -127,7 +127,7 @@ class Calibration(NamedTuple):
         if span < SMALLEST_SPAN_TOKENS:
             return self._from_one(self.last)
         grown = self.farthest.tokens - self.lowest.tokens
-        slope = _within_range((grown + self.weight_tokens * self.prior) / self.way_tokens)
+        slope = _within_range((grown + self.weight_tokens * self.prior) / self.learned_span_tokens)
         overhead = self._overhead(slope, self.lowest, span)
         ratio = _within_range((self.last.tokens - overhead) / max(1, self.last.estimate))
         return Line(ratio, slope, REPORTED_MARGIN * slope + 1 / span, overhead)
@@ -149,7 +149,7 @@ class Calibration(NamedTuple):
         """
         rest = report.tokens - ratio * report.estimate - self.constant
         leverage = LEVERAGE * report.estimate / span if span and not self.grown else 0.0
-        doubt = (1 / span if span else 0.0) + UNEVEN * ratio * (1 + leverage)
+        doubt = (1 / span if span else 0.0) + VARIATION * ratio * (1 + leverage)
         certain = max(0.0, abs(rest) - doubt * report.estimate)
         return max(-ratio * self.fixed, self.constant + (certain if rest > 0 else -certain))
 

@@ -54,7 +54,7 @@ class Meter:
     def learnt_ratio(self) -> float | None:
         """The ratio when it is worth keeping: reported over some length, and not by one reply alone."""
         state = self._state
-        return state.line.slope if state.calibration.way_tokens >= SOUND_SPAN_TOKENS else None
+        return state.line.slope if state.calibration.learned_span_tokens >= SOUND_SPAN_TOKENS else None
 
     def as_json(self) -> dict[str, Any]:
         """What another process needs to go on counting from here."""
@@ -107,7 +107,7 @@ class Meter:
         state = self._state
         return state.scaled(state.count_of(message, self._estimate))
 
-    def know(self, message: ModelMessage, tokens: int) -> None:
+    def set_exact(self, message: ModelMessage, tokens: int) -> None:
         """An exact count of a whole message, system parts included, takes the place of our estimate."""
         self._change(lambda state: state.with_exact(message, tokens, self._estimate))
 
@@ -160,7 +160,7 @@ class Meter:
 
         def with_reply(state: MeterState) -> MeterState:
             messages = [*state.sent.messages, response]
-            state = state._replace(marks=state.sent.marks, read_last=messages)
+            state = state._replace(totals=state.sent.totals, read_last=messages)
             return state.measured(messages, len(messages) - 1, self._estimate)
 
         state = self._change(with_reply)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.measure.calibration import UNEVEN, Calibration, Line, Point
+from co_tui.context.measure.calibration import VARIATION, Calibration, Line, Point
 from co_tui.context.measure.count import Reading, Scaffold, Window
 
 FORGETTING: Final = 0.7
@@ -45,7 +45,7 @@ class Report(NamedTuple):
     output_tokens: int
 
 
-class Mark(NamedTuple):
+class RunningTotal(NamedTuple):
     """One message of a measured list."""
 
     message: ModelMessage
@@ -69,7 +69,7 @@ class Sent(NamedTuple):
     """The request sent last."""
 
     messages: Sequence[ModelMessage] = ()
-    marks: tuple[Mark, ...] = ()
+    totals: tuple[RunningTotal, ...] = ()
     unanswered: Level | None = None
     """All of it, with what goes along, until its reply has come."""
     fixed: int = 0
@@ -84,7 +84,7 @@ class MeterState(NamedTuple):
     line: Line
     known: Mapping[int, tuple[ModelMessage, Level]] = _NOTHING
     """Exact counts, by the message's identity."""
-    marks: tuple[Mark, ...] = ()
+    totals: tuple[RunningTotal, ...] = ()
     """Of the list measured last: a longer one costs only what was added."""
     read_last: Sequence[ModelMessage] = ()
     sent: Sent = Sent()
@@ -110,7 +110,7 @@ class MeterState(NamedTuple):
         state = self.measured(messages, same, estimate)
         growth = state.growth(messages, fixed, estimate)
         whole = state.level.plus(fixed)
-        return state._replace(sent=Sent(messages, state.marks, whole, fixed.estimate, growth, scaffold))
+        return state._replace(sent=Sent(messages, state.totals, whole, fixed.estimate, growth, scaffold))
 
     def answered(self) -> "MeterState":
         return self._replace(sent=self.sent._replace(unanswered=None))
@@ -121,11 +121,11 @@ class MeterState(NamedTuple):
         if sent.unanswered is None or not usage.input_tokens or response.state == "interrupted":
             return state
         point = Point(sent.unanswered.estimate, usage.input_tokens - sent.unanswered.exact)
-        if not self.calibration.believes(point, sent.unanswered.exact):
+        if not self.calibration.is_credible(point, sent.unanswered.exact):
             return state
         slope = self.line.slope if self.calibration.span_tokens else None
         continues = sent.growth is not None
-        state = state.with_calibration(self.calibration.heard(point, sent.fixed, continues=continues))
+        state = state.with_calibration(self.calibration.with_report(point, sent.fixed, continues=continues))
         if sent.growth is not None:
             missed = self._missed(sent.growth, usage.input_tokens, slope or state.line.slope)
             state = state._replace(missed=missed)
@@ -137,7 +137,7 @@ class MeterState(NamedTuple):
         if sent.unanswered is None:
             return state
         point = Point(sent.unanswered.estimate, tokens - sent.unanswered.exact)
-        if not self.calibration.believes(point, sent.unanswered.exact):
+        if not self.calibration.is_credible(point, sent.unanswered.exact):
             return state
         return state.with_calibration(self.calibration.refused(point, sent.fixed))
 
@@ -164,55 +164,55 @@ class MeterState(NamedTuple):
         before = self.count_of(message, estimate)
         after = before._replace(estimate=0, exact=tokens)
         known = MappingProxyType({**self.known, id(message): (message, after)})
-        marks = _corrected(self.marks, message, after.minus(before))
-        sent = self.sent._replace(marks=_corrected(self.sent.marks, message, after.minus(before)))
-        return self._replace(known=known, marks=marks, sent=sent)
+        totals = _corrected(self.totals, message, after.minus(before))
+        sent = self.sent._replace(totals=_corrected(self.sent.totals, message, after.minus(before)))
+        return self._replace(known=known, totals=totals, sent=sent)
 
     def released(self, messages: Collection[ModelMessage]) -> "MeterState":
         """Without what is known of other messages; what was measured last is measured anew."""
-        sent = self.sent._replace(marks=())
+        sent = self.sent._replace(totals=())
         if sent.unanswered is None:
             sent = sent._replace(messages=())
         live = {id(message) for message in (*messages, *sent.messages)}
         known = MappingProxyType({key: counted for key, counted in self.known.items() if key in live})
-        return self._replace(known=known, marks=(), read_last=(), sent=sent)
+        return self._replace(known=known, totals=(), read_last=(), sent=sent)
 
     # Measuring
 
     def measured(self, messages: Sequence[ModelMessage], same: int, estimate: Estimate) -> "MeterState":
         """With all our counts added up. The first `same` messages are those measured last, as far as that is so; the
         rest is counted from the first difference on."""
-        marks = self.marks
-        same = min(same, len(marks), len(messages))
-        if same and marks[same - 1].message is not messages[same - 1]:
+        totals = self.totals
+        same = min(same, len(totals), len(messages))
+        if same and totals[same - 1].message is not messages[same - 1]:
             same = 0  # something else was measured in the meantime
-        while same < min(len(messages), len(marks)) and messages[same] is marks[same].message:
+        while same < min(len(messages), len(totals)) and messages[same] is totals[same].message:
             same += 1
-        level, newest = (marks[same - 1].level, marks[same - 1].newest_report) if same else (Level(), -1)
+        level, newest = (totals[same - 1].level, totals[same - 1].newest_report) if same else (Level(), -1)
         added = []
         for index in range(same, len(messages)):
             message = messages[index]
             level = level.plus(self.count_of(message, estimate))
             newest = index if _has_report(message) else newest
-            added.append(Mark(message, level, newest))
-        return self._replace(marks=marks[:same] + tuple(added))
+            added.append(RunningTotal(message, level, newest))
+        return self._replace(totals=totals[:same] + tuple(added))
 
     @property
     def level(self) -> Level:
         """Of all that was measured last."""
-        return self.marks[-1].level if self.marks else Level()
+        return self.totals[-1].level if self.totals else Level()
 
     def growth(self, messages: Sequence[ModelMessage], fixed: Level, estimate: Estimate) -> Growth | None:
         """What was measured last, seen from the newest reply in it; None when that was a reply to another request."""
-        index = self.marks[-1].newest_report if messages else -1
+        index = self.totals[-1].newest_report if messages else -1
         reply = messages[index] if index > 0 else None
         if not isinstance(reply, ModelResponse):
             return None
-        whole = self.marks[index - 1].level.whole + fixed.whole
+        whole = self.totals[index - 1].level.whole + fixed.whole
         report = self.reports.get((whole, reply.usage.input_tokens))
         if report is None:
             return None
-        added = self.level.minus(self.marks[index].level)
+        added = self.level.minus(self.totals[index].level)
         return Growth(report, self.count_of(reply, estimate), added, index == len(messages) - 1)
 
     def reading(
@@ -236,7 +236,7 @@ class MeterState(NamedTuple):
         else:
             by_provider = as_reported or self._outputs_hold
             total = self._grown(growth, by_provider)
-            doubt = UNEVEN * total + (line.slope_at_most - line.slope) * growth.added.estimate
+            doubt = VARIATION * total + (line.slope_at_most - line.slope) * growth.added.estimate
         system, tools = _within(total, system, tools)
         rounded = round(total), round(system), round(tools)
         return Reading(
@@ -282,13 +282,13 @@ def fixed_level(scaffold: Scaffold) -> Level:
     return Level(estimate, 0, system, estimate)
 
 
-def _corrected(marks: tuple[Mark, ...], message: ModelMessage, change: Level) -> tuple[Mark, ...]:
+def _corrected(totals: tuple[RunningTotal, ...], message: ModelMessage, change: Level) -> tuple[RunningTotal, ...]:
     """From the message on; searched from the end, as what is counted is mostly new."""
-    for place in range(len(marks) - 1, -1, -1):
-        if marks[place].message is message:
-            later = (mark._replace(level=mark.level.plus(change)) for mark in marks[place:])
-            return (*marks[:place], *later)
-    return marks
+    for place in range(len(totals) - 1, -1, -1):
+        if totals[place].message is message:
+            later = (total._replace(level=total.level.plus(change)) for total in totals[place:])
+            return (*totals[:place], *later)
+    return totals
 
 
 def _has_report(message: ModelMessage) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain, groupby, repeat
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.ledger import TELLING, Ledger
+from co_tui.context.memory.ledger import NOTABLE_LINE, Ledger
 from co_tui.context.memory.names import names_in, names_in_line
 from co_tui.context.memory.transcript_lines import MODEL, SUMMARY_SAID, Excerpt, bare_line, bare_lines
 
@@ -121,7 +121,7 @@ class Chooser:
             if line.cost + heading > budget:
                 continue
             budget -= line.cost + heading
-            self._places.setdefault(line.excerpt.place.message, set()).add(line.excerpt.by)
+            self._places.setdefault(line.excerpt.position.message, set()).add(line.excerpt.by)
             self.chosen.append(line.excerpt)
             texts.add(text)
             self._note(line.names)
@@ -134,7 +134,7 @@ class Chooser:
 
     def _heading_cost(self, excerpt: Excerpt) -> int:
         """What its heading takes; one that its message has already stands for the further lines."""
-        known = self._places.get(excerpt.place.message, ())
+        known = self._places.get(excerpt.position.message, ())
         return 0 if excerpt.by in known else estimate_text(f"[{excerpt.by}]") + LINE_COST
 
     def _worth(self, line: Line) -> float:
@@ -160,8 +160,8 @@ def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], 
     there = names_there(ledger, gone)
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
-    told_of = (excerpt for excerpt in ledger.telling if excerpt.place.message in gone)
-    known = {(each.place, each.by, each.text): each for each in (*lines_with(sources, weights), *told_of, *carried)}
+    notable = (excerpt for excerpt in ledger.notable if excerpt.position.message in gone)
+    known = {(each.position, each.by, each.text): each for each in (*lines_with(sources, weights), *notable, *carried)}
     shown = bare_lines(standing)
     lines = [weighed_line(excerpt) for excerpt in known.values() if bare_line(excerpt.text) not in shown]
     chooser = Chooser(weights, there)
@@ -184,14 +184,14 @@ def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
 def lines_with(sources: Sources, names: Iterable[str]) -> list[Excerpt]:
     """The lines of what is gone in which these names were said last."""
     details = sources.ledger.details
-    said = {excerpt.place: excerpt for name in names for excerpt in details[name].latest}
+    said = {excerpt.position: excerpt for name in names for excerpt in details[name].latest}
     return [excerpt for place, excerpt in said.items() if place.message in sources.gone]
 
 
 @lru_cache(maxsize=32_768)
 def weighed_line(excerpt: Excerpt) -> Line:
     """What a line names and takes, and whether it tells of a decision, an error or what is open."""
-    is_notable = excerpt.place.line == 0 or bool(TELLING.search(excerpt.text))
+    is_notable = excerpt.position.line == 0 or bool(NOTABLE_LINE.search(excerpt.text))
     return Line(
         excerpt,
         tuple(names_in_line(excerpt.text)),

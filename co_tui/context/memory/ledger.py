@@ -11,13 +11,21 @@ from typing import Final
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.memory.names import Kind, names_in_line, parts_of
-from co_tui.context.memory.transcript_lines import MODEL, USER, Excerpt, Place, Said, lines_of, said_in
+from co_tui.context.memory.transcript_lines import (
+    MODEL,
+    USER,
+    Excerpt,
+    LinePosition,
+    TranscriptPart,
+    lines_of,
+    transcript_parts,
+)
 
 LINES: Final = 2
 """So many of the latest lines with each name are remembered."""
 CHARS_A_TOKEN: Final = 4
-MOST_TELLING, TELLING_A_PART = 300, 6
-TELLING: Final = re.compile(
+MOST_NOTABLE, NOTABLE_A_PART = 300, 6
+NOTABLE_LINE: Final = re.compile(
     r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
     r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b"
     r"|决定|因此|错误|失败|待办|下一步|決定|エラー|次に|未完",
@@ -71,22 +79,22 @@ class Ledger:
         self.details: dict[str, Detail] = {}
         self.by_part: dict[str, list[str]] = {}
         """The names that have a word in them."""
-        self.telling: deque[Excerpt] = deque(maxlen=MOST_TELLING)
+        self.notable: deque[Excerpt] = deque(maxlen=MOST_NOTABLE)
         """Lines that tell of decisions, errors and open tasks, whatever they name."""
         self.names: list[tuple[str, ...]] = []
         """Of each message."""
         self.tokens = 0
         """How long the conversation is, roughly."""
 
-    def hear(self, message: ModelMessage) -> None:
+    def add(self, message: ModelMessage) -> None:
         """The next message."""
         with self.lock:
-            self._hear(message)
+            self._add(message)
 
-    def _hear(self, message: ModelMessage) -> None:
+    def _add(self, message: ModelMessage) -> None:
         number = len(self.names)
         used: dict[str, None] = {}
-        for part, said in enumerate(said_in(message)):
+        for part, said in enumerate(transcript_parts(message)):
             self.tokens += len(said.text) // CHARS_A_TOKEN
             for line, name, kind in _named(number, part, said):
                 detail = self.details.get(name)
@@ -98,24 +106,24 @@ class Ledger:
                 detail.by_user |= said.by == USER
                 detail.lines.append(line)
                 used[name] = None
-            self._note_telling(number, part, said)
+            self._note_notable(number, part, said)
         self.names.append(tuple(used))
         if isinstance(message, ModelResponse):
             for name in used:
                 self.details[name].uses += 1
         if len(self.details) > MOST_DETAILS * OVERFULL:
-            self._let_go()
+            self._drop_lightest()
 
-    def _note_telling(self, number: int, part: int, said: Said) -> None:
+    def _note_notable(self, number: int, part: int, said: TranscriptPart) -> None:
         """What the model says first, and what it decides or leaves open, tells something without any name."""
         if said.by != MODEL:
             return
         lines = [(place, line) for place, line in enumerate(lines_of(said.text)) if line.strip()]
-        telling = [pair for pair in lines if pair == lines[0] or TELLING.search(pair[1])]
-        for place, line in telling[:TELLING_A_PART]:
-            self.telling.append(Excerpt(Place(number, part, place), said.by, line))
+        notable = [pair for pair in lines if pair == lines[0] or NOTABLE_LINE.search(pair[1])]
+        for place, line in notable[:NOTABLE_A_PART]:
+            self.notable.append(Excerpt(LinePosition(number, part, place), said.by, line))
 
-    def _let_go(self) -> None:
+    def _drop_lightest(self) -> None:
         """Keep the weightiest: a session of any length costs no more than this."""
         kept = heapq.nlargest(MOST_DETAILS, self.details, key=lambda name: self.details[name].weight(self.tokens))
         self.details = {name: self.details[name] for name in sorted(kept, key=self._order)}
@@ -130,12 +138,12 @@ class Ledger:
         return detail.weight(self.tokens) if detail is not None else 0.0
 
 
-def _named(message: int, part: int, said: Said) -> Iterator[tuple[Excerpt, str, Kind]]:
+def _named(message: int, part: int, said: TranscriptPart) -> Iterator[tuple[Excerpt, str, Kind]]:
     """Each name of a part once, with the first line that holds it."""
     seen: set[str] = set()
     for number, line in enumerate(lines_of(said.text)):
         new = {name: kind for name, kind in names_in_line(line).items() if name not in seen}
-        excerpt = Excerpt(Place(message, part, number), said.by, line) if new else None
+        excerpt = Excerpt(LinePosition(message, part, number), said.by, line) if new else None
         for name, kind in new.items():
             assert excerpt is not None
             seen.add(name)

@@ -11,7 +11,7 @@ from co_tui.context.memory.excerpts import Chooser, Excerpts, Sources, lines_wit
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
 from co_tui.context.memory.transcript_lines import bare_line, bare_lines
-from co_tui.context.turns import stands_in
+from co_tui.context.turns import is_replacement
 from co_tui.events.content import prompt_text
 
 COMMON: Final = 100
@@ -40,22 +40,22 @@ def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: flo
 def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
     ledger, gone = sources.ledger, sources.gone
     weights = _relevant(ledger, newest_messages(live))
-    taken = {excerpt.place for excerpt in carried_in(live)}
-    shown = {line for text in stand_in_texts(live) for line in bare_lines(text)}
-    found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.place not in taken]
+    taken = {excerpt.position for excerpt in carried_in(live)}
+    shown = {line for text in replacement_texts(live) for line in bare_lines(text)}
+    found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.position not in taken]
     lines = [weighed_line(excerpt) for excerpt in found if bare_line(excerpt.text) not in shown]
     there = names_there(ledger, gone)
-    for text in stand_in_texts(live):
+    for text in replacement_texts(live):
         there.update(dict.fromkeys(names_in(text), 1))
     chooser = Chooser(weights, there)
     chooser.choose(lines, budget_tokens)
     return Excerpts(tuple(sorted(chooser.chosen)))
 
 
-def stand_in_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
+def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
     """What stands for messages that are gone."""
     for message in live:
-        if stands_in(message):
+        if is_replacement(message):
             yield from (prompt_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
 
 

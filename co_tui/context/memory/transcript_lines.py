@@ -15,13 +15,13 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
-from co_tui.events.stored_messages import COMMAND, STANDS_FOR
+from co_tui.events.stored_messages import COMMAND, REPLACES
 from co_tui.inert import one_line
 
 LINE_CHARS: Final = 240
 """A longer line is several."""
 NAME_CHARS: Final = 60
-NO_HEADING: Final = "› "
+NOT_A_HEADING: Final = "› "
 """Before a line that looks like a heading of ours."""
 USER: Final = "user"
 MODEL: Final = "assistant"
@@ -32,7 +32,7 @@ SUMMARY_SAID: Final = "an earlier summary said"
 _OF_BEFORE: Final = {"you said": MODEL, "the user said": USER, "the user ran": USER_RAN}
 
 
-class Place(NamedTuple):
+class LinePosition(NamedTuple):
     """A line: of which message, of which of its parts, and which one."""
 
     message: int
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 class Excerpt(NamedTuple):
     """One line that was said, with where."""
 
-    place: Place
+    position: LinePosition
     by: str
     text: str
 
@@ -51,17 +51,17 @@ class Excerpt(NamedTuple):
     def shown(self) -> str:
         """As it stands under its heading; what could be taken for a heading is marked: no result speaks for others."""
         first = self.text.lstrip()[:1]
-        return f"{NO_HEADING}{self.text}" if first in "[#*" or not first.isprintable() else self.text
+        return f"{NOT_A_HEADING}{self.text}" if first in "[#*" or not first.isprintable() else self.text
 
     def as_json(self) -> list[Any]:
-        return [*self.place, self.by, self.text]
+        return [*self.position, self.by, self.text]
 
     @classmethod
     def from_json(cls, value: Any) -> "Excerpt | None":
         """None for what is no excerpt."""
         match value:
             case [int(message), int(part), int(line), str(by), str(text)]:
-                return cls(Place(message, part, line), _named_now(by), text)
+                return cls(LinePosition(message, part, line), _named_now(by), text)
         return None
 
 
@@ -71,7 +71,7 @@ def _named_now(by: str) -> str:
     return _OF_BEFORE.get(by, by) if called == by else f"{called}{CALLED}"
 
 
-class Said(NamedTuple):
+class TranscriptPart(NamedTuple):
     """One part of a message: who said it, and the text."""
 
     by: str
@@ -79,32 +79,32 @@ class Said(NamedTuple):
     is_model: bool
 
 
-def said_in(message: ModelMessage) -> Iterator[Said]:
+def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
     """What was said in a message, part by part; nothing for one that stands for others, or for hidden thoughts."""
     if isinstance(message, ModelResponse):
         for part in message.parts:
             if isinstance(part, TextPart):
-                yield Said(MODEL, part.content, True)
+                yield TranscriptPart(MODEL, part.content, True)
             elif isinstance(part, ToolCallPart):
-                yield Said(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True)
+                yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True)
         return
     metadata = message.metadata or {}
-    if STANDS_FOR not in metadata:
+    if REPLACES not in metadata:
         yield from _requested(message, is_command=COMMAND in metadata)
 
 
-def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[Said]:
+def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[TranscriptPart]:
     for part in message.parts:
         if isinstance(part, UserPromptPart) and is_command:
-            yield Said(USER_RAN, prompt_text(part.content), False)
+            yield TranscriptPart(USER_RAN, prompt_text(part.content), False)
         elif isinstance(part, UserPromptPart):
-            yield Said(USER, typed_text(part.content), False)
+            yield TranscriptPart(USER, typed_text(part.content), False)
             yield from (
-                Said(f"the file {one_line(name, NAME_CHARS)} says", text, False)
+                TranscriptPart(f"the file {one_line(name, NAME_CHARS)} says", text, False)
                 for name, text in attached_texts(part.content)
             )
         elif isinstance(part, ToolReturnPart | RetryPromptPart):
-            yield Said(f"{_name(part.tool_name or 'a check')} returned", content_text(part.content), False)
+            yield TranscriptPart(f"{_name(part.tool_name or 'a check')} returned", content_text(part.content), False)
 
 
 def _name(name: str) -> str:
@@ -131,13 +131,13 @@ def lines_of(text: str) -> list[str]:
 
 def bare_line(line: str) -> str:
     """A line without our marker and surrounding blanks, for comparing a shown line with the original."""
-    return line.strip().removeprefix(NO_HEADING).strip()
+    return line.strip().removeprefix(NOT_A_HEADING).strip()
 
 
 def bare_lines(text: str) -> set[str]:
     """Every line of a text that shows excerpts, as `bare_line` has it."""
     # Without the marker first: it makes a line of full length too long, and only its pieces would be found.
-    unmarked = (line.removeprefix(NO_HEADING) for line in text.splitlines())
+    unmarked = (line.removeprefix(NOT_A_HEADING) for line in text.splitlines())
     return {bare_line(piece) for line in unmarked for piece in lines_of(line)}
 
 

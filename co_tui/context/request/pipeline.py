@@ -18,7 +18,7 @@ from co_tui.context.memory.recollection import recollect
 from co_tui.context.policy import Policy, SummaryForm
 from co_tui.context.request.stages import Keep, Note, Stages
 from co_tui.context.request.tool_outputs import Memo
-from co_tui.context.request.truncate import NOTHING_HELD, Held, held_in, hold, truncate
+from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted, omit, omitted_from, truncate
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import ByWindow, in_window
 
@@ -29,7 +29,7 @@ LEAST_NOTE_TOKENS = 80
 """With less room than this, nothing is recollected."""
 FIXED_PART_SHARE = 0.85
 """Of the window: when what no compaction can touch takes this much, compacting does not help."""
-USER_WORDS_SHARE = 0.4
+USER_MESSAGES_SHARE = 0.4
 """Of what a compaction may leave behind: as much as this for the user's own words."""
 
 _ALWAYS = range(sys.maxsize)
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
     truncation: TruncationFigures | None = None
     overshoot_tokens: int = 0
     """By how much even the smallest request is too long; 0 when it fits."""
-    held: Held = NOTHING_HELD
+    held: Omitted = NOTHING_OMITTED
     """What is left out of it, as indexes of the request that was measured."""
 
 
@@ -79,16 +79,19 @@ class Governor:
         *,
         keep: Keep | None = None,
         meter: Meter | None = None,
-        resisting: range = range(0),
+        suppressed_lengths: range = range(0),
     ) -> None:
         self.policy = policy
         self.meter = meter or Meter()
         self._window = window
         self._stages = Stages(policy, keep)
         self._clipped: dict[int, Memo] = {}
-        self._words: tuple[Sequence[ModelMessage], user_messages.UserWords] = ((), user_messages.user_words_in(()))
+        self._words: tuple[Sequence[ModelMessage], user_messages.UserMessages] = (
+            (),
+            user_messages.user_messages_in(()),
+        )
         """Of the messages that were looked through last: a compaction asks before and after its summary."""
-        self.resisting = resisting
+        self.suppressed_lengths = suppressed_lengths
         """No automatic compaction while the history is so long: the last one was not worth it, or not wanted."""
 
     @property
@@ -128,22 +131,22 @@ class Governor:
         reading = self.meter.read(staged.request, scaffold, self._window, same=staged.unchanged)
         return Measured(staged.live, staged.origins, staged.request, reading, staged.pinned)
 
-    def fit(self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD) -> Prepared:
+    def fit(self, measured: Measured, scaffold: Scaffold, held: Omitted = NOTHING_OMITTED) -> Prepared:
         """The last guard: what does not fit is left out of this request, and what is held out of it stays out."""
-        prepared = self.fitted(measured, scaffold, held)
+        prepared = self.fit_unsent(measured, scaffold, held)
         is_known = prepared.truncation is None and self.meter.is_measured_last(measured.request)
         self.meter.sent(prepared.messages, scaffold, same=len(prepared.messages) if is_known else 0)
         return prepared
 
-    def fitted(
-        self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD, *, shortens: bool = True
+    def fit_unsent(
+        self, measured: Measured, scaffold: Scaffold, held: Omitted = NOTHING_OMITTED, *, shortens: bool = True
     ) -> Prepared:
         """The same for a request that nobody sends; without `shortens`, no more is left out than was before."""
         limit = self._truncated_to(measured) if shortens and self.policy.truncates else self.prompt_limit
         request = untouched = list(measured.request)
         reading = measured.reading
         if held and self.policy.truncates:
-            request = hold(request, held, self._clipped, measured.pinned)
+            request = omit(request, held, self._clipped, measured.pinned)
             reading = self.meter.read(request, scaffold, self._window)
         if shortens and self.policy.truncates and reading.most_tokens > limit:
             request, held = self._shorter(request, reading, measured, held, limit)
@@ -161,12 +164,12 @@ class Governor:
         """Where no compaction helps, what leaves room for a reply is left out at the mark where requests would wait."""
         if not self._window.known or not self.is_stuck(measured):
             return self.prompt_limit
-        waiting_share = self.situation(measured).marks.waiting_share or 1.0
-        return min(self.prompt_limit, waiting_share * self._window.tokens)
+        blocking_share = self.situation(measured).thresholds.blocking_share or 1.0
+        return min(self.prompt_limit, blocking_share * self._window.tokens)
 
     def _shorter(
-        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Held, limit: float
-    ) -> tuple[list[ModelMessage], Held]:
+        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Omitted, limit: float
+    ) -> tuple[list[ModelMessage], Omitted]:
         # By so much the messages have to become smaller, whatever goes with them; the doubt shrinks with them.
         excess = reading.most_tokens - limit * (1 - self.policy.truncation_headroom)
         room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / reading.most_tokens
@@ -174,11 +177,11 @@ class Governor:
         pinned = [index for index, message in enumerate(request) if id(message) in fixed]
         done = truncate(request, int(room), self.meter.tokens, self._clipped, pinned)
         chars = min(filter(None, (done.held.clipped_chars, held.clipped_chars)), default=0)
-        now = held_in(measured.request, done.messages, chars, self._clipped)
+        now = omitted_from(measured.request, done.messages, chars, self._clipped)
         # What is clipped no further is clipped up to where it was.
         return done.messages, now if done.held.clipped_chars else now._replace(clipped_upto=held.clipped_upto)
 
-    def places(self, request: Sequence[ModelMessage], measured: Measured) -> list[int | None]:
+    def measured_indexes(self, request: Sequence[ModelMessage], measured: Measured) -> list[int | None]:
         """Which message of what was measured each one of a request is; None for one that was added."""
         known = {id(message): place for place, message in enumerate(measured.request)}
         for chars in sorted(self._clipped, reverse=True):
@@ -195,7 +198,7 @@ class Governor:
 
     def decide(self, measured: Measured) -> Plan | None:
         """What the policy wants summarised now."""
-        return decide(self.situation(measured)) if len(measured.live) not in self.resisting else None
+        return decide(self.situation(measured)) if len(measured.live) not in self.suppressed_lengths else None
 
     def situation(self, measured: Measured) -> Situation:
         return Situation(
@@ -211,7 +214,7 @@ class Governor:
     def is_stuck(self, measured: Measured) -> bool:
         """Whether a request that is as long as it may be goes out without a compaction, since none could end well."""
         situation = self.situation(measured)
-        return is_stuck(situation) or (self.is_stopped and situation.is_past_waiting_mark)
+        return is_stuck(situation) or (self.is_stopped and situation.is_past_blocking_threshold)
 
     def is_fixed(self, measured: Measured) -> bool:
         """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
@@ -219,17 +222,17 @@ class Governor:
         pinned = sum(self.meter.tokens(measured.live[index]) for index in measured.pinned)
         return reading.fixed_tokens + pinned >= FIXED_PART_SHARE * reading.window.tokens
 
-    def resist(self, messages: int) -> None:
+    def suppress_at(self, messages: int) -> None:
         """Leave a conversation of that length alone until something was added to it, or it was cut."""
-        self.resisting = range(messages, messages + self.policy.min_compaction_messages + 1)
+        self.suppressed_lengths = range(messages, messages + self.policy.min_compaction_messages + 1)
 
     @property
     def is_stopped(self) -> bool:
-        return self.resisting == _ALWAYS
+        return self.suppressed_lengths == _ALWAYS
 
     def stop(self) -> None:
         """No automatic compaction, however long the conversation gets."""
-        self.resisting = _ALWAYS
+        self.suppressed_lengths = _ALWAYS
 
     # What comes back
 
@@ -252,7 +255,7 @@ class Governor:
         """So many tokens of the window."""
         return in_window(share, self._window.tokens) * self._window.tokens
 
-    def room_beside(self, kept_tokens: float) -> float:
+    def room_for_replacement(self, kept_tokens: float) -> float:
         """What a compaction may leave behind when so much stays, so that the window is as full as it may be."""
         room = self._share(self.policy.compacted_share) - kept_tokens
         return min(room, MOST_LEFT_SHARE * self._window.tokens, LARGEST_SUMMARY_TOKENS)
@@ -261,19 +264,19 @@ class Governor:
         """What stands where messages stood, for a compaction of that trigger."""
         return self.policy.form_for(on_demand=trigger is Trigger.MANUAL)
 
-    def words_of(
+    def user_messages_for(
         self, messages: Sequence[ModelMessage], form: SummaryForm, room_tokens: float = math.inf
-    ) -> user_messages.UserWords | None:
+    ) -> user_messages.UserMessages | None:
         """What of the user's words goes on beside the summary, when the form has a place for them; `room_tokens` is for
         both."""
         if form is not SummaryForm.FULL:
             return None
         known, words = self._words
         if len(known) != len(messages) or not all(map(is_, known, messages)):
-            words = user_messages.user_words_in(messages)
+            words = user_messages.user_messages_in(messages)
             self._words = (list(messages), words)
-        room = USER_WORDS_SHARE * min(self.summary_tokens, room_tokens)
-        return user_messages.within(words, room / self.meter.ratio)
+        room = USER_MESSAGES_SHARE * min(self.summary_tokens, room_tokens)
+        return user_messages.fitting(words, room / self.meter.ratio)
 
     def fallback_plan(self, measured: Measured, plan: Plan) -> Plan | None:
         """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
@@ -288,7 +291,7 @@ class Governor:
         if plan.texts_only:
             return replacement.difference(live, cuts.first_and_last_texts(live))
         form = self.form_of(plan.cut.trigger)
-        words = self.words_of([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
+        words = self.user_messages_for([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
         return replacement.build(form, live, plan.cut, digest, words=words, extras=extras, pinned=measured.pinned)
 
     def frees_enough(self, measured: Measured, done: Replacement) -> bool:
@@ -305,7 +308,7 @@ class Governor:
         self._stages.release(messages)
         self.meter.release(messages)
         self._clipped.clear()
-        self._words = ((), user_messages.user_words_in(()))
+        self._words = ((), user_messages.user_messages_in(()))
 
 
 def replaced_in_history(measured: Measured, done: Replacement) -> tuple[int, ...]:

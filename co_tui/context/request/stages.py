@@ -178,7 +178,7 @@ def with_note(message: ModelMessage, text: str) -> ModelMessage:
     return replace(message, parts=[*message.parts, note], metadata={**(message.metadata or {}), RECOLLECTED: text})
 
 
-def parted(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
+def split_note(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
     """A message that a note was added to, as it was, and the note alone."""
     metadata = {key: value for key, value in (message.metadata or {}).items() if key != RECOLLECTED}
     before = replace(message, parts=message.parts[:-1], metadata=metadata or None)

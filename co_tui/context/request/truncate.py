@@ -7,13 +7,13 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.request.repair import repair
 from co_tui.context.request.tool_outputs import Memo, Shorten, ends_of, shortened
-from co_tui.context.turns import kept_by_rule, latest_prompt, stands_in, steps, turn_starts
+from co_tui.context.turns import is_replacement, kept_by_rule, latest_prompt, steps, turn_starts
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
 """How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""
 
 
-class Held(NamedTuple):
+class Omitted(NamedTuple):
     """What was left out of a request, and stays out of the next ones, so that these begin as it did."""
 
     left_out: frozenset[int] = frozenset()
@@ -26,7 +26,7 @@ class Held(NamedTuple):
         return bool(self.left_out or self.clipped_chars)
 
 
-NOTHING_HELD = Held()
+NOTHING_OMITTED = Omitted()
 
 
 class Truncated(NamedTuple):
@@ -35,12 +35,12 @@ class Truncated(NamedTuple):
     messages: list[ModelMessage]
     removed: int
     fits: bool
-    held: Held = NOTHING_HELD
+    held: Omitted = NOTHING_OMITTED
     """What of the messages it was made from is out."""
 
 
-def hold(
-    messages: Sequence[ModelMessage], held: Held, memos: dict[int, Memo], pinned: Collection[int] = ()
+def omit(
+    messages: Sequence[ModelMessage], held: Omitted, memos: dict[int, Memo], pinned: Collection[int] = ()
 ) -> list[ModelMessage]:
     """The messages without what is held out of them."""
     upto = held.clipped_upto + 1
@@ -96,7 +96,7 @@ def truncate(
     fixed = {id(messages[index]) for index in pinned}
     memos = {} if memos is None else memos
     done = _current_turn(left, room_tokens, tokens, len(messages), memos, fixed)
-    return done._replace(held=held_in(messages, done.messages, done.held.clipped_chars, memos))
+    return done._replace(held=omitted_from(messages, done.messages, done.held.clipped_chars, memos))
 
 
 def _current_turn(
@@ -118,7 +118,7 @@ def _current_turn(
     begin = prompt + 1 if prompt is not None else 0
     turn = steps(messages, begin, len(messages))
     # What stands for earlier steps of the turn goes last of all.
-    turn += [(n, n + 1) for n in range(begin, len(messages)) if stands_in(messages[n])]
+    turn += [(n, n + 1) for n in range(begin, len(messages)) if is_replacement(messages[n])]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
     for start, stop in turn:
@@ -130,7 +130,7 @@ def _current_turn(
             gone.add(index)
             total -= tokens(messages[index])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
-    return Truncated(left, before - len(left), _fits(left, room_tokens, tokens), Held(clipped_chars=clipped_chars))
+    return Truncated(left, before - len(left), _fits(left, room_tokens, tokens), Omitted(clipped_chars=clipped_chars))
 
 
 def _clipped(
@@ -141,15 +141,15 @@ def _clipped(
     return shortened(messages, len(messages), _clip_to(limit_chars), memo)
 
 
-def held_in(
+def omitted_from(
     messages: Sequence[ModelMessage], request: Sequence[ModelMessage], clipped_chars: int, memos: dict[int, Memo]
-) -> Held:
+) -> Omitted:
     """What is out of a request that was made of these messages; a clipped one is still in it."""
     kept = {id(message) for message in request}
     for chars in sorted(memos):
         kept |= {key for key, (_, shorter) in memos[chars].items() if id(shorter) in kept}
     out = frozenset(index for index, message in enumerate(messages) if id(message) not in kept)
-    return Held(out, clipped_chars, len(messages) - 1 if clipped_chars else -1)
+    return Omitted(out, clipped_chars, len(messages) - 1 if clipped_chars else -1)
 
 
 def _clip_to(limit_chars: int) -> Shorten:

@@ -1,4 +1,4 @@
-"""What agents may do, whom they ask to do it, and what they plan."""
+"""Approvals, delegations and plans."""
 
 from typing import Final, Literal
 
@@ -6,7 +6,7 @@ from co_tui.events.facts.base import NOTHING, Json, Logged
 
 
 class ApprovalRequested(Logged):
-    """A tool call waits until somebody allows it. It is pending until it is decided."""
+    """A tool call waits for approval; it is pending until `ApprovalDecided`."""
 
     TYPE = "approval.requested"
     call_id: str
@@ -19,19 +19,19 @@ class ApprovalRequested(Logged):
 
 
 class ApprovalDecided(Logged):
-    """Whether the call may run, and what else that allows."""
+    """Whether the call may run, and which rules the decision adds."""
 
     TYPE = "approval.decided"
     call_id: str
     approved: bool
     by: str = ""
-    """Who said so: the user, an option of the command line, an earlier answer, or nobody."""
+    """Who decided: the user, a command-line option or an earlier answer; empty if no one did."""
     scope: Literal["once", "session", "project", "pattern"] = "once"
-    """How long the answer holds. `pattern` is what older versions wrote for `project`."""
+    """How long the answer applies. Older versions wrote `pattern` for `project`."""
     rules: tuple[str, ...] = ()
-    """What it allows from now on, as permission rules."""
+    """The permission rules it adds."""
     pattern: str = ""
-    """What older versions wrote in place of rules."""
+    """Written by older versions instead of rules."""
     mode: str = ""
     """For an accepted plan: the mode in which the work continues."""
     reason: str = ""
@@ -39,22 +39,22 @@ class ApprovalDecided(Logged):
     """Whose call it is: two agents may use the same id."""
 
 
-PATH_SIGN: Final = "/"
-"""In the name of a delegation: before it stands the delegation that asked for this one."""
+DELEGATION_SEPARATOR: Final = "/"
+"""Separates the name of a delegation from that of its parent, which comes first."""
 
 
 class ApprovalRevoked(Logged):
-    """What was allowed beyond one call is asked about again."""
+    """A permission rule was withdrawn; calls it allowed need approval again."""
 
     TYPE = "approval.revoked"
     rule: str = ""
     tool: str = ""
-    """What older versions wrote in place of a rule, with its pattern."""
+    """Written by older versions instead of a rule, together with `pattern`."""
     pattern: str = ""
 
 
 class DelegationStart(Logged):
-    """An agent was asked to do a part of the work; `agent` names this delegation, `name` who was asked."""
+    """An agent started a subtask; `agent` identifies this delegation, `name` is the agent's name."""
 
     TYPE = "delegation.start"
     agent: str
@@ -71,7 +71,7 @@ class DelegationEnd(Logged):
     """Why it failed; empty on success."""
     usage: Json = NOTHING
     cost: float | None = None
-    """Of all its requests together; each of them was counted when it was answered."""
+    """The sum over its requests, each of which was already counted when it was answered."""
 
 
 class PlanChanged(Logged):

@@ -1,35 +1,34 @@
-"""The context board: what a session began with, and what became of the board through it."""
+"""The context board: the notes a session starts with, and its changes to them."""
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Occurrence
 
 
 class BoardShown(Occurrence):
-    """The session begins with these learnings; its model is told them in every request, whatever becomes of the
-    board."""
+    """The session starts with these notes; they are part of every request, even if the board changes later."""
 
     TYPE = "board.shown"
     note: str
-    """As the model gets it."""
+    """As sent to the model."""
     entries: int = 0
     left_out: int = 0
-    """Older ones that found no room."""
+    """Older notes that did not fit."""
     tokens: int = 0
 
 
 class BoardChanged(Occurrence):
-    """Learnings were added or taken out; each with its `id`, `text`, `added` and `session_id`."""
+    """Notes were added or removed, each with its `id`, `text`, `added` and `session_id`."""
 
     TYPE = "board.changed"
     added: tuple[Json, ...] = ()
     pruned: tuple[Json, ...] = ()
     model: str = ""
-    """Who chose them; empty for the user, and for a run that did not come to its end."""
+    """The model that chose them; empty for the user and for unfinished runs."""
     usage: Json = NOTHING
     cost: float | None = None
 
 
 class BoardProgress(Announced):
-    """An agent reads the conversation to bring the board up to date."""
+    """An agent is reading the conversation to update the board."""
 
     TYPE = "board.progress"
     text: str = ""

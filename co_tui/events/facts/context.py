@@ -1,15 +1,15 @@
-"""What the model sees: how much it is, and how it was made smaller, taken back or kept."""
+"""What the model sees: how full the context is, and how it was compacted, restored or pinned."""
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence, Ref
 
 
 def share_of(tokens: int, limit_tokens: int) -> float:
-    """How much of a limit is filled; nothing of one that nobody knows."""
+    """The filled share of a limit; 0 if the limit is unknown."""
     return tokens / limit_tokens if limit_tokens > 0 else 0.0
 
 
 class UsageInfo(Logged):
-    """How full the context is: the one source of every gauge."""
+    """How full the context is: the only source for every gauge."""
 
     TYPE = "session.usage_info"
     token_limit: int
@@ -23,30 +23,30 @@ class UsageInfo(Logged):
     measured: str = "estimate"
     model: str = ""
     input_tokens: int | None = None
-    """What the provider reported for the request just answered; None before its reply."""
+    """Reported by the provider for the last request; None before its reply."""
     output_tokens: int | None = None
     cached_tokens: int | None = None
     cost: float | None = None
-    """Price of that one request in US dollars, when the model's prices are known."""
+    """Price of that request in US dollars, if the model's prices are known."""
     cache_saved: float | None = None
-    """How much less it cost than without the provider's cache of prompts; less than 0 when filling that cost more."""
+    """How much the provider's prompt cache saved; negative if filling the cache cost more."""
     learnt: Json = NOTHING
-    """What its reports taught about the model's tokens: the next process goes on from here."""
+    """The meter's calibration after this reply, from which the next process continues."""
     agent: str = ""
 
     @property
     def fixed_tokens(self) -> int:
-        """Instructions and tools: no compaction makes these smaller."""
+        """Instructions and tools, which compaction cannot reduce."""
         return self.system_tokens + self.tool_definition_tokens
 
     @property
     def share(self) -> float:
-        """How much of the window is filled."""
+        """The filled share of the window."""
         return share_of(self.current_tokens, self.token_limit)
 
 
 class Truncation(Logged):
-    """An observation about one request; the history is what it was."""
+    """Messages were left out of one request; the history is unchanged."""
 
     TYPE = "session.truncation"
     pre_tokens: int
@@ -57,29 +57,29 @@ class Truncation(Logged):
     messages_removed: int
     performed_by: str
     left_out: tuple[Ref, ...] = ()
-    """The messages that were not left out of the request before: they stay out until the history is rewritten."""
+    """The messages newly left out; they stay out until the history is rewritten."""
     clipped_chars: int = 0
-    """Results of messages up to `clipped_upto` were clipped to this; 0 when none was."""
+    """Tool results of messages up to `clipped_upto` were clipped to this length; 0 if none was."""
     clipped_upto: tuple[Ref, ...] = ()
     agent: str = ""
 
 
 class Recollection(Logged):
-    """Lines that left the context and came back beside a message, because they bear on the newest step.
+    """Lines that had left the context were added to a message again because they are relevant to the newest step.
 
-    They stand in every request from here on, until the history is rewritten; the history is what it was.
-    Without a note it only says that a search found nothing, so that it is not repeated.
+    They are part of every request until the history is rewritten; the history itself is unchanged.
+    Without a note it records a search that found nothing, so that it is not repeated.
     """
 
     TYPE = "session.recollection"
     messages: tuple[Ref, ...]
-    """Beside which one they stand."""
+    """The message they were added to."""
     note: str
-    """As the model gets it; empty when nothing was found."""
+    """As sent to the model; empty if nothing was found."""
     lines: int = 0
     tokens: int = 0
     sources: tuple[Ref, ...] = ()
-    """The messages they were said in."""
+    """The messages the lines come from."""
     agent: str = ""
 
 
@@ -102,28 +102,28 @@ class CompactionStart(Logged):
     messages: int = 0
     """How many are being summarised."""
     blocks: bool = True
-    """Whether anybody waits for it; otherwise it runs beside the conversation."""
+    """Whether a request waits for it; otherwise it runs in the background."""
     agent: str = ""
 
 
 class MemoryReleased(Announced):
-    """Memory is short: whoever keeps the state lets go of what is no longer in the history."""
+    """RAM is low: subscribers drop cached messages that are no longer in the history."""
 
     TYPE = "session.memory_released"
 
 
 class CompactionWait(Announced):
-    """A request waits for a compaction that began beside the conversation."""
+    """A request waits for a compaction that started in the background."""
 
     TYPE = "compaction.wait"
     share: float = 0.0
     """How full the context is."""
     over: bool = False
-    """The wait has ended, one way or the other."""
+    """The wait has ended, whatever the outcome."""
 
 
 class CompactionComplete(Logged):
-    """The end of a compaction. On success `replacement` stands where the first of `replaced` stood."""
+    """The end of a compaction. On success `replacement` takes the position of the first of `replaced`."""
 
     TYPE = "session.compaction_complete"
     success: bool
@@ -131,7 +131,7 @@ class CompactionComplete(Logged):
     error: str = ""
     """Why it failed; empty on success."""
     note: str = ""
-    """What else there is to say of a success: why the model's summary was not used, say."""
+    """Remarks on a success, for instance why the model's summary was not used."""
     trigger: str = ""
     pre_tokens: int = 0
     post_tokens: int = 0
@@ -151,20 +151,20 @@ class CompactionComplete(Logged):
     cost: float | None = None
     duration_ms: int = 0
     waited_ms: int = 0
-    """How much of that somebody waited for."""
+    """How much of that a request waited."""
     mark_tokens: int = 0
-    """Where the policy starts a compaction, in tokens; 0 when it does not go by tokens."""
+    """The compaction threshold in tokens; 0 if the policy does not use tokens."""
     cache_lost_tokens: int = 0
-    """What the provider read from its cache for the last request and cannot read for the next one."""
+    """Tokens of the last request that were cached and will not be for the next one."""
     saved_cost: float | None = None
-    """What each request costs less from now on, in US dollars, when the model's prices are known."""
+    """How much less each further request costs, in US dollars, if the model's prices are known."""
     edited: bool = False
-    """The summary is as the user wants it, not as it was written."""
+    """The user edited the summary."""
     agent: str = ""
 
 
 class CompactionUndone(Logged):
-    """A rewrite of the history taken back: a compaction, a clearing or a rewind. What was said since then stays."""
+    """A rewrite of the history was undone: a compaction, a clearing or a rewind. Later messages stay."""
 
     TYPE = "session.compaction_undone"
     compaction_seq: int
@@ -174,7 +174,7 @@ class CompactionUndone(Logged):
 
 
 class Pin(Logged):
-    """Messages that every stage keeps from now on, or no longer; `history` when one came back into it."""
+    """Messages were pinned or unpinned; `history` is set if one of them returned to it."""
 
     TYPE = "session.pin"
     messages: tuple[Ref, ...]
@@ -183,13 +183,13 @@ class Pin(Logged):
 
 
 class Clear(Logged):
-    """The history became these messages: none, or what must stay."""
+    """The history was cleared down to these messages."""
 
     TYPE = "session.clear"
     history: tuple[Ref, ...] = ()
     messages_removed: int = 0
     carried: tuple[Json, ...] = ()
-    """Messages made from what was removed, such as standing rules."""
+    """Messages built from what was removed, such as standing rules."""
     carried_at: int = 0
     """They follow this many messages of `history`."""
 

@@ -1,4 +1,4 @@
-"""What is said in a session, and what happens to it on the way."""
+"""Messages, streaming, tool activity and failures."""
 
 from typing import Literal
 
@@ -13,18 +13,18 @@ class Message(Logged):
     agent: str = ""
     message: Json
     interrupted: bool = False
-    """The reply was cut short by the user, a crash or a failure; this is as far as it came."""
+    """The reply was cut short by the user, a crash or a failure; this is the partial reply."""
 
 
 class MessageNotSaved(Announced):
-    """What was said last is not in the log, and why; the next event that is logged says that it is."""
+    """The last message could not be logged, and why; the next logged event means that it was."""
 
     TYPE = "message.not_saved"
     why: str
 
 
 class StreamDelta(Announced):
-    """A piece of the reply that is being written; the whole message will be logged."""
+    """A piece of the streaming reply; the whole message will be logged."""
 
     TYPE = "stream.delta"
     turn: int
@@ -37,7 +37,7 @@ class StreamDelta(Announced):
 
 
 class StreamReset(Announced):
-    """What was streamed of the present reply is void: it is being asked for again."""
+    """Discard what was streamed of the current reply: the request is retried."""
 
     TYPE = "stream.reset"
     turn: int
@@ -45,7 +45,7 @@ class StreamReset(Announced):
 
 
 class ToolActivity(Announced):
-    """A tool began or ended; calls and returns are parts of messages, which are logged."""
+    """A tool started or ended; its call and return are logged as parts of messages."""
 
     TYPE = "tool.activity"
     turn: int
@@ -57,7 +57,7 @@ class ToolActivity(Announced):
 
 
 class ToolOutput(Announced):
-    """The end of what a tool's command has said so far; it takes the place of what was told before."""
+    """The tail of a running tool's output so far; replaces the one announced before."""
 
     TYPE = "tool.output"
     tool_call_id: str
@@ -66,7 +66,7 @@ class ToolOutput(Announced):
 
 
 class CommandOutput(Announced):
-    """Some more of what the user's own command says; command and output will be logged as a message."""
+    """More output of a command the user runs; command and output will be logged as a message."""
 
     TYPE = "command.output"
     command: str
@@ -74,17 +74,17 @@ class CommandOutput(Announced):
 
 
 class SessionError(Occurrence):
-    """A failure, told in a sentence; `outcome` says whether it is being retried."""
+    """A failure, described in a sentence; `outcome` says whether it is retried."""
 
     TYPE = "session.error"
     kind: str = ""
     status: int | None = None
     attempt: int = 1
     attempts: int = 0
-    """How often a request is tried again at most; 0 where that is not known."""
+    """The maximum number of retries; 0 if unknown."""
     retry_in_s: float | None = None
     partial: str = ""
-    """What had already been streamed of a reply that is now asked for again."""
+    """What had been streamed before the retry."""
     agent: str = ""
 
 

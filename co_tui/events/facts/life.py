@@ -1,10 +1,10 @@
-"""A session's life: how it begins and ends, and with what it goes on."""
+"""The life of a session: start, end, and changes of model, policy and mode."""
 
 from co_tui.events.facts.base import Announced, Logged
 
 
-class Place(Logged):
-    """Where and with what a session runs; part of every event of a session's life."""
+class SessionOrigin(Logged):
+    """Where a session runs, and with which model and policy."""
 
     model: str = ""
     policy: str = ""
@@ -13,45 +13,45 @@ class Place(Logged):
     branch: str = ""
 
 
-class SessionStart(Place):
+class SessionStart(SessionOrigin):
     TYPE = "session.start"
 
 
-class SessionResume(Place):
+class SessionResume(SessionOrigin):
     TYPE = "session.resume"
 
 
-class SessionFork(Place):
+class SessionFork(SessionOrigin):
     TYPE = "session.fork"
     source_session_id: str
     source_seq: int
 
 
-class SessionRename(Place):
+class SessionRename(SessionOrigin):
     TYPE = "session.rename"
     title: str
     by: str = ""
-    """The model that made the title; empty when the user gave it."""
+    """The model that wrote the title; empty if the user did."""
     cost: float | None = None
 
 
 class SessionPinned(Logged):
-    """The session stands first in every list and is never cleaned up, or no longer so."""
+    """The session was pinned (listed first, never cleaned up) or unpinned."""
 
     TYPE = "session.pinned"
     pinned: bool = True
 
 
 class SessionTrashed(Logged):
-    """The session was put into the trash, where it can be taken out of for some time, or was taken out of it."""
+    """The session was put into the trash or restored from it."""
 
     TYPE = "session.trashed"
     trashed: bool = True
     reason: str = ""
-    """Why, when it was not the user who did it."""
+    """Why, if it was not the user."""
 
 
-class SessionEnd(Place):
+class SessionEnd(SessionOrigin):
     TYPE = "session.end"
     reason: str = ""
 
@@ -73,7 +73,7 @@ class PolicyChange(Logged):
 
 
 class ModeChange(Logged):
-    """Something else runs without a question from now on."""
+    """The permission mode changed."""
 
     TYPE = "session.mode_change"
     from_: str
@@ -81,17 +81,17 @@ class ModeChange(Logged):
 
 
 class QueueChanged(Announced):
-    """Other prompts wait for their turn than before. Each is logged when its own turn begins."""
+    """The queue of waiting prompts changed. Each prompt is logged when its turn starts."""
 
     TYPE = "queue.changed"
     prompts: tuple[str, ...]
-    """All that wait, in order."""
+    """All waiting prompts, in order."""
     held: int = 0
-    """How many of them are not said before the user says so."""
+    """How many of them are on hold until the user releases them."""
 
 
 class PromptReturned(Announced):
-    """A prompt that waited will not be said; it goes back to its writer."""
+    """A waiting prompt will not be sent; it returns to the prompt box."""
 
     TYPE = "prompt.returned"
     prompt: str

@@ -38,7 +38,7 @@ from co_tui.events import (
     Unknown,
     UsageInfo,
 )
-from co_tui.events.symbols import sign_of
+from co_tui.events.symbols import symbol_of
 from co_tui.inert import one_line
 
 WORDS = 300
@@ -65,7 +65,7 @@ def happening(event: Event) -> Happening | None:
     words, *detail = told
     fact = event.fact
     is_compaction = isinstance(fact, CompactionComplete) and fact.success and not fact.agent
-    return Happening(sign_of(fact), words, event.timestamp, event.seq or 0, "".join(detail), is_compaction)
+    return Happening(symbol_of(fact), words, event.timestamp, event.seq or 0, "".join(detail), is_compaction)
 
 
 def _told(event: Event) -> tuple[str, ...] | None:

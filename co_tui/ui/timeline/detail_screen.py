@@ -13,7 +13,7 @@ from textual.widgets import Static
 from co_tui.events import Event, Fact, Message, Occurrence
 from co_tui.events.event import payload_of
 from co_tui.events.stored_messages import pieces
-from co_tui.events.symbols import sign_of
+from co_tui.events.symbols import symbol_of
 from co_tui.inert import inert
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.timeline.timeline_wording import words_of
@@ -46,7 +46,7 @@ class EventScreen(TextScreen):
 
     def __init__(self, event: Event) -> None:
         happened, *_ = words_of(event.fact).split("\n")
-        super().__init__(f"{sign_of(event.fact)} {happened} · {clock(event.timestamp)}", _text(event))
+        super().__init__(f"{symbol_of(event.fact)} {happened} · {clock(event.timestamp)}", _text(event))
 
 
 def _text(event: Event) -> Text:

@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 
 from co_tui.events import Event
-from co_tui.events.symbols import EntryWeight, Glance, glance_at
+from co_tui.events.symbols import EntryStyle, EntryWeight, entry_style
 from co_tui.ui.timeline.timeline_wording import gist_of, words_of
 from co_tui.ui.transcript.block import clock
 
@@ -28,7 +28,7 @@ DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
 
 def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES) -> Text:
     """Time, sign and words; what is longer than the column goes on below its beginning."""
-    glance, words = glance_at(event.fact), words_of(event.fact)
+    glance, words = entry_style(event.fact), words_of(event.fact)
     assert glance is not None, "not on the timeline"
     first, *others = words.rstrip("\n").split("\n")
     room = width - len(INDENT)
@@ -36,7 +36,7 @@ def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] =
     row = Text(no_wrap=True)
     for n, line in enumerate(_wrapped(_with_gist(first, event, room), room)):
         if n == 0:
-            row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{glance.sign} ", style)
+            row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{glance.symbol} ", style)
             row.append(line, style)
         else:
             row.append(f"\n{INDENT}").append(line, style)
@@ -47,7 +47,7 @@ def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] =
     return row
 
 
-def _style_below(glance: Glance, styles: Mapping[EntryWeight, Style]) -> Style:
+def _style_below(glance: EntryStyle, styles: Mapping[EntryWeight, Style]) -> Style:
     """The figures of what is heavy are read; those of the rest stand back."""
     return styles[EntryWeight.NORMAL if glance.weight is EntryWeight.HEAVY else EntryWeight.LIGHT]
 

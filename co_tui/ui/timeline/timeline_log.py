@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from co_tui.events import Event
-from co_tui.events.symbols import EntryKind, glance_at
+from co_tui.events.symbols import EntryKind, entry_style
 
 EVERYTHING = None
 """No kind in particular."""
@@ -20,7 +20,7 @@ class TimelineLog:
 
     def add(self, event: Event) -> EntryKind | None:
         """The kind of the entry it became; None for what is no entry."""
-        glance = glance_at(event.fact)
+        glance = entry_style(event.fact)
         if glance is None:
             return None
         self._all.append(event)

@@ -40,7 +40,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.stored_messages import prompt_of
-from co_tui.events.triggers import words_for
+from co_tui.events.triggers import trigger_label
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import gist_of_call
 from co_tui.settings.rules import PRESENT_PLAN
@@ -170,7 +170,7 @@ def _line(text: str) -> str:
 
 
 def _why(fact: CompactionStart) -> str:
-    words = words_for(fact.trigger) or {"background": "beside the turn"}.get(fact.trigger, "")
+    words = trigger_label(fact.trigger) or {"background": "beside the turn"}.get(fact.trigger, "")
     return f"{words} · " if words else ""
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from co_tui.events import (
-    PATH_SIGN,
+    DELEGATION_SEPARATOR,
     ApprovalDecided,
     ApprovalRequested,
     CompactionComplete,
@@ -67,7 +67,7 @@ class DelegationLines:
         self._followed: dict[str, _Followed] = {}
 
     def start(self, fact: DelegationStart, call: Block | None, at: str = "") -> Block | None:
-        asking = self._followed.get(fact.agent.rpartition(PATH_SIGN)[0])
+        asking = self._followed.get(fact.agent.rpartition(DELEGATION_SEPARATOR)[0])
         block = asking.block if asking is not None else call
         if block is None:
             return None

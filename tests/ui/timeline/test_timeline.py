@@ -29,7 +29,7 @@ from co_tui.events import (
     UsageInfo,
     is_durable,
 )
-from co_tui.events.symbols import EntryKind, EntryWeight, glance_at, sign_of
+from co_tui.events.symbols import EntryKind, EntryWeight, entry_style, symbol_of
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.ui.control.stored_session import StoredSession
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
@@ -48,10 +48,10 @@ CO_TUI = Path(co_tui.__file__).parent
 
 @given(any_fact)
 def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
-    glance, is_entry = glance_at(fact), is_durable(fact) and not isinstance(fact, UsageInfo)
+    glance, is_entry = entry_style(fact), is_durable(fact) and not isinstance(fact, UsageInfo)
     assert (glance is not None) is bool(words_of(fact)) is is_entry
     exported = happening(Event(session_id="s", seq=1, timestamp="t", fact=fact))
-    assert exported is None or exported.sign == sign_of(fact), "the same sign wherever it is told"
+    assert exported is None or exported.sign == symbol_of(fact), "the same sign wherever it is told"
 
 
 @pytest.mark.parametrize(
