@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from pydantic_core import to_json
 
 from co_tui.events import stored_messages
-from co_tui.events.file_labels import file_label, joined_texts
-from co_tui.events.stored_messages import ATTACHED
+from co_tui.events.stored_messages import ATTACHED, file_label, joined_texts
 
 
 def content_text(content: object) -> str:

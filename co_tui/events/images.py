@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from co_tui.events.facts.base import Json
-from co_tui.events.file_labels import MEDIA_TYPE_CHARS, file_label
-from co_tui.events.stored_messages import attached_name, media_type_of, text_of
+from co_tui.events.stored_messages import MEDIA_TYPE_CHARS, attached_name, file_label, media_type_of, text_of
 from co_tui.inert import one_line
 
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")

@@ -3,15 +3,18 @@
 The first paint, the session list and the search index need texts and roles before the engine is loaded.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from co_tui.events.facts.base import Json
-from co_tui.events.file_labels import file_label, joined_texts
+from co_tui.inert import one_line
 
+T = TypeVar("T")
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command"]
 
 TITLE_CHARS = 72
+MEDIA_TYPE_CHARS = 40
+MOST_TYPES = 3
 
 REPLACES = "co_tui_stands_for"
 """Metadata of a message that replaces others: how many. Its role is user, but the user did not write it."""
@@ -125,3 +128,27 @@ def title_of(prompt: str) -> str:
         " " if character == "\t" else character for character in first if character.isprintable() or character == "\t"
     )
     return first if len(first) <= TITLE_CHARS else first[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+def file_label(media_types: Sequence[str]) -> str:
+    """One line for all files of a message: the media type of one, the count of several."""
+    kinds = list(dict.fromkeys(one_line(each, MEDIA_TYPE_CHARS) for each in media_types))
+    listed = ", ".join([*kinds[:MOST_TYPES], *(["…"] if len(kinds) > MOST_TYPES else [])])
+    if len(media_types) == 1:
+        return f"[{listed}]"
+    what = "images" if all(each.startswith("image/") for each in kinds) else "files"
+    return f"[{len(media_types):,} {what}: {listed}]"
+
+
+def joined_texts(items: Iterable[T], media_type_of: Callable[[T], str], text_of: Callable[[T], str]) -> str:
+    """The items' texts, one per line; one line for all files, at the position of the first."""
+    texts: list[str] = []
+    files: list[str] = []
+    position = 0
+    for item in items:
+        if media_type := media_type_of(item):
+            position = position if files else len(texts)
+            files.append(media_type)
+        elif text := text_of(item):
+            texts.append(text)
+    return "\n".join([*texts[:position], file_label(files), *texts[position:]] if files else texts)

@@ -1,4 +1,4 @@
-"""What comes back when a request is rewritten: lines that left the context and bear on the newest step (G10)."""
+"""Recollection (G10): find lines that left the context and are relevant to the newest step."""
 
 import heapq
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from co_tui.context.turns import is_replacement
 from co_tui.events.content import prompt_text
 
 COMMON: Final = 100
-"""A word that is in more names than this tells nothing."""
+"""A word in more names than this is ignored."""
 MOST_NAMES: Final = 150
 NAMES_A_MESSAGE: Final = 200
 RECOLLECTED_FROM_EARLIER: Final = (
@@ -24,7 +24,7 @@ RECOLLECTED_FROM_EARLIER: Final = (
 
 
 def newest_messages(live: Sequence[ModelMessage]) -> int:
-    """How many are the newest step: the last reply and what came after it."""
+    """The number of messages in the newest step: the last reply and what follows."""
     for back, message in enumerate(reversed(live), 1):
         if isinstance(message, ModelResponse):
             return back
@@ -32,7 +32,7 @@ def newest_messages(live: Sequence[ModelMessage]) -> int:
 
 
 def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
-    """The lines of what is gone that share words of their names with the newest step."""
+    """Lines of messages that left, whose names share words with the newest step."""
     with sources.ledger.lock:
         return _recollected(sources, live, budget_tokens)
 
@@ -53,14 +53,14 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
 
 
 def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
-    """What stands for messages that are gone."""
+    """The texts that replace messages that left."""
     for message in live:
         if is_replacement(message):
             yield from (prompt_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
 
 
 def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
-    """Names that share words with those of the newest messages; the rarer the word, the more it tells."""
+    """Names that share words with the newest messages; rarer words count more."""
     named = [name for names in ledger.names[-newest:] for name in names[:NAMES_A_MESSAGE]]
     found: dict[str, float] = {}
     for word in {word for name in named for word in parts_of(name)}:
@@ -69,5 +69,5 @@ def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
             continue
         for name in names:
             found[name] = found.get(name, 0.0) + len(names) ** -0.5
-    weighed = {name: tells * ledger.weight(name) for name, tells in found.items()}
+    weighed = {name: relevance * ledger.weight(name) for name, relevance in found.items()}
     return {name: weighed[name] for name in heapq.nlargest(MOST_NAMES, weighed, key=weighed.__getitem__)}

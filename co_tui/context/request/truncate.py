@@ -1,4 +1,4 @@
-"""The last guard before sending (G4): leaves out of one request what does not fit. The log keeps everything."""
+"""Truncation (G4): leave out of one request what does not fit. The log keeps everything."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
@@ -10,16 +10,16 @@ from co_tui.context.request.tool_outputs import Memo, Shorten, ends_of, shortene
 from co_tui.context.turns import is_replacement, kept_by_rule, latest_prompt, steps, turn_starts
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
-"""How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""
+"""Length limits for results of the current turn, tried in order when nothing older is left to remove."""
 
 
 class Omitted(NamedTuple):
-    """What was left out of a request, and stays out of the next ones, so that these begin as it did."""
+    """What was left out of a request. It stays out of later ones, so that they keep the cached prefix."""
 
     left_out: frozenset[int] = frozenset()
-    """Indexes of messages."""
+    """Indexes of the messages left out."""
     clipped_chars: int = 0
-    """Results of messages up to `clipped_upto` are clipped to this; 0 when none is."""
+    """Results of messages up to `clipped_upto` are clipped to this length; 0 if none is."""
     clipped_upto: int = -1
 
     def __bool__(self) -> bool:
@@ -30,25 +30,25 @@ NOTHING_OMITTED = Omitted()
 
 
 class Truncated(NamedTuple):
-    """A request that fits, or the smallest there is."""
+    """A request that fits, or the shortest possible one."""
 
     messages: list[ModelMessage]
     removed: int
     fits: bool
     held: Omitted = NOTHING_OMITTED
-    """What of the messages it was made from is out."""
+    """What was left out of the input."""
 
 
 def omit(
     messages: Sequence[ModelMessage], held: Omitted, memos: dict[int, Memo], pinned: Collection[int] = ()
 ) -> list[ModelMessage]:
-    """The messages without what is held out of them."""
+    """The messages without what was left out before."""
     upto = held.clipped_upto + 1
     clipped = list(messages)
     if held.clipped_chars:
         fixed = {id(messages[index]) for index in pinned}
         for chars in CLIPPED_RESULT_CHARS:
-            if chars >= held.clipped_chars:  # step by step, as it was done first: the words are to be the same
+            if chars >= held.clipped_chars:  # step by step as at first, so that the clipped texts are identical
                 clipped[:upto] = _clipped(clipped[:upto], chars, memos, fixed)
     return repair([message for index, message in enumerate(clipped) if index not in held.left_out])
 
@@ -60,10 +60,10 @@ def truncate(
     memos: dict[int, Memo] | None = None,
     pinned: Collection[int] = (),
 ) -> Truncated:
-    """Within `room_tokens`: first older replies with their results go, then older prompts, oldest first.
+    """Fit `room_tokens`: remove older replies with their results, then older prompts, oldest first.
 
-    System messages, the latest prompt and what is pinned always stay. When all that is older is gone, the
-    results of the current turn are clipped, then its oldest steps go.
+    System messages, the latest prompt and pinned messages always stay. When nothing older is left, the results of
+    the current turn are clipped, then its oldest steps removed.
     """
     sizes = [tokens(message) for message in messages]
     total = sum(sizes)
@@ -107,7 +107,7 @@ def _current_turn(
     memos: dict[int, Memo],
     fixed: Collection[int],
 ) -> Truncated:
-    """Make the turn under way fit, when it alone is too long."""
+    """Make the current turn fit if it is too long by itself."""
     clipped_chars = 0
     for limit_chars in CLIPPED_RESULT_CHARS:
         if _fits(messages, room_tokens, tokens):
@@ -117,7 +117,7 @@ def _current_turn(
     prompt = latest_prompt(messages)
     begin = prompt + 1 if prompt is not None else 0
     turn = steps(messages, begin, len(messages))
-    # What stands for earlier steps of the turn goes last of all.
+    # Replacements of earlier steps of the turn are removed last.
     turn += [(n, n + 1) for n in range(begin, len(messages)) if is_replacement(messages[n])]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
@@ -144,7 +144,7 @@ def _clipped(
 def omitted_from(
     messages: Sequence[ModelMessage], request: Sequence[ModelMessage], clipped_chars: int, memos: dict[int, Memo]
 ) -> Omitted:
-    """What is out of a request that was made of these messages; a clipped one is still in it."""
+    """What a request built from these messages leaves out; clipped messages are still in it."""
     kept = {id(message) for message in request}
     for chars in sorted(memos):
         kept |= {key for key, (_, shorter) in memos[chars].items() if id(shorter) in kept}

@@ -62,7 +62,7 @@ def requests_of(governed: Governed, history: Sequence[ModelMessage]) -> list[lis
         for n, message in enumerate(history):
             if isinstance(message, ModelResponse) and n:
                 sent.append((await governed.engine.request()).prepared.messages)
-            await governed.engine.say(message)
+            await governed.engine.receive(message)
         return sent
 
     return governed._loop.run_until_complete(all_of())
