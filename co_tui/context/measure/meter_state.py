@@ -97,11 +97,11 @@ class MeterState(NamedTuple):
     # Provider reports
 
     def with_calibration(self, calibration: Calibration) -> "MeterState":
-        return self._reindex(calibration=calibration, line=calibration.line())
+        return self._replace(calibration=calibration, line=calibration.line())
 
     def with_report(self, report: Report) -> "MeterState":
         reports = MappingProxyType({**self.reports, (report.whole, report.input_tokens): report})
-        return self._reindex(reports=reports, last=report)
+        return self._replace(reports=reports, last=report)
 
     def after_sending(
         self, messages: Sequence[ModelMessage], scaffold: Scaffold, same: int, estimate: Estimate
@@ -110,10 +110,10 @@ class MeterState(NamedTuple):
         state = self.measured(messages, same, estimate)
         growth = state.growth(messages, fixed, estimate)
         whole = state.level.plus(fixed)
-        return state._reindex(sent=Sent(messages, state.totals, whole, fixed.estimate, growth, scaffold))
+        return state._replace(sent=Sent(messages, state.totals, whole, fixed.estimate, growth, scaffold))
 
     def answered(self) -> "MeterState":
-        return self._reindex(sent=self.sent._reindex(unanswered=None))
+        return self._replace(sent=self.sent._replace(unanswered=None))
 
     def after_reply(self, response: ModelResponse) -> "MeterState":
         """With the provider's count of the last request; the count of an interrupted reply is not trusted."""
@@ -128,7 +128,7 @@ class MeterState(NamedTuple):
         state = state.with_calibration(self.calibration.with_report(point, sent.fixed, continues=continues))
         if sent.growth is not None:
             missed = self._missed(sent.growth, usage.input_tokens, slope or state.line.slope)
-            state = state._reindex(missed=missed)
+            state = state._replace(missed=missed)
         return state.with_report(Report(sent.unanswered.whole, usage.input_tokens, usage.output_tokens))
 
     def after_refusal(self, tokens: int) -> "MeterState":
@@ -162,20 +162,20 @@ class MeterState(NamedTuple):
     def with_exact(self, message: ModelMessage, tokens: int, estimate: Estimate) -> "MeterState":
         """With an exact count of a message, system parts included, instead of our estimate."""
         before = self.count_of(message, estimate)
-        after = before._reindex(estimate=0, exact=tokens)
+        after = before._replace(estimate=0, exact=tokens)
         known = MappingProxyType({**self.known, id(message): (message, after)})
         totals = _corrected(self.totals, message, after.minus(before))
-        sent = self.sent._reindex(totals=_corrected(self.sent.totals, message, after.minus(before)))
-        return self._reindex(known=known, totals=totals, sent=sent)
+        sent = self.sent._replace(totals=_corrected(self.sent.totals, message, after.minus(before)))
+        return self._replace(known=known, totals=totals, sent=sent)
 
     def released(self, messages: Collection[ModelMessage]) -> "MeterState":
         """Without the counts of other messages; the next measurement counts from the start."""
-        sent = self.sent._reindex(totals=())
+        sent = self.sent._replace(totals=())
         if sent.unanswered is None:
-            sent = sent._reindex(messages=())
+            sent = sent._replace(messages=())
         live = {id(message) for message in (*messages, *sent.messages)}
         known = MappingProxyType({key: counted for key, counted in self.known.items() if key in live})
-        return self._reindex(known=known, totals=(), read_last=(), sent=sent)
+        return self._replace(known=known, totals=(), read_last=(), sent=sent)
 
     # Measuring
 
@@ -195,7 +195,7 @@ class MeterState(NamedTuple):
             level = level.plus(self.count_of(message, estimate))
             newest = index if _has_report(message) else newest
             added.append(RunningTotal(message, level, newest))
-        return self._reindex(totals=totals[:same] + tuple(added))
+        return self._replace(totals=totals[:same] + tuple(added))
 
     @property
     def level(self) -> Level:
@@ -286,7 +286,7 @@ def _corrected(totals: tuple[RunningTotal, ...], message: ModelMessage, change: 
     """The totals corrected from the message on; searched from the end, since exact counts are mostly new."""
     for index in range(len(totals) - 1, -1, -1):
         if totals[index].message is message:
-            later = (total._reindex(level=total.level.plus(change)) for total in totals[index:])
+            later = (total._replace(level=total.level.plus(change)) for total in totals[index:])
             return (*totals[:index], *later)
     return totals
 
