@@ -22,7 +22,7 @@ Keep = Callable[[ToolReturnPart, str], str]
 class Note(NamedTuple):
     """A text added to a message of the history."""
 
-    index: int
+    message_index: int
     text: str
 
 
@@ -133,7 +133,7 @@ class Stages:
 
     def _add_note(self, note: Note, rest: list[ModelMessage], start: int, origins: Sequence[int | None]) -> None:
         """Add the note to its message if that comes after `start`."""
-        index = next((n for n in range(len(origins) - 1, start - 1, -1) if origins[n] == note.index), None)
+        index = next((n for n in range(len(origins) - 1, start - 1, -1) if origins[n] == note.message_index), None)
         if index is None:
             return
         message = rest[index - start]

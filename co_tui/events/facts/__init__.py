@@ -4,6 +4,8 @@ from typing import TypeAlias, get_args
 
 from co_tui.events.facts import agents, board, context, conversation, life
 from co_tui.events.facts.base import Announced, DeclaredFact, Json, Logged
+from co_tui.events.symbols import EntryKind, EntryStyle
+from co_tui.events.wording import ExportEntry, long, short
 
 
 class Unknown(Logged):
@@ -12,6 +14,13 @@ class Unknown(Logged):
     type: str
     version: int
     payload: Json
+    ENTRY = EntryStyle("?", EntryKind.SESSION)
+
+    def timeline_text(self) -> str:
+        return f"something newer\n{short(self.type)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(long(self.type))
 
 
 Fact: TypeAlias = (

@@ -8,6 +8,8 @@ and adds an upgrade to the class, so that older logs still replay.
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
+from co_tui.events.symbols import EntryStyle
+from co_tui.events.wording import ExportEntry, long, short
 from co_tui.record import Record
 
 Json: TypeAlias = Mapping[str, Any]
@@ -29,10 +31,30 @@ class DeclaredFact(Record):
     VERSION: ClassVar[int] = 1
     UPGRADES: ClassVar[Mapping[int, Upgrade]] = {}
     """Version → function that turns its payload into that of the next version."""
+    ENTRY: ClassVar[EntryStyle | None] = None
+    """How it appears on the timeline; None if it does not."""
+
+    def entry(self) -> EntryStyle | None:
+        """Overridden where `ENTRY` depends on the fields."""
+        return self.ENTRY
+
+    @property
+    def symbol(self) -> str:
+        """Empty if it is not on the timeline."""
+        style = self.entry()
+        return style.symbol if style else ""
+
+    def timeline_text(self) -> str:
+        """What happened on the first line, figures below; empty if it is not on the timeline."""
+        return ""
+
+    def export_entry(self) -> ExportEntry | None:
+        """What an exported conversation says about it; None for nothing."""
+        return None
 
 
 class Logged(DeclaredFact):
-    """A fact that is logged."""
+    """A fact that is logged. Each declares `ENTRY`, `timeline_text` and `export_entry`; test_facts.py checks that."""
 
 
 class Announced(DeclaredFact):
@@ -45,3 +67,9 @@ class Occurrence(Logged):
     what: str
     where: str = ""
     outcome: str = ""
+
+    def timeline_text(self) -> str:
+        return f"{short(self.what)}\n{short(self.outcome)}"
+
+    def export_entry(self) -> ExportEntry | None:
+        return ExportEntry(long(" · ".join(filter(None, (self.what, self.where, self.outcome)))))

@@ -1,6 +1,11 @@
 """What the model sees: how full the context is, and how it was compacted, restored or pinned."""
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence, Ref
+from co_tui.events.stored_messages import REPLACES
+from co_tui.events.symbols import COMPACTED_SYMBOL, EntryKind, EntryStyle, EntryWeight
+from co_tui.events.triggers import trigger_label
+from co_tui.events.wording import COMPACTED, ExportEntry, counted, long, money, short, tokens
+from co_tui.inert import one_line
 
 
 def share_of(tokens: int, limit_tokens: int) -> float:
@@ -12,6 +17,7 @@ class UsageInfo(Logged):
     """How full the context is: the only source for every gauge."""
 
     TYPE = "session.usage_info"
+    ENTRY = None
     token_limit: int
     current_tokens: int
     messages_count: int
@@ -44,11 +50,19 @@ class UsageInfo(Logged):
         """The filled share of the window."""
         return share_of(self.current_tokens, self.token_limit)
 
+    def timeline_text(self) -> str:
+        """A measurement: gauges show it."""
+        return ""
+
+    def export_entry(self) -> None:
+        """A measurement: the chart of an export shows it."""
+
 
 class Truncation(Logged):
     """Messages were left out of one request; the history is unchanged."""
 
     TYPE = "session.truncation"
+    ENTRY = EntryStyle("✂", EntryKind.CONTEXT, EntryWeight.NOTABLE)
     pre_tokens: int
     post_tokens: int
     pre_messages: int
@@ -63,6 +77,14 @@ class Truncation(Logged):
     clipped_upto: tuple[Ref, ...] = ()
     agent: str = ""
 
+    def timeline_text(self) -> str:
+        left_out = counted(self.messages_removed, "message")
+        return f"truncated −{tokens(self.tokens_removed)}\n{left_out} left out"
+
+    def export_entry(self) -> ExportEntry:
+        left_out = f"{self.messages_removed:,} messages, {self.tokens_removed:,} tokens less"
+        return ExportEntry(f"A request was truncated: {left_out}")
+
 
 class Recollection(Logged):
     """Lines that had left the context were added to a message again because they are relevant to the newest step.
@@ -72,6 +94,7 @@ class Recollection(Logged):
     """
 
     TYPE = "session.recollection"
+    ENTRY = EntryStyle("↩", EntryKind.CONTEXT)
     messages: tuple[Ref, ...]
     """The message they were added to."""
     note: str
@@ -82,18 +105,34 @@ class Recollection(Logged):
     """The messages the lines come from."""
     agent: str = ""
 
+    def entry(self) -> EntryStyle | None:
+        return self.ENTRY if self.note else None
+
+    def timeline_text(self) -> str:
+        return f"recollected\n{counted(self.lines, 'line')} came back" if self.note else ""
+
+    def export_entry(self) -> ExportEntry | None:
+        return ExportEntry(f"{self.lines} lines came back into the context") if self.note else None
+
 
 class ArtifactStored(Occurrence):
     TYPE = "artifact.stored"
+    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
     agent: str = ""
 
 
 class MemoryWritten(Occurrence):
     TYPE = "memory.written"
+    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
+
+    def export_entry(self) -> ExportEntry:
+        """Without the path, which is private."""
+        return ExportEntry("A summary was written to the daily memory")
 
 
 class CompactionStart(Logged):
     TYPE = "session.compaction_start"
+    ENTRY = EntryStyle("◇", EntryKind.COMPACTION, EntryWeight.LIGHT)
     trigger: str
     focus: str = ""
     system_tokens: int = 0
@@ -104,6 +143,13 @@ class CompactionStart(Logged):
     blocks: bool = True
     """Whether a request waits for it; otherwise it runs in the background."""
     agent: str = ""
+
+    def timeline_text(self) -> str:
+        why = trigger_label(self.trigger) or ("beside the turn" if self.trigger == "background" else "")
+        return f"compacting\n{f'{why} · ' if why else ''}{counted(self.messages, 'message')}"
+
+    def export_entry(self) -> None:
+        """Its end is exported."""
 
 
 class MemoryReleased(Announced):
@@ -162,30 +208,116 @@ class CompactionComplete(Logged):
     """The user edited the summary."""
     agent: str = ""
 
+    @property
+    def is_rewritten_by_user(self) -> bool:
+        return self.edited and self.summarised_by == "you"
+
+    def entry(self) -> EntryStyle:
+        if self.cancelled:
+            return EntryStyle("◇", EntryKind.COMPACTION)
+        if not self.success:
+            return EntryStyle("✗", EntryKind.COMPACTION, EntryWeight.BAD)
+        if self.is_rewritten_by_user:
+            return EntryStyle("✎", EntryKind.COMPACTION, EntryWeight.NOTABLE)
+        return EntryStyle(COMPACTED_SYMBOL, EntryKind.COMPACTION, EntryWeight.HEAVY)
+
+    def timeline_text(self) -> str:
+        if self.cancelled:
+            return "compaction cancelled"
+        if not self.success:
+            return f"compaction failed\n{short(self.error)}"
+        if self.is_rewritten_by_user:
+            return "summary rewritten by you"
+        if not self.replaced:
+            return f"{COMPACTED}\nby {one_line(self.summarised_by, 20)}"
+        return "\n".join(filter(None, (COMPACTED, *self._timeline_figures())))
+
+    def _timeline_figures(self) -> tuple[str, ...]:
+        change = f" · {self.post_tokens / self.pre_tokens - 1:+.0%}" if self.pre_tokens else ""
+        saved = change.replace("-", "−").replace("%", " %")
+        took = f"{self.duration_ms / 1000:.1f} s" if self.duration_ms >= 100 else "at once"
+        checkpoint = f"checkpoint {self.checkpoint_number}" if self.checkpoint_number else ""
+        cost = money(self.cost) if self.cost else ""
+        return (
+            f"{tokens(self.pre_tokens)} → {tokens(self.post_tokens)}{saved}",
+            f"{counted(len(self.replaced), 'message')} · {took}",
+            " · ".join(filter(None, (checkpoint, cost))),
+        )
+
+    def export_entry(self) -> ExportEntry:
+        if self.cancelled:
+            return ExportEntry("A compaction was cancelled")
+        if not self.success:
+            return ExportEntry("A compaction failed", self.error)
+        figures = (
+            f"{self.pre_tokens:,} → {self.post_tokens:,} tokens" if self.replaced else "",
+            f"{len(self.replaced):,} messages" if self.replaced else "",
+            f"by {long(self.summarised_by)}" if self.summarised_by else "",
+            f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
+            f"${self.cost:.4f}" if self.cost else "",
+        )
+        return ExportEntry(" · ".join(filter(None, (COMPACTED, *figures))), self.summary)
+
+    def outcome_sentence(self) -> str:
+        """What the chat and the command line say when it ends."""
+        if self.cancelled:
+            return "Compaction cancelled; the conversation is as it was."
+        if not self.success:
+            return f"Compaction failed, the conversation is as it was: {self.error}."
+        if not self.replaced:
+            return f"{COMPACTED} by {self.summarised_by}, on its side."
+        if self.is_rewritten_by_user:
+            return "The summary was rewritten by you."
+        note = f" ({self.note})" if self.note else ""
+        return f"{COMPACTED}: {self.pre_tokens:,} → {self.post_tokens:,} tokens, {self._what_was_done()}{note}."
+
+    def _what_was_done(self) -> str:
+        if self.summarised_by:
+            by = "offline" if self.summarised_by == "offline" else f"by {self.summarised_by}"
+            return f"{counted(len(self.replaced), 'message')} summarised {by}"
+        kept = sum(REPLACES not in (message.get("metadata") or {}) for message in self.replacement)
+        removed = len(self.replaced) - kept
+        return f"{counted(removed, 'message')} removed, no summary" if removed > 0 else "texts shortened, no summary"
+
 
 class CompactionUndone(Logged):
     """A rewrite of the history was undone: a compaction, a clearing or a rewind. Later messages stay."""
 
     TYPE = "session.compaction_undone"
+    ENTRY = EntryStyle("↶", EntryKind.COMPACTION, EntryWeight.NOTABLE)
     compaction_seq: int
     history: tuple[Ref, ...]
     what: str = "compaction"
     """Or `clearing`, or `rewind`."""
+
+    def timeline_text(self) -> str:
+        return f"{short(self.what)} undone"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The {long(self.what)} was undone")
 
 
 class Pin(Logged):
     """Messages were pinned or unpinned; `history` is set if one of them returned to it."""
 
     TYPE = "session.pin"
+    ENTRY = EntryStyle("◉", EntryKind.CONTEXT)
     messages: tuple[Ref, ...]
     pinned: bool = True
     history: tuple[Ref, ...] = ()
+
+    def timeline_text(self) -> str:
+        return f"{counted(len(self.messages), 'message')} {'pinned' if self.pinned else 'unpinned'}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"{len(self.messages):,} messages {'pinned' if self.pinned else 'unpinned'}")
 
 
 class Clear(Logged):
     """The history was cleared down to these messages."""
 
     TYPE = "session.clear"
+    ENTRY = EntryStyle("⌫", EntryKind.CONTEXT, EntryWeight.NOTABLE)
     history: tuple[Ref, ...] = ()
     messages_removed: int = 0
     carried: tuple[Json, ...] = ()
@@ -193,8 +325,21 @@ class Clear(Logged):
     carried_at: int = 0
     """They follow this many messages of `history`."""
 
+    def timeline_text(self) -> str:
+        return f"context cleared\n{counted(self.messages_removed, 'message')} left it"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The context was cleared: {self.messages_removed:,} messages left it")
+
 
 class Rewind(Logged):
     TYPE = "session.rewind"
+    ENTRY = EntryStyle("↶", EntryKind.CONTEXT, EntryWeight.NOTABLE)
     to_seq: int
     history: tuple[Ref, ...]
+
+    def timeline_text(self) -> str:
+        return f"rewound\n{counted(len(self.history), 'message')} left in the context"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry("The conversation was rewound")

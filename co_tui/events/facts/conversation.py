@@ -3,17 +3,27 @@
 from typing import Literal
 
 from co_tui.events.facts.base import Announced, Json, Logged, Occurrence
+from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
+from co_tui.events.wording import TROUBLES, ExportEntry, long, sentence, short
+from co_tui.inert import one_line
 
 
 class Message(Logged):
     """One whole pydantic-ai message, as its type adapter writes it."""
 
     TYPE = "message"
+    ENTRY = EntryStyle("●", EntryKind.TURN, EntryWeight.LIGHT)
     turn: int
     agent: str = ""
     message: Json
     interrupted: bool = False
     """The reply was cut short by the user, a crash or a failure; this is the partial reply."""
+
+    def timeline_text(self) -> str:
+        return f"turn {self.turn}"
+
+    def export_entry(self) -> None:
+        """The conversation itself is exported."""
 
 
 class MessageNotSaved(Announced):
@@ -87,11 +97,40 @@ class SessionError(Occurrence):
     """What had been streamed before the retry."""
     agent: str = ""
 
+    def entry(self) -> EntryStyle:
+        if self.retry_in_s is not None:
+            return EntryStyle("↻", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+        return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.BAD)
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong, for people; an unknown kind without its underscores."""
+        return TROUBLES.get(self.kind) or one_line(self.kind.replace("_", " "), 40) or "something failed"
+
+    def timeline_text(self) -> str:
+        return f"{self.trouble}\n{short(self.outcome)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(long(self.what), self.outcome)
+
+    def retry_sentence(self) -> str:
+        """What the chat says about a failure that is retried."""
+        if self.kind == "context_limit":
+            return f"{sentence(self.what)} {sentence(self.outcome.capitalize())}"
+        again = f"{self.attempt} of {self.attempts}" if self.attempts else f"attempt {self.attempt}"
+        wait = f"in {self.retry_in_s:.0f} s" if self.retry_in_s and self.retry_in_s >= 1 else "now"
+        return f"{sentence(self.what)} Trying again {wait} ({again})."
+
 
 class SessionInterrupted(Occurrence):
     TYPE = "session.interrupted"
+    ENTRY = EntryStyle("■", EntryKind.TROUBLE, EntryWeight.NOTABLE)
     agent: str = ""
+
+    def timeline_text(self) -> str:
+        return short(self.what) or "interrupted"
 
 
 class HookRun(Occurrence):
     TYPE = "hook.run"
+    ENTRY = EntryStyle("+", EntryKind.WORK)

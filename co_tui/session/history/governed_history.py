@@ -262,7 +262,7 @@ class GovernedHistory:
         """How many messages, from the first on, are sent as they are: up to the first that is left out or clipped, or
         has a note beside it. A rewrite of the history ends that."""
         held, note = held_of(self._kept, self.entries, measured), self._note(self.entries)
-        noted = [index for index, origin in enumerate(measured.origins) if note and origin == note.index]
+        noted = [index for index, origin in enumerate(measured.origins) if note and origin == note.message_index]
         clipped = [0] if held.clipped_chars else []
         return min([*noted, *held.left_out, *clipped], default=len(measured.origins))
 

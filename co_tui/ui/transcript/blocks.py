@@ -27,7 +27,6 @@ from co_tui.events import (
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
 from co_tui.events.stored_messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.event_wording import told_compaction
 from co_tui.session.tool_wording import (
     INTERRUPTED,
     Stage,
@@ -103,7 +102,7 @@ class BlockBuilder:
             case CompactionComplete():
                 way_back = " /undo takes it back." if fact.success and fact.replaced else ""
                 kind: Kind = "compaction" if fact.success else "note"
-                self.note(told_compaction(fact) + way_back, kind, event.seq or 0)
+                self.note(fact.outcome_sentence() + way_back, kind, event.seq or 0)
             case Clear():
                 self.note(CLEARED, "note", event.seq or 0)
             case PlanChanged(steps=steps):

@@ -23,7 +23,6 @@ from co_tui.context.turns import holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
 from co_tui.events.stored_messages import RECOLLECTED
-from co_tui.events.symbols import entry_style
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare
@@ -201,7 +200,7 @@ def test_a_search_that_found_nothing_is_logged_but_shown_nowhere() -> None:
     assert empty
     timeline = [event.fact for event in governed.engine.history.state.timeline]
     for event in empty:
-        assert event.fact not in timeline and entry_style(event.fact) is None
+        assert event.fact not in timeline and event.fact.entry() is None
         assert happening(event) is None and decode(encode(event)) == event
 
 
