@@ -22,6 +22,7 @@ from co_tui.events import (
     Message,
     ModeChange,
     PlanChanged,
+    Recollection,
     SessionError,
     SessionInterrupted,
     SessionStart,
@@ -48,7 +49,8 @@ CO_TUI = Path(co_tui.__file__).parent
 
 @given(any_fact)
 def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
-    entry, is_entry = fact.entry(), is_durable(fact) and not isinstance(fact, UsageInfo)
+    found_nothing = isinstance(fact, Recollection) and not fact.note
+    entry, is_entry = fact.entry(), is_durable(fact) and not isinstance(fact, UsageInfo) and not found_nothing
     assert (entry is not None) is bool(fact.timeline_text()) is is_entry
     exported = happening(Event(session_id="s", seq=1, timestamp="t", fact=fact))
     assert exported is None or exported.symbol == fact.symbol, "the same symbol everywhere"
